@@ -91,9 +91,9 @@ func (s *Server) serveExtended(w http.ResponseWriter, r *http.Request) {
 	x.operation(f.dialect, dialect.GetExtendedAgentCard)
 	err := x.enter()
 	if err == nil {
-		x.serviceParameters(f.dialect)
+		x.activates(requestedExtensions(x.headers))
 		req := new(a2a.GetExtendedAgentCardRequest)
-		x.beginSpan(req)
+		x.begin(req)
 		err = x.unary(x.ctx, x, dialect.GetExtendedAgentCard, req)
 	}
 	if errors.Is(err, a2a.ErrUnsupportedOperation) || errors.Is(err, a2a.ErrExtendedAgentCardNotConfigured) {

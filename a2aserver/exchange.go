@@ -25,9 +25,11 @@ type exchange struct {
 	ctx context.Context // the request's, with the caller
 
 	audit   audit.Record
-	span    *callSpan // nil: the call is not traced
-	since   time.Time // when the caller was let in
-	known   bool      // the caller is
+	span    *callSpan  // nil: the call has none, or it was dropped
+	since   time.Time  // when the caller was let in
+	known   bool       // the caller is
+	begun   bool       // the span was begun or dropped
+	op      dialect.Op // 0 until it is known
 	dialect dialect.Dialect
 	query   url.Values // nil where the binding has none
 	params  []byte     // of JSON-RPC, or a body; checked
@@ -57,7 +59,7 @@ type answerer interface {
 func (x *exchange) init(s *Server, ctx context.Context, q request) {
 	x.s, x.ctx, x.request = s, ctx, q
 	if s.tracing.tracer != nil {
-		x.span, x.audit.Arrived = new(callSpan), time.Now()
+		x.audit.Arrived = time.Now()
 	}
 	if x.hold == nil {
 		x.hold = &x.own
@@ -82,14 +84,21 @@ func (x *exchange) enter() (err error) {
 	return err
 }
 
-// serviceParameters notes the dialect and reads A2A-Extensions (§3.2.6), which it
-// puts into the context's caller.
-func (x *exchange) serviceParameters(d dialect.Dialect) (extensions []string) {
-	x.dialect = d
+// operation notes what a call is for.
+func (x *exchange) operation(d dialect.Dialect, op dialect.Op) {
+	x.dialect, x.op = d, op
+	x.audit.Operation(d, op)
+}
+
+// begin puts the call's span into the context, and the caller with what the request says of it.
+func (x *exchange) begin(req any) {
 	caller := a2a.CallerFrom(x.ctx) // somebody in front may have set who it is
 	caller.Extensions = requestedExtensions(x.headers)
+	if caller.Trace == "" { // no header has it
+		caller.Trace, caller.TraceState = dialect.TraceIn(req)
+	}
+	x.beginSpan(&caller, req)
 	x.ctx = a2a.WithCaller(x.ctx, caller)
-	return caller.Extensions
 }
 
 // perform calls the service and answers. An error is returned as long as
@@ -97,8 +106,7 @@ func (x *exchange) serviceParameters(d dialect.Dialect) (extensions []string) {
 func (x *exchange) perform(to answerer, op dialect.Op, req any) error {
 	x.decoded(op)
 	x.audit.Request(req)
-	x.tracedBy(req)
-	x.beginSpan(req)
+	x.begin(req)
 	if err := x.s.stillIn(x.ctx, x.since, &x.request); err != nil {
 		return err
 	}

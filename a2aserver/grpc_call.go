@@ -22,7 +22,6 @@ import (
 // grpcCall is an exchange over gRPC.
 type grpcCall struct {
 	exchange
-	op      dialect.Op
 	binding dialect.GRPC // of the dialect
 	to      grpc.ServerStream
 	box     *outbox
@@ -31,7 +30,7 @@ type grpcCall struct {
 // newGRPCCall returns a call of a method of d's service; op is 0 for one of another
 // service.
 func (s *Server) newGRPCCall(to grpc.ServerStream, d dialect.Dialect, op dialect.Op) *grpcCall {
-	x := &grpcCall{op: op, binding: dialect.GRPCOf(d), to: to}
+	x := &grpcCall{binding: dialect.GRPCOf(d), to: to}
 	ctx := to.Context()
 	x.box = newOutbox(lineOf(ctx), s.opts.writeTimeout())
 	x.box.pace.Hold = &x.own
@@ -119,15 +118,14 @@ func grpcHandler(to Site, d dialect.Dialect, op dialect.Op) grpc.StreamHandler {
 			x.box.line.wasted()
 			return err
 		}
-		asked, err := x.serviceParameters()
-		if err != nil {
+		if err := x.detect(); err != nil {
 			return err
 		}
 		req, err := x.receiveRequest()
 		if err != nil {
 			return err
 		}
-		if err := x.goTo(to, req, asked); err != nil {
+		if err := x.goTo(to, req); err != nil {
 			return err
 		}
 		if err := x.perform(x, op, req); err != nil {
@@ -146,23 +144,23 @@ func (x *grpcCall) enter() error {
 	return x.exchange.enter()
 }
 
-// serviceParameters also finds out which dialect the call is in (§10.2).
-func (x *grpcCall) serviceParameters() (extensions []string, err error) {
+// detect finds out which dialect the call is in (§10.2).
+func (x *grpcCall) detect() error {
 	d, err := dialect.DetectGRPC(x.binding.Service(), headerVersion(x.headers), x.s.opts.StrictVersions)
 	if err != nil {
 		x.dialect = dialect.V10 // which has a word for it
-		return nil, err
+		return err
 	}
 	if d != x.dialect {
 		x.binding = dialect.GRPCOf(d)
 		x.operation(d, x.op)
 	}
-	return x.exchange.serviceParameters(d), nil
+	return nil
 }
 
 // goTo finds the agent that a request is for, and says in the answer which of the
 // extensions that were asked for are active there.
-func (x *grpcCall) goTo(to Site, req any, asked []string) error {
+func (x *grpcCall) goTo(to Site, req any) error {
 	if _, one := to.(*Server); !one {
 		tenant := dialect.SubjectOf(req).Tenant
 		if tenant == nil {
@@ -174,7 +172,7 @@ func (x *grpcCall) goTo(to Site, req any, asked []string) error {
 		}
 		x.s, *tenant, x.audit.Agent = s, rest, s.name
 	}
-	if active := x.s.activeExtensions(asked); len(active) > 0 {
+	if active := x.s.activeExtensions(requestedExtensions(x.headers)); len(active) > 0 {
 		x.header(dialect.ExtensionsHeader(x.dialect), strings.Join(active, ", "))
 	}
 	return nil

@@ -42,11 +42,7 @@ func (x *httpCall) init(s *Server, w http.ResponseWriter, r *http.Request, f fra
 
 func (x *httpCall) header(name, value string) { x.w.Header().Set(name, value) }
 
-// serviceParameters also says in the answer which extensions are active.
-func (x *httpCall) serviceParameters(d dialect.Dialect) {
-	x.activates(x.exchange.serviceParameters(d))
-}
-
+// activates says in the answer which of the extensions that were asked for are active.
 func (x *httpCall) activates(asked []string) {
 	if active := x.s.activeExtensions(asked); len(active) > 0 {
 		x.header(dialect.ExtensionsHeader(x.dialect), strings.Join(active, ", "))

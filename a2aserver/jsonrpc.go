@@ -59,7 +59,7 @@ func (x *httpCall) rpc(f *rpcFraming, version string) error {
 	// The first clients of 0.1 pass over events that do not begin with their data.
 	// Whoever asks by an id knows ids.
 	x.plain = d.Lax() && first(x.r.Header, cursorKey) == ""
-	x.serviceParameters(d)
+	x.activates(requestedExtensions(x.headers))
 	in, err := f.codec.DecodeRequest(op, req.Params)
 	if err != nil {
 		return err

@@ -48,7 +48,7 @@ func (x *httpCall) rest(f *restFraming, path string) error {
 	if err := x.enter(); err != nil {
 		return err
 	}
-	x.serviceParameters(m.Dialect)
+	x.activates(requestedExtensions(x.headers))
 	body, err := x.restBody(m.Route)
 	defer x.letGo()
 	if err != nil {

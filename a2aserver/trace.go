@@ -15,15 +15,12 @@ import (
 )
 
 // callSpan is the span of a call, from its arrival to its answer or to the end of its
-// stream. It belongs to the goroutine of the call's handler. A nil one does nothing:
-// then nothing is traced, or the span was dropped.
+// stream. It belongs to the goroutine of the call's handler. A nil one does nothing.
 type callSpan struct {
-	op      dialect.Op // 0 until it is known
-	dialect dialect.Dialect
-	task    string     // as far as it is known and in the span
-	context string     // the context that the request names
-	events  int64      // of a stream, sent
-	span    trace.Span // nil until begin
+	task    string // as far as it is known and in the span
+	context string // the context that the request names
+	events  int64  // of a stream, sent
+	span    trace.Span
 }
 
 // tracing is what the spans of an agent's calls have in common.
@@ -61,42 +58,30 @@ var (
 	}()
 )
 
-// operation notes what a call is for.
-func (x *exchange) operation(d dialect.Dialect, op dialect.Op) {
-	x.audit.Operation(d, op)
-	if x.span != nil {
-		x.span.dialect, x.span.op = d, op
-	}
-}
-
 // beginSpan begins the span of a call whose operation is known, which the service gets
 // with the context and, as text, with the caller. req is nil if it could not be read.
-func (x *exchange) beginSpan(req any) {
-	c := x.span
-	if c == nil || c.span != nil || c.op == 0 {
+func (x *exchange) beginSpan(caller *a2a.Caller, req any) {
+	if x.begun || x.op == 0 || x.s.tracing.tracer == nil {
 		return
 	}
-	caller := a2a.CallerFrom(x.ctx)
+	x.begun = true
 	parent := x.callerSpan(caller.Trace, caller.TraceState)
-	ctx, span, is := telemetry.Begin(parent, x.s.tracing.tracer, c.op.String(), func() []trace.SpanStartOption {
-		return []trace.SpanStartOption{ofServer, ofOperation[c.op], trace.WithTimestamp(x.audit.Arrived)}
+	ctx, span, is := telemetry.Begin(parent, x.s.tracing.tracer, x.op.String(), func() []trace.SpanStartOption {
+		return []trace.SpanStartOption{ofServer, ofOperation[x.op], trace.WithTimestamp(x.audit.Arrived)}
 	})
 	caller.Trace, caller.TraceState = telemetry.Format(is)
-	if span == nil { // what the call causes is dropped, too: the caller's Trace says so
-		x.span, x.audit.Dropped = nil, true
-		x.ctx = a2a.WithCaller(x.ctx, caller)
+	if x.audit.Dropped = span == nil; x.audit.Dropped { // what the call causes is dropped, too: the caller's Trace says so
 		return
 	}
-	c.span = span
-	if c.span.IsRecording() {
-		version := c.dialect.Version()
+	x.ctx, x.span = ctx, &callSpan{span: span}
+	if span.IsRecording() {
+		version := x.dialect.Version()
 		attrs := append(make([]attribute.KeyValue, 0, 20), x.s.tracing.agent...)
 		attrs = append(attrs, telemetry.A2AProtocolVersion.String(version), telemetry.Binding.String(x.binding), telemetry.Dialect.String(version))
-		c.span.SetAttributes(c.appendRequest(x.appendAddresses(attrs), req)...)
+		span.SetAttributes(x.span.appendRequest(x.appendAddresses(attrs), req)...)
 		came, _ := telemetry.Format(trace.SpanContextFromContext(parent))
-		ctx = telemetry.WithCall(ctx, c.op.String(), came)
+		x.ctx = telemetry.WithCall(x.ctx, x.op.String(), came)
 	}
-	x.ctx = a2a.WithCaller(ctx, caller)
 }
 
 // callerSpan returns the context of a call's span, whose parent is the one that came.
@@ -134,27 +119,15 @@ func (x *exchange) beginRefused(e *a2a.Error) {
 	if parent == "" { // its caller is not known
 		parent, state = dialect.ReadTrace(x.headers[dialect.TraceHeader]), dialect.ReadTraceState(x.headers[dialect.TraceStateHeader])
 	}
-	c := x.span
-	_, c.span = x.s.tracing.tracer.Start(x.callerSpan(parent, state), name, ofServer, trace.WithAttributes(about...), trace.WithTimestamp(x.audit.Arrived))
-	c.dialect = dialect.V10
-	if c.span.IsRecording() {
-		c.span.SetAttributes(x.appendAddresses([]attribute.KeyValue{telemetry.Binding.String(x.binding)})...)
+	_, span := x.s.tracing.tracer.Start(x.callerSpan(parent, state), name, ofServer, trace.WithAttributes(about...), trace.WithTimestamp(x.audit.Arrived))
+	x.begun, x.span = true, &callSpan{span: span}
+	if span.IsRecording() {
+		span.SetAttributes(x.appendAddresses([]attribute.KeyValue{telemetry.Binding.String(x.binding)})...)
 	}
 }
 
 // httpMethods are those that the convention for HTTP knows (RFC 9110, and PATCH).
 var httpMethods = []string{"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"}
-
-// tracedBy takes the trace of a call from its request, if no header has it.
-func (x *exchange) tracedBy(req any) {
-	caller := a2a.CallerFrom(x.ctx)
-	if caller.Trace != "" {
-		return
-	}
-	if caller.Trace, caller.TraceState = dialect.TraceIn(req); caller.Trace != "" {
-		x.ctx = a2a.WithCaller(x.ctx, caller)
-	}
-}
 
 // appendAddresses appends where the call came from and to.
 func (x *exchange) appendAddresses(attrs []attribute.KeyValue) []attribute.KeyValue {
@@ -210,7 +183,7 @@ func (c *callSpan) appendRequest(attrs []attribute.KeyValue, req any) []attribut
 // result notes what a call has found or made, or an event of its stream.
 func (x *exchange) result(res any) {
 	x.audit.Result(res)
-	if c := x.span; c != nil && c.span != nil {
+	if c := x.span; c != nil {
 		c.result(res)
 	}
 }
@@ -269,7 +242,7 @@ func about(res any) (task, context string, state a2a.TaskState) {
 
 // resumes notes behind which event a stream goes on.
 func (c *callSpan) resumes(after int64) {
-	if c != nil && c.span != nil && c.span.IsRecording() {
+	if c != nil && c.span.IsRecording() {
 		c.span.SetAttributes(telemetry.ResumedFrom.Int64(after))
 	}
 }
@@ -277,18 +250,18 @@ func (c *callSpan) resumes(after int64) {
 // fails records how a call fails, or how a stream that has begun does.
 func (x *exchange) fails(e *a2a.Error) {
 	x.audit.Fail(x.ctx, e)
-	if x.span == nil {
-		return
-	}
-	switch c := x.span; { // of a call that was refused before it got one
-	case c.span != nil:
-	case c.op == 0:
+	d := x.dialect
+	switch { // of a call that was refused before it got one
+	case x.begun || x.s.tracing.tracer == nil:
+	case x.op == 0:
+		d = dialect.V10
 		x.beginRefused(e)
 	default:
-		x.beginSpan(nil)
+		caller := a2a.CallerFrom(x.ctx)
+		x.beginSpan(&caller, nil)
 	}
-	if c := x.span; c != nil && c.span != nil && c.span.IsRecording() && !(e.Code == a2a.CodeUnavailable && x.ctx.Err() != nil) { // else the client has left
-		c.span.SetAttributes(telemetry.ErrorType.String(dialect.ErrorType(c.dialect, x.binding, e.Code)), telemetry.Code.String(e.Code.String()))
+	if c := x.span; c != nil && c.span.IsRecording() && !(e.Code == a2a.CodeUnavailable && x.ctx.Err() != nil) { // else the client has left
+		c.span.SetAttributes(telemetry.ErrorType.String(dialect.ErrorType(d, x.binding, e.Code)), telemetry.Code.String(e.Code.String()))
 		c.span.SetStatus(codes.Error, e.Message)
 	}
 }
@@ -297,12 +270,12 @@ func (x *exchange) fails(e *a2a.Error) {
 func (x *exchange) end() {
 	x.audit.End(x.ctx)
 	c := x.span
-	if c == nil || c.span == nil {
+	if c == nil {
 		return
 	}
-	if c.op != 0 && c.span.IsRecording() && dialect.Get(c.op).Streams {
+	if x.op != 0 && c.span.IsRecording() && dialect.Get(x.op).Streams {
 		c.span.SetAttributes(telemetry.Events.Int64(c.events))
 	}
 	c.span.End()
-	c.span = nil
+	x.span = nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/engine/internal/topic"
+	"github.com/parley-a2a/parley/internal/telemetry"
 	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
@@ -143,8 +144,8 @@ func (o *Owner) log() *slog.Logger {
 	if o.key.Owner != "" {
 		about = append(about, "caller", o.key.Owner)
 	}
-	if id := o.tracing.id.Load(); id != nil {
-		about = append(about, "trace_id", *id)
+	if run := o.tracing.newest.Load(); run != nil && *run != "" {
+		about = append(about, "trace_id", telemetry.TraceID(*run))
 	}
 	return o.all.Log.With(about...)
 }

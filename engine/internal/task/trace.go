@@ -23,7 +23,7 @@ type tracing struct {
 	first     spanText // of the task's first message
 	takenOver bool     // the run goes on for a process that was lost
 
-	id      atomic.Pointer[string] // of the trace of the newest run, for logs
+	newest  atomic.Pointer[string] // the newest run's traceparent, for logs
 	attempt atomic.Int32           // of the newest run, for logs; 0 before there is one
 
 	// of the run, if it is traced
@@ -72,12 +72,11 @@ func (o *Owner) tracesLocked() bool {
 	if o.all.Tracer == nil {
 		return false
 	}
-	call := o.turn.messages[0].From.Caller.Trace
-	if !telemetry.Dropped(call) {
+	call := &o.turn.messages[0].From.Caller.Trace
+	if !telemetry.Dropped(*call) {
 		return true
 	}
-	id := telemetry.TraceID(call)
-	o.tracing.id.Store(&id)
+	o.tracing.newest.Store(call)
 	o.tracing.takenOver = false
 	return false
 }
@@ -113,8 +112,7 @@ func (o *Owner) traceRun(ctx context.Context) context.Context {
 		span.SetAttributes(o.ofRun(p, is, turn, attempt, takenOver)...)
 	}
 	parent, state := telemetry.Format(span.SpanContext())
-	id := span.SpanContext().TraceID().String()
-	o.tracing.id.Store(&id)
+	o.tracing.newest.Store(&parent)
 	o.mu.Lock()
 	o.tracing.span, o.tracing.text = span, spanText{parent, state}
 	o.mu.Unlock()
