@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"encoding/binary"
 	"strconv"
 	"strings"
 	"sync"
@@ -12,7 +13,7 @@ type part struct {
 	name    string // of the common table expression
 	columns string // of the rows, as "name type" each
 	sql     string // of it, where FROM rows stands for them
-	counted bool   // how many rows it wrote is looked at
+	counted bool   // it must write all of its rows
 }
 
 // The parts, as numbers of batch.tables. In the order in which they are written:
@@ -108,34 +109,34 @@ func (s shape) has(part int) bool { return s&(1<<part) != 0 }
 
 var statements sync.Map // of shapes, as text
 
-// statement returns the statement that writes a batch of a shape. It returns a
-// row: how many rows each part that is counted has written, 0 for one that is
-// not there, and at which version the scopes are.
+// statement returns the statement that writes a batch of a shape. It divides by zero
+// unless each part that is counted has written all of its rows, and the scopes are at
+// the version that is its last argument.
 func (s shape) statement() string {
 	if text, ok := statements.Load(s); ok {
 		return text.(string)
 	}
-	var with, counts []string
-	first := 1
+	var with, checks []string
+	next := 1
 	for i := range parts {
-		p := &parts[i]
-		if s.has(i) {
+		if p := &parts[i]; s.has(i) {
+			if p.counted {
+				_, kind, _ := strings.Cut(p.columns, " ")
+				kind, _, _ = strings.Cut(kind, ",")
+				checks = append(checks, "(SELECT count(*) FROM "+p.name+") = cardinality("+param(next)+"::"+kind+"[])")
+			}
 			var sql string
-			sql, first = p.text(first)
+			sql, next = p.text(next)
 			with = append(with, p.name+" AS ("+sql+")")
 		}
-		switch {
-		case p.counted && s.has(i):
-			counts = append(counts, "(SELECT count(*) FROM "+p.name+")")
-		case p.counted:
-			counts = append(counts, "0::bigint")
-		}
 	}
-	version := "0::bigint"
 	if !s.has(noTallies) {
-		version = "(SELECT last_value FROM parley.scope_change)"
+		checks = append(checks, "(SELECT last_value FROM parley.scope_change) = "+param(next)+"::bigint")
 	}
-	text := "WITH " + strings.Join(with, ", ") + " SELECT " + strings.Join(counts, ", ") + ", " + version
+	text := "WITH " + strings.Join(with, ", ") + " SELECT 1"
+	if len(checks) > 0 {
+		text += " / CASE WHEN " + strings.Join(checks, " AND ") + " THEN 1 ELSE 0 END"
+	}
 	statements.Store(s, text)
 	return text
 }
@@ -175,7 +176,8 @@ func (b *batch) ready() (s shape) {
 		}
 	}
 	if b.scopes == 0 {
-		s |= 1 << noTallies
+		return s | 1<<noTallies
 	}
+	b.args.one(bigints.element, binary.BigEndian.AppendUint64(nil, uint64(b.scopes)))
 	return s
 }

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -103,11 +104,13 @@ func (w *writer) try(ctx context.Context, all []*store.Append, changes []change)
 		if err := w.fill(ctx, all, changes); err != nil {
 			return wrap("append", err)
 		}
-		stale, err := w.transact(ctx)
-		if err == nil && stale {
-			if err = w.patiently(ctx, w.s.readScopes); err == nil {
+		err := w.transact(ctx)
+		if known := w.batch.scopes; known > 0 && errors.Is(err, errOdd) {
+			failed := w.patiently(ctx, w.s.readScopes)
+			if _, version := w.s.scopes.known(); version != known {
 				continue
 			}
+			err = cmp.Or(failed, err)
 		}
 		if err != nil {
 			for i := range changes {

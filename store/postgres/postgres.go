@@ -103,9 +103,8 @@ type Store struct {
 	commits, entries atomic.Int64
 	watcher          atomic.Pointer[func(store.Commit)] // nil: there is none
 
-	prelude      string // the first statement of a transaction of appends
-	beforeCommit func() // for tests, if not nil
-	afterCount   func() // each page of countScope; for tests, if not nil
+	prelude    string // the first statement of a transaction of appends
+	afterCount func() // each page of countScope; for tests, if not nil
 
 	closing sync.Once
 }

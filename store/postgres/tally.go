@@ -217,5 +217,5 @@ func (s *Store) addMoves(ctx context.Context, tx pgx.Tx, m *moves) error {
 	b.tables[newTallies] = parts[newTallies].table()
 	m.into(b.tables[newTallies], s.slot)
 	b.args.add(b.tables[newTallies])
-	return tx.Conn().PgConn().ExecParams(ctx, shape(1<<newTallies).statement(), b.args.values, b.args.types, allBinary, allBinary).Read().Err
+	return tx.Conn().PgConn().ExecParams(ctx, shape(1<<newTallies|1<<noTallies).statement(), b.args.values, b.args.types, allBinary, allBinary).Read().Err
 }

@@ -1,8 +1,8 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
-	"encoding/binary"
 	"errors"
 	"strconv"
 	"time"
@@ -15,23 +15,32 @@ import (
 // found by their keys: a planner that knows little of a table, or that it was
 // small, would rather read all of it to join it. enable_seqscan stays on: where
 // there is no other way, as with sequences, a plan without it counts as so dear
-// that the server compiles it, for hundreds of milliseconds. A setting that a
-// server does not know is not sent to it.
+// that the server compiles it, for hundreds of milliseconds. A prepared statement is
+// planned once, not for each batch. A setting that a server does not know is not
+// sent to it.
 func (s *Store) prepare(ctx context.Context) error {
-	s.prelude = setIdle
+	s.prelude = "SELECT true"
 	if !s.o.NoAdvisory {
 		s.prelude += ", pg_advisory_xact_lock_shared(" + strconv.Itoa(tallyLock) + ")"
 	}
 	return s.read(ctx, func(ctx context.Context, q querier) error {
-		all, err := collect(ctx, q, func(s *string) []any { return []any{s} }, "SELECT name FROM pg_catalog.pg_settings WHERE name IN ('jit', 'enable_hashjoin', 'enable_mergejoin')")
+		all, err := collect(ctx, q, func(s *string) []any { return []any{s} },
+			"SELECT name FROM pg_catalog.pg_settings WHERE name IN ('jit', 'enable_hashjoin', 'enable_mergejoin', 'plan_cache_mode')")
 		for _, name := range all {
-			s.prelude += ", set_config('" + name + "', 'off', true)"
+			value := "off"
+			if name == "plan_cache_mode" {
+				value = "force_generic_plan"
+			}
+			s.prelude += ", set_config('" + name + "', '" + value + "', true)"
 		}
 		return err
 	})
 }
 
-const uniqueViolation = "23505"
+const (
+	divisionByZero  = "22012" // see shape.statement
+	uniqueViolation = "23505"
+)
 
 // patience is for how long appends are tried again while the server cannot be
 // reached or shuts down, about: a restart is not worth the failure of a task.
@@ -52,85 +61,83 @@ func (w *writer) patiently(ctx context.Context, f func(context.Context) error) e
 }
 
 // transact writes the writer's batch in one transaction. errOdd means that some row
-// was not as it should be, and stale that there are other scopes than known; in
-// both cases nothing was written.
-func (w *writer) transact(ctx context.Context) (stale bool, err error) {
+// was not as it should be, or that there are other scopes than known; then nothing was
+// written.
+func (w *writer) transact(ctx context.Context) error {
 	shape := w.batch.ready()
-	err = w.patiently(ctx, func(ctx context.Context) error {
-		stale, err = w.attempt(ctx, shape)
-		return err
-	})
-	return stale, err
+	return w.patiently(ctx, func(ctx context.Context) error { return w.attempt(ctx, shape) })
 }
 
-// attempt is one try of transact. It is two round trips: rows are locked only
-// when all that is to be written has arrived, and COMMIT is sent when it is known
-// that it was as it should be. A process that is paused in between loses its
-// transaction soon.
-func (w *writer) attempt(ctx context.Context, shape shape) (stale bool, err error) {
+// committing is how many statements of attempt are done when it commits.
+const committing = 3
+
+// attempt is one try of transact. It is one round trip: the statement fails where
+// something is not as it should be, and with it all that was sent behind it. The
+// server has rows locked while it waits for this process only if COMMIT, some bytes
+// behind the statement, does not come with it.
+func (w *writer) attempt(ctx context.Context, shape shape) error {
 	c, err := w.s.pool.Acquire(ctx)
 	if err != nil {
-		return false, err
+		return err
 	}
 	defer c.Release()
-	sql, prepared := shape.statement(), ""
-	if named, err := direct(ctx, c.Conn()); err != nil {
-		return false, err
-	} else if named {
-		prepared = "parley_append_" + strconv.Itoa(int(shape))
-		if _, err := c.Conn().Prepare(ctx, prepared, sql); err != nil {
-			return false, err
+	named, err := direct(ctx, c.Conn())
+	if err != nil {
+		return err
+	}
+	const prelude = "parley_prelude"
+	sql, prepared := shape.statement(), "parley_append_"+strconv.Itoa(int(shape))
+	if named {
+		if _, err := c.Conn().Prepare(ctx, prelude, w.s.prelude); err != nil {
+			return err
 		}
+		if _, err := c.Conn().Prepare(ctx, prepared, sql); err != nil {
+			return err
+		}
+	}
+	if c.Conn().IsClosed() {
+		return errClosed
 	}
 	p := c.Conn().PgConn().StartPipeline(ctx)
 	defer p.Close()
 	p.SendQueryParams("BEGIN ISOLATION LEVEL READ COMMITTED", nil, nil, nil, nil)
-	p.SendQueryParams(w.s.prelude, nil, nil, nil, nil)
-	if args := &w.batch.args; prepared != "" {
+	if args := &w.batch.args; named {
+		p.SendQueryPrepared(prelude, nil, nil, nil)
 		p.SendQueryPrepared(prepared, args.values, allBinary, allBinary)
 	} else {
+		p.SendQueryParams(w.s.prelude, nil, nil, nil, nil)
 		p.SendQueryParams(sql, args.values, args.types, allBinary, allBinary)
 	}
-	last, err := roundTrip(p)
-	if err != nil {
-		if !c.Conn().IsClosed() { // else pgx is about to say goodbye, and who sends meanwhile is in its way
-			_ = end(p, "ROLLBACK") // if that fails the connection is given up, and the server rolls back
-		}
+	p.SendFlushRequest() // to see how long COMMIT takes
+	var without error    // what failed, certainly without effect
+	err = w.s.deciding(ctx, c.Conn().PgConn(), func() error {
+		done, sent, err := roundTrip(p, "COMMIT")
+		w.sync = time.Since(sent)
+		var not *unsent
 		var pg *pgconn.PgError
-		if errors.As(err, &pg) && pg.Code == uniqueViolation { // the log has gone on by another's hand
-			return false, errOdd
+		switch {
+		case errors.As(err, &not):
+		case errors.As(err, &pg) && done < committing && (named || cmp.Or(pg.SeverityUnlocalized, pg.Severity) == "ERROR"):
+			// The server says so. A pooler may have lost what the server said.
+		default:
+			return err
 		}
-		return false, err
-	}
-	wrote, version, err := counts(last)
+		without = err
+		return nil
+	})
 	switch {
 	case err != nil:
-	case version != w.batch.scopes:
-		return true, end(p, "ROLLBACK")
-	case wrote != [3]int64{w.rows(newTasks), w.rows(oldTasks), w.rows(newReceipts)}:
-		err = errOdd
+		return &uncertain{err}
+	case without == nil:
+		return nil
 	}
-	if err != nil {
-		_ = end(p, "ROLLBACK")
-		return false, err
+	if !c.Conn().IsClosed() { // else pgx is about to say goodbye, and who sends meanwhile is in its way
+		_, _, _ = roundTrip(p, "ROLLBACK") // if that fails the connection is given up, and the server rolls back
 	}
-	if w.s.beforeCommit != nil {
-		w.s.beforeCommit()
+	if is(without, divisionByZero) || is(without, uniqueViolation) { // the latter: the log has gone on by another's hand
+		return errOdd
 	}
-	if c.Conn().IsClosed() {
-		return false, errClosed
-	}
-	sent := time.Now()
-	err = w.s.deciding(ctx, c.Conn().PgConn(), func() error { return end(p, "COMMIT") })
-	w.sync = time.Since(sent)
-	if err != nil {
-		var not *unsent
-		if errors.As(err, &not) { // the server has given up what stood still for too long
-			return false, err
-		}
-		return false, &uncertain{err}
-	}
-	return false, nil
+	return without
 }
 
 // direct reports whether a connection leads to the server without a pooler in
@@ -157,52 +164,25 @@ func direct(ctx context.Context, c *pgx.Conn) (bool, error) {
 	return is, nil
 }
 
-func (w *writer) rows(part int) int64 { return int64(w.batch.tables[part].rows) }
-
-// counts reads the row that a statement of a shape returns.
-func counts(r *pgconn.Result) (wrote [3]int64, version int64, err error) {
-	if r == nil || len(r.Rows) != 1 || len(r.Rows[0]) != len(wrote)+1 {
-		return wrote, 0, errors.New("the statement did not return its row")
-	}
-	for i, v := range r.Rows[0] {
-		if len(v) != 8 {
-			return wrote, 0, errors.New("the statement did not return numbers")
-		}
-		n := int64(binary.BigEndian.Uint64(v))
-		if i < len(wrote) {
-			wrote[i] = n
-		} else {
-			version = n
-		}
-	}
-	return wrote, version, nil
-}
-
 // unsent is the failure to send anything.
 type unsent struct{ err error }
 
 func (u *unsent) Error() string { return u.err.Error() }
 func (u *unsent) Unwrap() error { return u.err }
 
-// end ends the transaction of a pipeline.
-func end(p *pgconn.Pipeline, how string) error {
-	p.SendQueryParams(how, nil, nil, nil, nil)
-	r, err := roundTrip(p)
-	if err == nil && (r == nil || r.CommandTag.String() != how) {
-		err = errors.New("the transaction was over")
-	}
-	return err
-}
-
-// roundTrip sends what a pipeline holds and returns the last result, or the first
-// error.
-func roundTrip(p *pgconn.Pipeline) (last *pgconn.Result, err error) {
+// roundTrip sends what a pipeline holds, and behind it what ends the transaction. It
+// returns how many statements were done, when the one before the last of them was, and
+// the first error.
+func roundTrip(p *pgconn.Pipeline, end string) (done int, before time.Time, err error) {
+	p.SendQueryParams(end, nil, nil, nil, nil)
+	at := time.Now()
 	if err := p.Sync(); err != nil {
 		if pgconn.SafeToRetry(err) { // which is reliable of what is sent, and of nothing else
 			err = &unsent{err}
 		}
-		return nil, err
+		return 0, at, err
 	}
+	var last *pgconn.Result
 	for {
 		results, failed := p.GetResults()
 		var pg *pgconn.PgError
@@ -212,19 +192,25 @@ func roundTrip(p *pgconn.Pipeline) (last *pgconn.Result, err error) {
 				err = failed
 			}
 			if !errors.As(failed, &pg) {
-				return nil, err
+				return done, before, err
 			}
 			continue
 		case results == nil:
-			return last, err
+			return done, before, cmp.Or(err, errors.New("the server's answer has no end"))
 		}
 		switch r := results.(type) {
 		case *pgconn.ResultReader:
-			if last = r.Read(); last.Err != nil && err == nil {
+			if last = r.Read(); last.Err == nil {
+				done++
+				before, at = at, time.Now()
+			} else if err == nil {
 				err = last.Err
 			}
 		case *pgconn.PipelineSync:
-			return last, err
+			if err == nil && (last == nil || last.CommandTag.String() != end) {
+				err = errors.New("the transaction was over")
+			}
+			return done, before, err
 		}
 	}
 }
