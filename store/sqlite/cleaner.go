@@ -3,7 +3,6 @@ package sqlite
 import (
 	"errors"
 	"log/slog"
-	"math"
 	"sync"
 	"time"
 
@@ -18,39 +17,44 @@ const cleanAt = 4096
 // connection and a goroutine of its own. SQLite would do it within a commit,
 // and while readers overlap it would never find the moment to begin the log
 // anew: it grows, and each commit pays for another attempt.
+//
+// The goroutine moves the bulk beside the writer. The short rest, for which no commit may
+// be under way, is the writer's to move, between two of its own: a lock between the two
+// would pass from one goroutine to the other and back, each time behind all others that
+// wait for a processor.
 type cleaner struct {
 	// set at start, then constant
-	conn    *conn
-	writing *sync.Mutex // of the store
-	logger  *slog.Logger
-	hint    chan struct{} // capacity one: the log is long
-	quit    chan struct{} // closed by close
-	ended   chan struct{} // closed by run
+	logger *slog.Logger
+	hint   chan struct{} // capacity one: the log is long
+	quit   chan struct{} // closed by close
+	ended  chan struct{} // closed by run
 
-	// protected by writing
+	// the writer's
 	next   int // pages of the log at which to hint
 	length int // of the log, in pages
+
+	using sync.Mutex // protects the fields below
+	conn  *conn
+	moved int // pages of the log that the last pass left moved; 0: the writer has seen to that
+	pass  int // passes since the log began anew
 }
 
-func startCleaner(path string, writing *sync.Mutex, logger *slog.Logger) (*cleaner, error) {
+func startCleaner(path string, logger *slog.Logger) (*cleaner, error) {
 	c, err := openConn(path, "rw")
 	if err != nil {
 		return nil, err
 	}
-	// A restart waits for readers at most this long, with the writer waiting
-	// too. If they take longer the log grows on until the next attempt.
-	if err := errors.Join(c.BusyTimeout(20*time.Millisecond), c.Exec(durable)); err != nil {
+	if err := c.Exec(durable); err != nil {
 		c.close()
 		return nil, err
 	}
 	k := &cleaner{
-		conn:    c,
-		writing: writing,
-		logger:  logger,
-		hint:    make(chan struct{}, 1),
-		quit:    make(chan struct{}),
-		ended:   make(chan struct{}),
-		next:    cleanAt,
+		conn:   c,
+		logger: logger,
+		hint:   make(chan struct{}, 1),
+		quit:   make(chan struct{}),
+		ended:  make(chan struct{}),
+		next:   cleanAt,
 	}
 	go k.run()
 	return k, nil
@@ -64,12 +68,17 @@ func (k *cleaner) committed(_ *sqlite3.Conn, _ string, pages int) error {
 	}
 	if pages >= k.next {
 		k.next = pages + cleanAt // if readers are in the way now, not again at each commit
-		select {
-		case k.hint <- struct{}{}:
-		default:
-		}
+		k.clean()
 	}
 	return nil
+}
+
+// clean has the goroutine move what there is of the log.
+func (k *cleaner) clean() {
+	select {
+	case k.hint <- struct{}{}:
+	default:
+	}
 }
 
 func (k *cleaner) run() {
@@ -77,49 +86,65 @@ func (k *cleaner) run() {
 	for {
 		select {
 		case <-k.hint:
-			if err := k.clean(); err != nil && !errors.Is(err, sqlite3.BUSY) {
-				k.logger.Error("sqlite: the write-ahead log could not be moved into the database", "error", err)
+			k.using.Lock()
+			_, moved, err := k.conn.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE)
+			if k.pass++; err == nil {
+				k.moved = moved
 			}
+			k.using.Unlock()
+			k.report(err)
 		case <-k.quit:
 			return
 		}
 	}
 }
 
-// clean does the bulk beside the writer, then stops it for the short rest, so
-// that the log can begin anew. While much is written the rest is not short, and is
-// part of another bulk.
-func (k *cleaner) clean() error {
-	const passes = 16
-	most := 256 // pages that are a short rest
-	for pass := 1; ; pass++ {
-		_, moved, err := k.conn.WALCheckpoint("main", sqlite3.CHECKPOINT_PASSIVE)
-		if err != nil {
-			return err
-		}
-		if pass == passes { // or the log would grow on
-			most = math.MaxInt
-		}
-		if again, err := k.restart(moved, most); !again {
-			return err
-		}
+// restart lets the log begin anew if nearly all of it is moved. While much is written
+// the rest is not short, and is part of another bulk. It is called between two commits.
+func (k *cleaner) restart() {
+	if !k.using.TryLock() {
+		return
 	}
+	defer k.using.Unlock()
+	if k.moved == 0 {
+		return
+	}
+	const (
+		short  = 256 // pages
+		passes = 16  // or the log would grow on
+	)
+	left := k.length - k.moved
+	k.moved = 0
+	if left > short && k.pass < passes {
+		k.clean()
+		return
+	}
+	k.pass = 0
+	// Readers that use the log are waited for, by all writers with this one: for
+	// longer only if the log is long because they were not. If they take longer still,
+	// the log grows on until the next attempt.
+	wait := 5 * time.Millisecond
+	if k.length >= 4*cleanAt {
+		wait = 20 * time.Millisecond
+	}
+	err := k.conn.BusyTimeout(wait)
+	if err == nil {
+		_, _, err = k.conn.WALCheckpoint("main", sqlite3.CHECKPOINT_RESTART)
+	}
+	k.report(err)
 }
 
-// restart lets the log begin anew. If more than so many pages of it are left, it does
-// nothing, and again is true.
-func (k *cleaner) restart(moved, most int) (again bool, _ error) {
-	k.writing.Lock()
-	defer k.writing.Unlock()
-	if k.length-moved > most {
-		return true, nil
+func (k *cleaner) report(err error) {
+	if err != nil && !errors.Is(err, sqlite3.BUSY) {
+		k.logger.Error("sqlite: the write-ahead log could not be moved into the database", "error", err)
 	}
-	_, _, err := k.conn.WALCheckpoint("main", sqlite3.CHECKPOINT_RESTART)
-	return false, err
 }
 
 func (k *cleaner) close() {
 	close(k.quit)
 	<-k.ended
+	k.using.Lock()
+	defer k.using.Unlock()
+	k.moved = 0
 	k.conn.close()
 }

@@ -63,3 +63,11 @@ func TestLogStaysShort(t *testing.T) {
 	wg.Wait()
 	t.Logf("%d MiB written, log of %d MiB", written>>20, size>>20)
 }
+
+// An append does not wait while the log is moved into the database.
+func TestAppendsBesideTheCleaner(t *testing.T) {
+	st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
+	st.cleaner.using.Lock() // as a pass does that takes its time
+	mustAppend(t, st, task("beside", 100))
+	st.cleaner.using.Unlock()
+}

@@ -21,7 +21,7 @@ func (s *Store) Append(a *store.Append, done func(error)) { s.group.Append(a, do
 func (s *Store) commit(batch []*store.Append) []error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	s.renew()
+	s.between()
 	errs := make([]error, len(batch))
 	if s.transact(batch, errs) || len(batch) == 1 {
 		return errs

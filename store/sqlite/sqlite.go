@@ -122,7 +122,7 @@ func (s *Store) start(path string, o *Options, sc *schema) error {
 		w.close()
 		return fmt.Errorf("sqlite: open %s: %w", path, err)
 	}
-	s.cleaner, err = startCleaner(path, &s.writing, o.logger())
+	s.cleaner, err = startCleaner(path, o.logger())
 	if err != nil {
 		w.close()
 		return err
@@ -206,6 +206,13 @@ func openWriter(path string, o *Options, sc *schema) (_ *conn, err error) {
 // large values, which go: then none of the gaps is long enough for the next value, and
 // the heap, which never shrinks, grows by it.
 const renewFrom = 32 << 20
+
+// between is called before a transaction, for what must not be done during one.
+// s.writing is held.
+func (s *Store) between() {
+	s.cleaner.restart()
+	s.renew()
+}
 
 // renew replaces the writer if it has taken much. s.writing is held.
 func (s *Store) renew() {
