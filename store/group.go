@@ -16,6 +16,7 @@ type Group struct {
 	room   sync.Cond  // the queue got shorter
 	queue  []queued
 	bytes  int
+	woken  bool // by Wake
 	closed bool
 
 	stopped chan struct{} // closed when the goroutine has ended
@@ -39,9 +40,9 @@ const (
 	maxLargeBytes = 1 << 20  // of a commit to which a large one is added
 )
 
-// NewGroup starts the writer. commit is called by one goroutine at a time with
-// at least one append, must apply them in order, and returns one error for
-// each; Close stops it.
+// NewGroup starts the writer. commit is called by one goroutine at a time, must
+// apply the appends in order, and returns one error for each; Close stops it.
+// Without a call of Wake there is at least one append.
 func NewGroup(commit func([]*Append) []error) *Group {
 	g := &Group{commit: commit, stopped: make(chan struct{})}
 	g.ready.L = &g.mu
@@ -68,6 +69,15 @@ func (g *Group) Append(a *Append, done func(error)) {
 	g.ready.Signal()
 }
 
+// Wake has commit called soon, with no appends if none wait: the driver has something of
+// its own to write.
+func (g *Group) Wake() {
+	g.mu.Lock()
+	g.woken = true
+	g.mu.Unlock()
+	g.ready.Signal()
+}
+
 // Close commits what waits and stops the writer. It may be called twice.
 func (g *Group) Close() {
 	g.mu.Lock()
@@ -83,8 +93,8 @@ func (g *Group) run() {
 	var batch []queued
 	var appends []*Append
 	for {
-		batch = g.take(batch[:0])
-		if len(batch) == 0 {
+		var ended bool
+		if batch, ended = g.take(batch[:0]); ended {
 			return
 		}
 		appends = appends[:0]
@@ -100,14 +110,17 @@ func (g *Group) run() {
 	}
 }
 
-// take waits for appends and returns what one commit may hold; none means
-// closed. Of one task, none goes before another that was queued before it.
-func (g *Group) take(batch []queued) []queued {
+// take waits for appends and returns what one commit may hold; ended means that it is
+// closed, and nothing waits. Of one task, none goes before another that was queued
+// before it.
+func (g *Group) take(batch []queued) (_ []queued, ended bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for len(g.queue) == 0 && !g.closed {
+	for len(g.queue) == 0 && !g.woken && !g.closed {
 		g.ready.Wait()
 	}
+	ended = len(g.queue) == 0 && !g.woken
+	g.woken = false
 	var held map[Key]bool // tasks of which something stays
 	bytes, kept := 0, g.queue[:0]
 	for i, q := range g.queue {
@@ -132,7 +145,7 @@ func (g *Group) take(batch []queued) []queued {
 	g.queue = kept
 	g.bytes -= bytes
 	g.room.Broadcast()
-	return batch
+	return batch, ended
 }
 
 // Size estimates the size of an append in bytes.

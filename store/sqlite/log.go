@@ -17,30 +17,36 @@ const maxAppend = 256 << 20
 // Append implements store.Store.
 func (s *Store) Append(a *store.Append, done func(error)) { s.group.Append(a, done) }
 
-// commit is the group's writer: one transaction and one fsync for the batch.
+// commit is the group's writer: one transaction and one fsync for the batch, and for
+// what joined it.
 func (s *Store) commit(batch []*store.Append) []error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	s.cleaner.restart()
-	errs := make([]error, len(batch))
-	if s.transact(batch, errs) || len(batch) == 1 {
-		return errs
+	errs, joined := make([]error, len(batch)), s.joins.take()
+	if !s.transact(batch, errs, joined) && len(batch)+len(joined) > 1 {
+		// One of them could not be written, so none was. Each gets its own
+		// transaction now, that it may not take the others with it.
+		for i := range batch {
+			s.transact(batch[i:i+1], errs[i:i+1], nil)
+		}
+		for i := range joined {
+			s.transact(nil, nil, joined[i:i+1])
+		}
 	}
-	// One of them could not be written, so none was. Each gets its own
-	// transaction now, that it may not take the others with it.
-	for i := range batch {
-		s.transact(batch[i:i+1], errs[i:i+1])
+	for _, j := range joined {
+		close(j.done)
 	}
 	return errs
 }
 
-// transact applies a batch in one transaction and sets errs. It returns false
-// if a statement in between failed: then certainly nothing happened, and the
-// caller may try otherwise. A failed COMMIT leaves the outcome open and must not
-// be repeated.
-func (s *Store) transact(batch []*store.Append, errs []error) (settled bool) {
+// transact applies a batch in one transaction, with what joined it, and sets errs and
+// the errors of those. It returns false if a statement in between failed: then certainly
+// nothing happened, and the caller may try otherwise. A failed COMMIT leaves the outcome
+// open and must not be repeated.
+func (s *Store) transact(batch []*store.Append, errs []error, joined []*joined) (settled bool) {
 	writing := false // between BEGIN and COMMIT
-	applied, entries := 0, 0
+	applied, entries, changed := 0, 0, false
 	watcher := s.watcher.Load()
 	var begun, written time.Time
 	if watcher != nil {
@@ -61,7 +67,14 @@ func (s *Store) transact(batch []*store.Append, errs []error) (settled bool) {
 				entries += len(a.Entries)
 			}
 		}
-		if applied == 0 {
+		for _, j := range joined {
+			did, err, broken := s.writer.savepoint(j.f)
+			if broken != nil {
+				return broken
+			}
+			j.err, changed = err, changed || did
+		}
+		if applied == 0 && !changed {
 			return errNothing
 		}
 		if err := s.tally.write(s.writer); err != nil {
@@ -82,10 +95,13 @@ func (s *Store) transact(batch []*store.Append, errs []error) (settled bool) {
 			(*watcher)(store.Commit{Appends: applied, Entries: entries, Took: end.Sub(begun), Sync: end.Sub(written)})
 		}
 		return true
-	case errors.Is(err, errNothing): // every append was refused, each for its reason
+	case errors.Is(err, errNothing): // all was refused, each for its reason, or changed nothing
 		return true
 	}
 	s.tally.forget()
+	for _, j := range joined {
+		j.err = err
+	}
 	err = wrap("append", err)
 	for i := range errs {
 		errs[i] = err

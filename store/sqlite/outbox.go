@@ -93,17 +93,17 @@ func (s *Store) SetPush(ctx context.Context, p *store.PushConfig) error {
 		return err
 	}
 	found := false
-	err := s.write(ctx, func(c *conn) error {
+	err := s.join(ctx, "set push config", func(c *conn) (changed bool, err error) {
 		task, there, err := c.stmt("SELECT key FROM task WHERE tenant = ? AND owner = ? AND id = ?").text(p.Tenant).text(p.Owner).text(p.Key.ID).one()
 		if found = there; !there || err != nil {
-			return err
+			return false, err
 		}
-		return c.setPush(task, p)
+		return true, c.setPush(task, p)
 	})
 	if err == nil && !found {
 		return store.ErrNotFound
 	}
-	return wrap("set push config", err)
+	return err
 }
 
 const pushesOf = "SELECT " + pushColumns + " FROM task AS t JOIN push AS p ON p.task = t.key WHERE t.tenant = ? AND t.owner = ? AND t.id = ? "
@@ -128,7 +128,7 @@ func (r *Reader) Pushes(ctx context.Context, k store.Key, after string, limit in
 // DropPush implements store.Store.
 func (s *Store) DropPush(ctx context.Context, id store.PushID) error {
 	for done := false; !done; {
-		err := s.change(ctx, "drop push config", func(c *conn) (changed bool, err error) {
+		err := s.join(ctx, "drop push config", func(c *conn) (changed bool, err error) {
 			changed, done, err = c.dropPush(id)
 			return changed, err
 		})
@@ -172,7 +172,7 @@ func (c *conn) dropPushes(task int64) (rest bool, err error) {
 
 // Advance implements store.Store.
 func (s *Store) Advance(ctx context.Context, all []store.Advance) error {
-	return s.change(ctx, "advance", func(c *conn) (changed bool, err error) {
+	return s.join(ctx, "advance", func(c *conn) (changed bool, err error) {
 		for i := range all {
 			done, err := c.advance(&all[i])
 			if err != nil {

@@ -45,6 +45,7 @@ type Store struct {
 	Reader
 	lock    *lock
 	group   *store.Group
+	joins   joins
 	cleaner *cleaner
 	packer  chan struct{} // closed when old tasks are packed, or it was given up for Close
 
@@ -206,6 +207,7 @@ func (s *Store) Close() error {
 		close(s.over)
 		<-s.packer
 		s.group.Close()
+		s.joins.close()
 		s.cleaner.close()
 		s.readers.close()
 		s.writing.Lock()

@@ -1,0 +1,99 @@
+package sqlite
+
+import (
+	"errors"
+	"fmt"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// What many callers change meanwhile is part of one commit, and what fails of it takes
+// nothing else with it.
+func TestJoinsShareACommit(t *testing.T) {
+	const many = 20
+	path := filepath.Join(t.TempDir(), "parley.db")
+	st := mustOpen(t, path, nil)
+	failed := errors.New("as this test wants it")
+	keep := func(i int) func(*conn) (bool, error) {
+		return func(c *conn) (bool, error) {
+			err := c.stmt("INSERT INTO kept (name, value) VALUES (?, ?)").text(fmt.Sprint(i)).blob(nil).exec()
+			if err == nil && i == 0 {
+				err = failed
+			}
+			return true, err
+		}
+	}
+	before := st.Stats().Commits
+	errs := make(chan error, many)
+	st.writing.Lock() // as a commit that takes its time
+	for i := range many {
+		go func() { errs <- st.join(t.Context(), "keep", keep(i)) }()
+	}
+	for waiting := 0; waiting < many; runtime.Gosched() {
+		st.joins.mu.Lock()
+		waiting = len(st.joins.queue)
+		st.joins.mu.Unlock()
+	}
+	st.writing.Unlock()
+	fails := 0
+	for range many {
+		if err := <-errs; errors.Is(err, failed) {
+			fails++
+		} else if err != nil {
+			t.Error(err)
+		}
+	}
+	if fails != 1 {
+		t.Errorf("%d failed, want the one that shall", fails)
+	}
+	if n := st.Stats().Commits - before; n != 1 {
+		t.Errorf("%d commits, want one", n)
+	}
+	err := st.join(t.Context(), "nothing", func(*conn) (bool, error) { return false, nil })
+	if n := st.Stats().Commits - before; err != nil || n != 1 {
+		t.Errorf("what changes nothing: %v, and %d commits", err, n)
+	}
+	for _, st := range []*Store{st, mustOpen(t, crashed(t, st), nil)} {
+		kept, err := st.Kept(t.Context())
+		if _, there := kept["0"]; err != nil || there || len(kept) != many-1 {
+			t.Errorf("%d values are there, the one that failed among them: %t, %v", len(kept), there, err)
+		}
+	}
+	st.Close()
+	if err := st.join(t.Context(), "keep", keep(many)); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("after Close: %v", err)
+	}
+}
+
+// A change that ends the transaction takes nothing else with it either.
+func TestJoinThatEndsTheTransaction(t *testing.T) {
+	st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
+	st.writing.Lock()
+	a, done := task("a", 10), make(chan error, 1)
+	st.Append(a, func(err error) { done <- err })
+	errs := make(chan error, 1)
+	go func() {
+		errs <- st.join(t.Context(), "keep", func(c *conn) (bool, error) {
+			_ = c.stmt("ROLLBACK").exec() // as SQLite does by itself when the disk is full
+			return true, store.ErrFull
+		})
+	}()
+	for waiting := 0; waiting < 1; runtime.Gosched() {
+		st.joins.mu.Lock()
+		waiting = len(st.joins.queue)
+		st.joins.mu.Unlock()
+	}
+	st.writing.Unlock()
+	if err := <-errs; !errors.Is(err, store.ErrFull) {
+		t.Errorf("the change: %v", err)
+	}
+	if err := <-done; err != nil {
+		t.Errorf("the append beside it: %v", err)
+	}
+	if _, err := st.Get(t.Context(), a.Row.Key, store.RowOnly); err != nil {
+		t.Error(err)
+	}
+}
