@@ -2,11 +2,9 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -181,44 +179,6 @@ func (s *stmt) blob(v []byte) *stmt {
 		s.err = s.s.BindBlob(s.n, v)
 	}
 	return s
-}
-
-// room binds v, or as many zeros if it is large: fill writes it then.
-func (s *stmt) room(v []byte) *stmt {
-	if len(v) < fillFrom {
-		return s.blob(v)
-	}
-	if s.err == nil {
-		s.n++
-		s.err = s.s.BindZeroBlob(s.n, int64(len(v)))
-	}
-	return s
-}
-
-// Large values are written step by step into a row that has room for them. Bound to a
-// statement, SQLite would have them three times in its heap. That never shrinks, and it
-// grew with each of them: parts of the log's index, which stay, came to lie between such
-// values, so that none of the gaps was long enough for the next one.
-const (
-	fillFrom = 256 << 10 // bytes
-	fillStep = 64 << 10
-)
-
-// fill writes v, for which a statement made room, if it is large.
-func (c *conn) fill(table, column string, key int64, v []byte) error {
-	if len(v) < fillFrom {
-		return nil
-	}
-	b, err := c.OpenBlob("main", table, column, key, true)
-	if err != nil {
-		return err
-	}
-	for step := range slices.Chunk(v, fillStep) {
-		if _, err = b.Write(step); err != nil {
-			break
-		}
-	}
-	return errors.Join(err, b.Close())
 }
 
 func (s *stmt) null() *stmt {

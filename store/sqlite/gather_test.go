@@ -231,7 +231,7 @@ func TestSpilledTransaction(t *testing.T) {
 	st := mustOpen(t, path, nil)
 	mustAppend(t, st, task("before", 10))
 	w := st.writer
-	if err := w.Exec("PRAGMA cache_size = 10; PRAGMA cache_spill = 10"); err != nil {
+	if err := w.Exec("PRAGMA cache_size = 10"); err != nil {
 		t.Fatal(err)
 	}
 	const many = "INSERT INTO kept (name, value) WITH RECURSIVE n (value) AS (VALUES (%d) UNION ALL SELECT value + 1 FROM n WHERE value %% 500 > 0) " +

@@ -22,7 +22,7 @@ func (s *Store) Append(a *store.Append, done func(error)) { s.group.Append(a, do
 func (s *Store) commit(batch []*store.Append) []error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	s.cleaner.restart()
+	s.between()
 	errs, joined := make([]error, len(batch)), s.joins.take()
 	if !s.transact(batch, errs, joined) && len(batch)+len(joined) > 1 {
 		// One of them could not be written, so none was. Each gets its own
@@ -123,6 +123,9 @@ func (s *Store) apply(a *store.Append) (refused, err error) {
 	if n > maxAppend {
 		return fmt.Errorf("sqlite: an append of %d bytes, the most is %d", n, maxAppend), nil
 	}
+	if n >= grownFrom {
+		s.large += n
+	}
 	c := s.writer
 	if a.Alone() {
 		if taken, err := c.counts(a); taken || err != nil {
@@ -142,10 +145,7 @@ func (s *Store) apply(a *store.Append) (refused, err error) {
 	}
 	if form.apart() {
 		err := c.stmt("INSERT INTO seal (task, body) VALUES (?, ?) ON CONFLICT (task) DO UPDATE SET body = excluded.body").
-			int(task).room(a.Seal.Body).exec()
-		if err == nil {
-			err = c.fill("seal", "body", task, a.Seal.Body)
-		}
+			int(task).blob(a.Seal.Body).exec()
 		if err != nil {
 			return nil, err
 		}
@@ -174,12 +174,8 @@ func (s *Store) keepEntries(task int64, a *store.Append) error {
 }
 
 func (c *conn) keepPacked(task, first, last int64, packed []byte) error {
-	err := c.stmt("INSERT INTO entry (task, first, last, body) VALUES (?, ?, ?, ?)").
-		int(task).int(first).int(last).room(packed).exec()
-	if err == nil {
-		err = c.fill("entry", "body", c.LastInsertRowID(), packed)
-	}
-	return err
+	return c.stmt("INSERT INTO entry (task, first, last, body) VALUES (?, ?, ?, ?)").
+		int(task).int(first).int(last).blob(packed).exec()
 }
 
 func duplicate(taken bool) error {
@@ -196,14 +192,11 @@ func (c *conn) keep(task int64, b *store.Blob) error {
 		return err
 	}
 	if !there {
-		err := c.stmt("INSERT INTO blob (hash, data) VALUES (?, ?)").text(b.Hash).room(b.Data).exec()
+		err := c.stmt("INSERT INTO blob (hash, data) VALUES (?, ?)").text(b.Hash).blob(b.Data).exec()
 		if err != nil {
 			return err
 		}
 		key = c.LastInsertRowID()
-		if err := c.fill("blob", "data", key, b.Data); err != nil {
-			return err
-		}
 	}
 	return c.stmt("INSERT INTO blob_task (blob, task) VALUES (?, ?) ON CONFLICT DO NOTHING").
 		int(key).int(task).exec()

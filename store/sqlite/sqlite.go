@@ -43,6 +43,7 @@ func (o *Options) logger() *slog.Logger { return cmp.Or(o.Logger, slog.New(slog.
 type Store struct {
 	// set at start, then constant
 	Reader
+	another func() (*conn, error) // opens a writer: see renew
 	lock    *lock
 	group   *store.Group
 	joins   joins
@@ -51,6 +52,7 @@ type Store struct {
 
 	writing         sync.Mutex // protects the fields below
 	writer          *conn      // nil after Close
+	large           int        // bytes of large appends that writer took: see renew
 	packed          []byte     // scratch of apply
 	clear, squeezed []byte     // of piece
 	lastKey         int64      // the highest key that a task ever had
@@ -112,7 +114,8 @@ func (s *Store) start(path string, o *Options, sc *schema) error {
 		return err
 	}
 	o = cmp.Or(o, new(Options))
-	w, err := openWriter(path, o, sc)
+	s.another = func() (*conn, error) { return openWriter(path, o, sc) }
+	w, err := s.another()
 	if err != nil {
 		return err
 	}
@@ -170,9 +173,8 @@ func openWriter(path string, o *Options, sc *schema) (_ *conn, err error) {
 	// No automatic checkpoints: the cleaner does them, beside the commits.
 	// The cache has what is written now, and what a large append needs; more
 	// would cost more: a commit that moved pages within a tree looks at all of
-	// it when it ends (docs/design/0010-speed.md). Up to 32 MiB of pages are not
-	// written before a commit does: a value is filled in after its pages were made.
-	err = c.Exec(durable + "PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8192; PRAGMA cache_spill = 8192")
+	// it when it ends (docs/design/0010-speed.md).
+	err = c.Exec(durable + "PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8192")
 	if err != nil {
 		return nil, err
 	}
@@ -198,6 +200,34 @@ func openWriter(path string, o *Options, sc *schema) (_ *conn, err error) {
 		return nil, err
 	}
 	return c, nil
+}
+
+// renewFrom is how many bytes of large appends a writer takes before another one takes
+// its place. In SQLite's heap parts of the log's index, which stay, come to lie between
+// large values, which go: then none of the gaps is long enough for the next value, and
+// the heap, which never shrinks, grows by it.
+const renewFrom = 32 << 20
+
+// between is called before a transaction, for what must not be done during one.
+// s.writing is held.
+func (s *Store) between() {
+	s.cleaner.restart()
+	s.renew()
+}
+
+// renew replaces the writer if it has taken much. s.writing is held.
+func (s *Store) renew() {
+	if s.large < renewFrom {
+		return
+	}
+	s.large = 0
+	w, err := s.another()
+	if err != nil {
+		return // there is no file descriptor for it, perhaps: the old one goes on
+	}
+	w.WALHook(s.cleaner.committed)
+	s.writer.close()
+	s.writer = w
 }
 
 // Close implements store.Store. It leaves a single file: the write-ahead log
