@@ -254,3 +254,30 @@ func TestGroupClosed(t *testing.T) {
 		t.Errorf("got %v, want ErrClosed", err)
 	}
 }
+
+// Wake has commit called without appends, also if the group is closed meanwhile.
+func TestGroupWakes(t *testing.T) {
+	g := newGate()
+	group := store.NewGroup(g.commit)
+	for range 2 {
+		group.Wake()
+		if batch := <-g.batches; len(batch) != 0 {
+			t.Errorf("%d appends", len(batch))
+		}
+		g.pass <- nil
+	}
+	group.Append(sized(1), func(error) {})
+	<-g.batches
+	group.Wake() // while a commit runs, which may have begun without it
+	closed := make(chan struct{})
+	go func() {
+		group.Close()
+		close(closed)
+	}()
+	g.pass <- nil
+	if batch := <-g.batches; len(batch) != 0 {
+		t.Errorf("%d appends", len(batch))
+	}
+	g.pass <- nil
+	<-closed
+}

@@ -26,7 +26,7 @@ type joined struct {
 // is undone, and nothing else of the commit is.
 func (s *Store) join(ctx context.Context, what string, f func(*conn) (changed bool, err error)) error {
 	if err := context.Cause(ctx); err != nil {
-		return err
+		return wrap(what, err)
 	}
 	j := &joined{f: f, done: make(chan struct{})}
 	s.joins.mu.Lock()
@@ -66,17 +66,16 @@ func (q *joins) close() {
 // savepoint calls f within a transaction. What f did is undone if it fails. broken
 // means that the transaction came to an end with it, as it may when the disk is full.
 func (c *conn) savepoint(f func(*conn) (bool, error)) (changed bool, err, broken error) {
-	if err := c.stmt("SAVEPOINT part").exec(); err != nil {
-		return false, err, err
+	if broken = c.stmt("SAVEPOINT part").exec(); broken != nil {
+		return false, broken, broken
 	}
-	changed, err = f(c)
-	if err != nil && !c.GetAutocommit() {
+	if changed, err = f(c); err != nil {
+		if c.GetAutocommit() {
+			return false, err, err
+		}
 		broken = c.stmt("ROLLBACK TO part").exec()
 	}
-	switch {
-	case c.GetAutocommit():
-		return false, err, err
-	case broken == nil:
+	if broken == nil { // without a transaction this fails, whatever f said
 		broken = c.stmt("RELEASE part").exec()
 	}
 	return changed && err == nil, err, broken

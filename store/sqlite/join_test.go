@@ -68,32 +68,35 @@ func TestJoinsShareACommit(t *testing.T) {
 	}
 }
 
-// A change that ends the transaction takes nothing else with it either.
+// A change that ends the transaction takes nothing else with it either, whether it says so
+// or not.
 func TestJoinThatEndsTheTransaction(t *testing.T) {
-	st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
-	st.writing.Lock()
-	a, done := task("a", 10), make(chan error, 1)
-	st.Append(a, func(err error) { done <- err })
-	errs := make(chan error, 1)
-	go func() {
-		errs <- st.join(t.Context(), "keep", func(c *conn) (bool, error) {
-			_ = c.stmt("ROLLBACK").exec() // as SQLite does by itself when the disk is full
-			return true, store.ErrFull
-		})
-	}()
-	for waiting := 0; waiting < 1; runtime.Gosched() {
-		st.joins.mu.Lock()
-		waiting = len(st.joins.queue)
-		st.joins.mu.Unlock()
-	}
-	st.writing.Unlock()
-	if err := <-errs; !errors.Is(err, store.ErrFull) {
-		t.Errorf("the change: %v", err)
-	}
-	if err := <-done; err != nil {
-		t.Errorf("the append beside it: %v", err)
-	}
-	if _, err := st.Get(t.Context(), a.Row.Key, store.RowOnly); err != nil {
-		t.Error(err)
+	for _, says := range []error{store.ErrFull, nil} {
+		st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
+		st.writing.Lock()
+		a, done := task("a", 10), make(chan error, 1)
+		st.Append(a, func(err error) { done <- err })
+		errs := make(chan error, 1)
+		go func() {
+			errs <- st.join(t.Context(), "keep", func(c *conn) (bool, error) {
+				_ = c.stmt("ROLLBACK").exec() // as SQLite does by itself when the disk is full
+				return true, says
+			})
+		}()
+		for waiting := 0; waiting < 1; runtime.Gosched() {
+			st.joins.mu.Lock()
+			waiting = len(st.joins.queue)
+			st.joins.mu.Unlock()
+		}
+		st.writing.Unlock()
+		if err := <-errs; err == nil || says != nil && !errors.Is(err, says) {
+			t.Errorf("the change: %v", err)
+		}
+		if err := <-done; err != nil {
+			t.Errorf("the append beside it: %v", err)
+		}
+		if _, err := st.Get(t.Context(), a.Row.Key, store.RowOnly); err != nil {
+			t.Error(err)
+		}
 	}
 }
