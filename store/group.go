@@ -7,23 +7,24 @@ import "sync"
 // commit runs, the next batch gathers, so a lone writer pays one commit and
 // many writers share one.
 //
-// Drivers hand it a commit function and forward Store.Append and Close to it.
-type Group struct {
-	commit func([]*Append) []error
+// Drivers hand it a commit function and forward Store.Append and Close to it. A T is an
+// append, or what else they write in the same commits.
+type Group[T any] struct {
+	commit func([]T) []error
 
 	mu     sync.Mutex // protects the fields below
 	ready  sync.Cond  // something waits, or closed
 	room   sync.Cond  // the queue got shorter
-	queue  []queued
+	queue  []queued[T]
 	bytes  int
-	woken  bool // by Wake
 	closed bool
 
 	stopped chan struct{} // closed when the goroutine has ended
 }
 
-type queued struct {
-	a    *Append
+type queued[T any] struct {
+	item T
+	of   Key
 	size int
 	done func(error)
 }
@@ -33,29 +34,32 @@ type queued struct {
 // small ones overtake them: a small write does not wait for large ones.
 const (
 	maxGroup      = 1024
-	maxGroupBytes = 4 << 20
-	maxQueueBytes = 32 << 20
+	maxGroupBytes = 1 << 20
+	maxQueueBytes = 32 << 20 // of which large ones take three quarters
 
-	largeBytes    = 64 << 10 // of an append, from which on it is large
-	maxLargeBytes = 1 << 20  // of a commit to which a large one is added
+	largeBytes    = 64 << 10  // of an append, from which on it is large
+	maxLargeBytes = 256 << 10 // of a commit to which a large one is added
 )
 
 // NewGroup starts the writer. commit is called by one goroutine at a time, must
-// apply the appends in order, and returns one error for each; Close stops it.
-// Without a call of Wake there is at least one append.
-func NewGroup(commit func([]*Append) []error) *Group {
-	g := &Group{commit: commit, stopped: make(chan struct{})}
+// apply the items in order, and returns one error for each; Close stops it.
+func NewGroup[T any](commit func([]T) []error) *Group[T] {
+	g := &Group[T]{commit: commit, stopped: make(chan struct{})}
 	g.ready.L = &g.mu
 	g.room.L = &g.mu
 	go g.run()
 	return g
 }
 
-// Append queues a. See Store.Append.
-func (g *Group) Append(a *Append, done func(error)) {
-	size := a.Size()
+// Add queues an item of size bytes, and calls done with the outcome. Those of one task
+// are committed in the order in which they came. See Store.Append.
+func (g *Group[T]) Add(item T, of Key, size int, done func(error)) {
+	most := maxQueueBytes
+	if size > largeBytes {
+		most = maxQueueBytes / 4 * 3
+	}
 	g.mu.Lock()
-	for !g.closed && g.bytes > 0 && g.bytes+size > maxQueueBytes {
+	for !g.closed && g.bytes > 0 && g.bytes+size > most {
 		g.room.Wait()
 	}
 	if g.closed {
@@ -63,23 +67,14 @@ func (g *Group) Append(a *Append, done func(error)) {
 		go done(ErrClosed) // never from the caller's goroutine, it may hold locks
 		return
 	}
-	g.queue = append(g.queue, queued{a, size, done})
+	g.queue = append(g.queue, queued[T]{item, of, size, done})
 	g.bytes += size
 	g.mu.Unlock()
 	g.ready.Signal()
 }
 
-// Wake has commit called soon, with no appends if none wait: the driver has something of
-// its own to write.
-func (g *Group) Wake() {
-	g.mu.Lock()
-	g.woken = true
-	g.mu.Unlock()
-	g.ready.Signal()
-}
-
 // Close commits what waits and stops the writer. It may be called twice.
-func (g *Group) Close() {
+func (g *Group[T]) Close() {
 	g.mu.Lock()
 	g.closed = true
 	g.mu.Unlock()
@@ -88,39 +83,38 @@ func (g *Group) Close() {
 	<-g.stopped
 }
 
-func (g *Group) run() {
+func (g *Group[T]) run() {
 	defer close(g.stopped)
-	var batch []queued
-	var appends []*Append
+	var batch []queued[T]
+	var items []T
 	for {
 		var ended bool
 		if batch, ended = g.take(batch[:0]); ended {
 			return
 		}
-		appends = appends[:0]
+		items = items[:0]
 		for i := range batch {
-			appends = append(appends, batch[i].a)
+			items = append(items, batch[i].item)
 		}
-		errs := g.commit(appends)
+		errs := g.commit(items)
 		for i := range batch {
 			batch[i].done(errs[i])
 		}
 		clear(batch)
-		clear(appends)
+		clear(items)
 	}
 }
 
-// take waits for appends and returns what one commit may hold; ended means that it is
+// take waits for items and returns what one commit may hold; ended means that it is
 // closed, and nothing waits. Of one task, none goes before another that was queued
 // before it.
-func (g *Group) take(batch []queued) (_ []queued, ended bool) {
+func (g *Group[T]) take(batch []queued[T]) (_ []queued[T], ended bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for len(g.queue) == 0 && !g.woken && !g.closed {
+	for len(g.queue) == 0 && !g.closed {
 		g.ready.Wait()
 	}
-	ended = len(g.queue) == 0 && !g.woken
-	g.woken = false
+	ended = len(g.queue) == 0
 	var held map[Key]bool // tasks of which something stays
 	bytes, kept := 0, g.queue[:0]
 	for i, q := range g.queue {
@@ -130,11 +124,11 @@ func (g *Group) take(batch []queued) (_ []queued, ended bool) {
 			kept = append(kept, g.queue[i:]...)
 			break
 		}
-		if held[q.a.Row.Key] || len(batch) > 0 && !fits {
+		if held[q.of] || len(batch) > 0 && !fits {
 			if held == nil {
 				held = map[Key]bool{}
 			}
-			held[q.a.Row.Key] = true
+			held[q.of] = true
 			kept = append(kept, q)
 			continue
 		}

@@ -31,6 +31,10 @@ func (g *gate) commit(batch []*store.Append) []error {
 	return errs
 }
 
+func add(g *store.Group[*store.Append], a *store.Append, done func(error)) {
+	g.Add(a, a.Row.Key, a.Size(), done)
+}
+
 // sized is an append of about n bytes.
 func sized(n int) *store.Append {
 	return &store.Append{Entries: []store.Entry{{Seq: 1, Body: make([]byte, n)}}}
@@ -44,7 +48,7 @@ func TestGroupGathersWhileACommitRuns(t *testing.T) {
 	for i := range 10 {
 		a := sized(i)
 		all = append(all, a)
-		group.Append(a, func(err error) {
+		add(group, a, func(err error) {
 			if err != nil {
 				t.Errorf("append %d: %v", i, err)
 			}
@@ -90,7 +94,7 @@ func TestGroupReportsEachOutcome(t *testing.T) {
 		return errs
 	})
 	for i := range int64(100) {
-		group.Append(&store.Append{After: i}, func(err error) {
+		add(group, &store.Append{After: i}, func(err error) {
 			if got := err == odd; got != (i%2 == 1) {
 				t.Errorf("append %d got %v", i, err)
 			}
@@ -102,18 +106,18 @@ func TestGroupReportsEachOutcome(t *testing.T) {
 func TestGroupCapsACommit(t *testing.T) {
 	for what, c := range map[string]struct{ size, appends, want int }{
 		"many small": {0, 3000, 1024},
-		"many":       {60 << 10, 200, 67}, // with what an append weighs itself, so many fit in 4 MiB
-		"some large": {300 << 10, 12, 3},  // and here in 1 MiB
+		"many":       {60 << 10, 200, 16}, // with what an append weighs itself, so many fit in 1 MiB
+		"some large": {100 << 10, 12, 2},  // and here in 256 KiB
 		"one huge":   {32 << 20, 1, 1},    // alone, but it goes
 	} {
 		t.Run(what, func(t *testing.T) {
 			g := newGate()
 			group := store.NewGroup(g.commit)
-			group.Append(sized(0), func(error) {})
+			add(group, sized(0), func(error) {})
 			<-g.batches // a commit runs, the rest gathers
 			a := sized(c.size)
 			for range c.appends {
-				group.Append(a, func(error) {})
+				add(group, a, func(error) {})
 			}
 			g.pass <- nil
 			for left := c.appends; left > 0; {
@@ -138,22 +142,23 @@ func TestGroupLetsSmallOnesPass(t *testing.T) {
 		a := sized(size)
 		a.Row.Key = store.Key{Tenant: "t", Owner: "o", ID: task}
 		names[a] = name
-		group.Append(a, func(error) {})
+		add(group, a, func(error) {})
 	}
 	queue("first", "0", 0)
 	<-g.batches // a commit runs, the rest gathers
 	queue("small 1", "1", 100)
-	queue("large 1", "1", 600<<10)
-	queue("large 2", "2", 600<<10)
+	queue("large 1", "1", 150<<10)
+	queue("large 2", "2", 150<<10)
 	queue("huge", "3", 3<<20)
 	queue("small 2", "2", 100) // behind its task's
-	queue("large 3", "4", 200<<10)
+	queue("large 3", "4", 100<<10)
 	queue("small 3", "3", 100)
 	queue("small 4", "5", 100)
 	for _, want := range []string{
 		"small 1, large 1, large 3, small 4",
 		"large 2, small 2",
-		"huge, small 3",
+		"huge",
+		"small 3",
 	} {
 		g.pass <- nil
 		var got []string
@@ -172,13 +177,13 @@ func TestGroupMakesAppendersWaitWhenFull(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate()
 		group := store.NewGroup(g.commit)
-		big := sized(10 << 20) // three fit in the queue
+		big := sized(7 << 20) // three fit in the queue
 		var mu sync.Mutex
 		queued, outcomes := 0, 0
 		count := func(n *int) { mu.Lock(); *n++; mu.Unlock() }
 		for range 5 {
 			go func() {
-				group.Append(big, func(error) { count(&outcomes) })
+				add(group, big, func(error) { count(&outcomes) })
 				count(&queued)
 			}()
 			synctest.Wait()
@@ -188,13 +193,14 @@ func TestGroupMakesAppendersWaitWhenFull(t *testing.T) {
 		if queued != 4 {
 			t.Errorf("%d appends were queued, want 4", queued)
 		}
+		add(group, sized(1), func(error) {}) // for which there is room
 		g.pass <- nil
 		<-g.batches
 		synctest.Wait()
 		if queued != 5 {
 			t.Errorf("%d appends were queued after a commit, want 5", queued)
 		}
-		for range 3 {
+		for range 4 {
 			g.pass <- nil
 			<-g.batches
 		}
@@ -212,7 +218,7 @@ func TestGroupCloseFreesWaiters(t *testing.T) {
 		group := store.NewGroup(g.commit)
 		outcomes := make(chan error, 10)
 		for range 5 { // one in the commit, three queued, one waiting for room
-			go group.Append(sized(10<<20), func(err error) { outcomes <- err })
+			go add(group, sized(7<<20), func(err error) { outcomes <- err })
 			synctest.Wait()
 		}
 		<-g.batches
@@ -244,7 +250,7 @@ func TestGroupClosed(t *testing.T) {
 	var mu sync.Mutex
 	done := make(chan error)
 	mu.Lock()
-	group.Append(sized(1), func(err error) {
+	add(group, sized(1), func(err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		done <- err
@@ -253,31 +259,4 @@ func TestGroupClosed(t *testing.T) {
 	if err := <-done; err != store.ErrClosed {
 		t.Errorf("got %v, want ErrClosed", err)
 	}
-}
-
-// Wake has commit called without appends, also if the group is closed meanwhile.
-func TestGroupWakes(t *testing.T) {
-	g := newGate()
-	group := store.NewGroup(g.commit)
-	for range 2 {
-		group.Wake()
-		if batch := <-g.batches; len(batch) != 0 {
-			t.Errorf("%d appends", len(batch))
-		}
-		g.pass <- nil
-	}
-	group.Append(sized(1), func(error) {})
-	<-g.batches
-	group.Wake() // while a commit runs, which may have begun without it
-	closed := make(chan struct{})
-	go func() {
-		group.Close()
-		close(closed)
-	}()
-	g.pass <- nil
-	if batch := <-g.batches; len(batch) != 0 {
-		t.Errorf("%d appends", len(batch))
-	}
-	g.pass <- nil
-	<-closed
 }

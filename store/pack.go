@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"iter"
 	"math"
 	"slices"
 	"time"
@@ -28,13 +29,42 @@ func Pack(dst []byte, entries []Entry) []byte {
 	}
 	dst = slices.Grow(dst, size)
 	for i := range entries {
-		e := &entries[i]
-		dst = append(dst, e.Kind)
-		dst = binary.AppendVarint(dst, e.Time.UnixMilli())
-		dst = binary.AppendUvarint(dst, uint64(len(e.Body)))
-		dst = append(dst, e.Body...)
+		dst = append(packHead(dst, &entries[i]), entries[i].Body...)
 	}
 	return dst
+}
+
+func packHead(dst []byte, e *Entry) []byte {
+	dst = append(dst, e.Kind)
+	dst = binary.AppendVarint(dst, e.Time.UnixMilli())
+	return binary.AppendUvarint(dst, uint64(len(e.Body)))
+}
+
+// PackParts yields what Pack appends, in parts of about most bytes. Those of a body that
+// is longer are not copied.
+func PackParts(entries []Entry, most int) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		var part []byte
+		for i := range entries {
+			body := entries[i].Body
+			if part = packHead(part, &entries[i]); len(part)+len(body) <= most {
+				part = append(part, body...)
+				continue
+			}
+			if !yield(part) {
+				return
+			}
+			part = nil
+			for p := range slices.Chunk(body, most) {
+				if !yield(p) {
+					return
+				}
+			}
+		}
+		if len(part) > 0 {
+			yield(part)
+		}
+	}
 }
 
 // packedSize is how many bytes Pack makes of an entry.
@@ -48,12 +78,13 @@ func packedSize(e *Entry) int {
 // error.
 func Unpack(dst []Entry, row []byte, first, last, after int64) ([]Entry, error) {
 	p := EntryPage{Entries: dst, after: after, most: math.MaxInt}
-	err := p.Unpack(row, first, last)
+	err := p.Unpack(row, first, last, false)
 	return p.Entries, err
 }
 
-// Unpack is the function of this name for the entries that the page has room for.
-func (p *EntryPage) Unpack(row []byte, first, last int64) error {
+// Unpack is the function of this name for the entries that the page has room for. If the
+// page may keep row, their bodies are parts of it.
+func (p *EntryPage) Unpack(row []byte, first, last int64, keep bool) error {
 	for seq := first; seq <= last; seq++ {
 		if len(row) == 0 {
 			return errPacked
@@ -72,7 +103,9 @@ func (p *EntryPage) Unpack(row []byte, first, last int64) error {
 		row = row[n:]
 		if seq > p.after && !p.Full() {
 			e.Time = time.UnixMilli(ms).UTC()
-			e.Body = bytes.Clone(row[:size])
+			if e.Body = row[:size:size]; !keep {
+				e.Body = bytes.Clone(e.Body)
+			}
 			p.add(e)
 		}
 		row = row[size:]

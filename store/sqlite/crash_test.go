@@ -45,6 +45,7 @@ func crashKey(w int) store.Key { return store.Key{Owner: "owner", ID: fmt.Sprint
 // writeUntilKilled appends to one task per writer, from where it ends, and
 // prints each writer and seq once it is acknowledged.
 func writeUntilKilled(path string) error {
+	maxChunk = 8 << 10 // many appends are larger
 	st, err := Open(path, nil)
 	if err != nil {
 		return err
@@ -123,6 +124,7 @@ func TestKilledProcessLosesNothing(t *testing.T) {
 		}
 		storetest.Check(t, st, keys...)
 		checkTally(t, path)
+		swept(t, st)
 		if err := st.Close(); err != nil {
 			t.Fatal(err)
 		}

@@ -31,7 +31,7 @@ func task(id string, body int) *store.Append {
 func goOn(a *store.Append) *store.Append {
 	next := *a
 	next.Receipts, next.Pushes, next.Letters = nil, nil, nil
-	next.After, next.Epoch = a.After+1, a.Row.Epoch
+	next.After, next.Epoch = a.After+int64(len(a.Entries)), a.Row.Epoch
 	next.Entries = []store.Entry{{Seq: next.After + 1, Time: began, Kind: 2, Body: a.Entries[0].Body}}
 	return &next
 }

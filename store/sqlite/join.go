@@ -2,65 +2,23 @@ package sqlite
 
 import (
 	"context"
-	"sync"
 
 	"github.com/parley-a2a/parley/store"
 )
 
-// joins are small changes that many callers make, such as those of push configs. They
-// are part of the group's next commit: each with a transaction of its own would cost a
-// sync, and commits would queue with them for the writer.
-type joins struct {
-	mu     sync.Mutex // protects the fields below
-	queue  []*joined
-	closed bool
-}
-
-type joined struct {
-	f    func(*conn) (changed bool, err error)
-	err  error         // of f, or of the commit
-	done chan struct{} // closed when err is known
-}
-
 // join has the group's next commit call f, and waits for that. If f fails, what it did
-// is undone, and nothing else of the commit is.
+// is undone, and nothing else of the commit is. It is for small changes that many callers
+// make, such as those of push configs: each with a transaction of its own would cost a
+// sync, and commits would queue with them for the writer.
 func (s *Store) join(ctx context.Context, what string, f func(*conn) (changed bool, err error)) error {
 	if err := context.Cause(ctx); err != nil {
 		return wrap(what, err)
 	}
-	j := &joined{f: f, done: make(chan struct{})}
-	s.joins.mu.Lock()
-	if s.joins.closed {
-		s.joins.mu.Unlock()
-		return wrap(what, store.ErrClosed)
-	}
-	s.joins.queue = append(s.joins.queue, j)
-	s.joins.mu.Unlock()
-	s.group.Wake()
+	done := make(chan error, 1)
+	s.group.Add(work{change: f}, store.Key{}, 0, func(err error) { done <- err })
 	// ctx does not interrupt the write: once begun it is quick, and a caller
 	// who left would not know whether it happened.
-	<-j.done
-	return wrap(what, j.err)
-}
-
-// take returns what the next commit has to do.
-func (q *joins) take() []*joined {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	all := q.queue
-	q.queue = nil
-	return all
-}
-
-// close refuses what comes from now on, and what still waits.
-func (q *joins) close() {
-	q.mu.Lock()
-	q.closed = true
-	q.mu.Unlock()
-	for _, j := range q.take() {
-		j.err = store.ErrClosed
-		close(j.done)
-	}
+	return wrap(what, <-done)
 }
 
 // savepoint calls f within a transaction. What f did is undone if it fails. broken

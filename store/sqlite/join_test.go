@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/parley-a2a/parley/store"
@@ -27,20 +26,13 @@ func TestJoinsShareACommit(t *testing.T) {
 		}
 	}
 	before := st.Stats().Commits
-	errs := make(chan error, many)
-	st.writing.Lock() // as a commit that takes its time
+	var all []work
 	for i := range many {
-		go func() { errs <- st.join(t.Context(), "keep", keep(i)) }()
+		all = append(all, work{change: keep(i)})
 	}
-	for waiting := 0; waiting < many; runtime.Gosched() {
-		st.joins.mu.Lock()
-		waiting = len(st.joins.queue)
-		st.joins.mu.Unlock()
-	}
-	st.writing.Unlock()
 	fails := 0
-	for range many {
-		if err := <-errs; errors.Is(err, failed) {
+	for _, err := range st.commit(all) {
+		if errors.Is(err, failed) {
 			fails++
 		} else if err != nil {
 			t.Error(err)
@@ -73,27 +65,16 @@ func TestJoinsShareACommit(t *testing.T) {
 func TestJoinThatEndsTheTransaction(t *testing.T) {
 	for _, says := range []error{store.ErrFull, nil} {
 		st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
-		st.writing.Lock()
-		a, done := task("a", 10), make(chan error, 1)
-		st.Append(a, func(err error) { done <- err })
-		errs := make(chan error, 1)
-		go func() {
-			errs <- st.join(t.Context(), "keep", func(c *conn) (bool, error) {
-				_ = c.stmt("ROLLBACK").exec() // as SQLite does by itself when the disk is full
-				return true, says
-			})
-		}()
-		for waiting := 0; waiting < 1; runtime.Gosched() {
-			st.joins.mu.Lock()
-			waiting = len(st.joins.queue)
-			st.joins.mu.Unlock()
+		a := task("a", 10)
+		errs := st.commit([]work{{append: a}, {change: func(c *conn) (bool, error) {
+			_ = c.stmt("ROLLBACK").exec() // as SQLite does by itself when the disk is full
+			return true, says
+		}}})
+		if errs[1] == nil || says != nil && !errors.Is(errs[1], says) {
+			t.Errorf("the change: %v", errs[1])
 		}
-		st.writing.Unlock()
-		if err := <-errs; err == nil || says != nil && !errors.Is(err, says) {
-			t.Errorf("the change: %v", err)
-		}
-		if err := <-done; err != nil {
-			t.Errorf("the append beside it: %v", err)
+		if errs[0] != nil {
+			t.Errorf("the append beside it: %v", errs[0])
 		}
 		if _, err := st.Get(t.Context(), a.Row.Key, store.RowOnly); err != nil {
 			t.Error(err)

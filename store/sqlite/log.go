@@ -14,37 +14,42 @@ import (
 // it writes it, all of which must fit in maxMemory.
 const maxAppend = 256 << 20
 
-// Append implements store.Store.
-func (s *Store) Append(a *store.Append, done func(error)) { s.group.Append(a, done) }
+// work is what the group commits: an append, or a change that is part of a commit.
+type work struct {
+	append *store.Append
+	chunks *chunked // the values of the append, or those that the change is for; or nil
+	change func(*conn) (changed bool, err error)
+}
 
-// commit is the group's writer: one transaction and one fsync for the batch, and for
-// what joined it.
-func (s *Store) commit(batch []*store.Append) []error {
+// commit is the group's writer: one transaction and one fsync for the batch.
+func (s *Store) commit(batch []work) []error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	s.between()
-	errs, joined := make([]error, len(batch)), s.joins.take()
-	if !s.transact(batch, errs, joined) && len(batch)+len(joined) > 1 {
+	s.cleaner.restart()
+	errs := make([]error, len(batch))
+	if !s.transact(batch, errs) && len(batch) > 1 {
 		// One of them could not be written, so none was. Each gets its own
-		// transaction now, that it may not take the others with it.
-		for i := range batch {
-			s.transact(batch[i:i+1], errs[i:i+1], nil)
+		// transaction now, that it may not take the others with it. Chunks are first:
+		// those of a value for which there is no room leave theirs to the rest.
+		clear(errs)
+		for _, chunk := range []bool{true, false} {
+			for i, w := range batch {
+				if is := w.append == nil && w.chunks != nil; is == chunk {
+					s.transact(batch[i:i+1], errs[i:i+1])
+				}
+			}
+			s.settle(batch, errs)
 		}
-		for i := range joined {
-			s.transact(nil, nil, joined[i:i+1])
-		}
+		return errs
 	}
-	for _, j := range joined {
-		close(j.done)
-	}
+	s.settle(batch, errs)
 	return errs
 }
 
-// transact applies a batch in one transaction, with what joined it, and sets errs and
-// the errors of those. It returns false if a statement in between failed: then certainly
-// nothing happened, and the caller may try otherwise. A failed COMMIT leaves the outcome
-// open and must not be repeated.
-func (s *Store) transact(batch []*store.Append, errs []error, joined []*joined) (settled bool) {
+// transact applies a batch in one transaction and sets errs. It returns false if a
+// statement in between failed: then certainly nothing happened, and the caller may try
+// otherwise. A failed COMMIT leaves the outcome open and must not be repeated.
+func (s *Store) transact(batch []work, errs []error) (settled bool) {
 	writing := false // between BEGIN and COMMIT
 	applied, entries, changed := 0, 0, false
 	watcher := s.watcher.Load()
@@ -57,22 +62,25 @@ func (s *Store) transact(batch []*store.Append, errs []error, joined []*joined) 
 		if err := s.tally.begin(s.writer); err != nil {
 			return err
 		}
-		for i, a := range batch {
-			refused, err := s.apply(a)
+		for i, w := range batch {
+			if w.append == nil {
+				did, err, broken := s.writer.savepoint(w.change)
+				if broken != nil {
+					return broken
+				}
+				if errs[i], changed = err, changed || did; err != nil && w.chunks != nil {
+					w.chunks.err = err // the append may be in this batch
+				}
+				continue
+			}
+			refused, err := s.apply(w.append, w.chunks)
 			if err != nil {
 				return err
 			}
 			if errs[i] = refused; refused == nil {
 				applied++
-				entries += len(a.Entries)
+				entries += len(w.append.Entries)
 			}
-		}
-		for _, j := range joined {
-			did, err, broken := s.writer.savepoint(j.f)
-			if broken != nil {
-				return broken
-			}
-			j.err, changed = err, changed || did
 		}
 		if applied == 0 && !changed {
 			return errNothing
@@ -99,12 +107,10 @@ func (s *Store) transact(batch []*store.Append, errs []error, joined []*joined) 
 		return true
 	}
 	s.tally.forget()
-	for _, j := range joined {
-		j.err = err
-	}
-	err = wrap("append", err)
-	for i := range errs {
-		errs[i] = err
+	for i, w := range batch {
+		if errs[i] = err; w.append != nil {
+			errs[i] = wrap("append", err)
+		}
 	}
 	return !writing
 }
@@ -113,9 +119,9 @@ func (s *Store) transact(batch []*store.Append, errs []error, joined []*joined) 
 // the fsync.
 var errNothing = errors.New("nothing to commit")
 
-// apply writes one append. refused says why it must not be; then nothing was
-// written. err is a failure.
-func (s *Store) apply(a *store.Append) (refused, err error) {
+// apply writes one append, whose values may be in chunks. refused says why it must not
+// be; then nothing was written. err is a failure.
+func (s *Store) apply(a *store.Append, k *chunked) (refused, err error) {
 	if err := a.Validate(); err != nil {
 		return err, nil
 	}
@@ -123,8 +129,10 @@ func (s *Store) apply(a *store.Append) (refused, err error) {
 	if n > maxAppend {
 		return fmt.Errorf("sqlite: an append of %d bytes, the most is %d", n, maxAppend), nil
 	}
-	if n >= grownFrom {
-		s.large += n
+	if k == nil {
+		k = &inRow
+	} else if k.err != nil {
+		return wrap("append", k.err), nil
 	}
 	c := s.writer
 	if a.Alone() {
@@ -133,26 +141,33 @@ func (s *Store) apply(a *store.Append) (refused, err error) {
 		}
 		return nil, c.issue(0, a)
 	}
-	form := form{a, s.piece(a)}
+	form := form{Append: a}
+	if k.log == 0 && k.body == 0 {
+		form.piece = s.piece(a)
+	}
 	task, refused, err := s.place(form)
 	if refused != nil || err != nil {
 		return refused, err
 	}
 	if form.piece == nil {
-		if err := s.keepEntries(task, a); err != nil {
+		if err := s.keepEntries(task, a, k.log); err != nil {
 			return nil, err
 		}
 	}
 	if form.apart() {
-		err := c.stmt("INSERT INTO seal (task, body) VALUES (?, ?) ON CONFLICT (task) DO UPDATE SET body = excluded.body").
-			int(task).blob(a.Seal.Body).exec()
+		err := c.stmt("INSERT INTO seal (task, body, chunks) VALUES (?, ?, ?) ON CONFLICT (task) DO UPDATE SET body = excluded.body, chunks = excluded.chunks").
+			int(task).value(c, a.Seal.Body, k.body).exec()
 		if err != nil {
 			return nil, err
 		}
 	}
 	for i := range a.Blobs {
-		if err := c.keep(task, &a.Blobs[i]); err != nil {
+		there, err := c.keep(task, &a.Blobs[i], k.blob(i))
+		if err != nil {
 			return nil, err
+		}
+		if there && k.blob(i) != 0 {
+			s.unused = append(s.unused, k.blob(i))
 		}
 	}
 	if len(a.Pushes) > 0 {
@@ -163,19 +178,22 @@ func (s *Store) apply(a *store.Append) (refused, err error) {
 	return nil, c.issue(task, a)
 }
 
-// keepEntries writes the entries of an append as a row of their own.
-func (s *Store) keepEntries(task int64, a *store.Append) error {
-	s.packed = store.Pack(s.packed[:0], a.Entries)
-	err := s.writer.keepPacked(task, a.After+1, a.After+int64(len(a.Entries)), s.packed)
+// keepEntries writes the entries of an append as a row of their own, unless their bytes
+// are in chunks, to which it refers.
+func (s *Store) keepEntries(task int64, a *store.Append, chunks int64) error {
+	if s.packed = s.packed[:0]; chunks == 0 {
+		s.packed = store.Pack(s.packed, a.Entries)
+	}
+	err := s.writer.keepPacked(task, a.After+1, a.After+int64(len(a.Entries)), s.packed, chunks)
 	if cap(s.packed) > bigArg {
 		s.packed = nil
 	}
 	return err
 }
 
-func (c *conn) keepPacked(task, first, last int64, packed []byte) error {
-	return c.stmt("INSERT INTO entry (task, first, last, body) VALUES (?, ?, ?, ?)").
-		int(task).int(first).int(last).blob(packed).exec()
+func (c *conn) keepPacked(task, first, last int64, packed []byte, chunks int64) error {
+	return c.stmt("INSERT INTO entry (task, first, last, body, chunks) VALUES (?, ?, ?, ?, ?)").
+		int(task).int(first).int(last).value(c, packed, chunks).exec()
 }
 
 func duplicate(taken bool) error {
@@ -186,19 +204,19 @@ func duplicate(taken bool) error {
 }
 
 // keep stores a blob unless it is there, and that the task refers to it.
-func (c *conn) keep(task int64, b *store.Blob) error {
+func (c *conn) keep(task int64, b *store.Blob, chunks int64) (there bool, err error) {
 	key, there, err := c.stmt("SELECT key FROM blob WHERE hash = ?").text(b.Hash).one()
 	if err != nil {
-		return err
+		return false, err
 	}
 	if !there {
-		err := c.stmt("INSERT INTO blob (hash, data) VALUES (?, ?)").text(b.Hash).blob(b.Data).exec()
+		err := c.stmt("INSERT INTO blob (hash, data, chunks) VALUES (?, ?, ?)").text(b.Hash).value(c, b.Data, chunks).exec()
 		if err != nil {
-			return err
+			return false, err
 		}
 		key = c.LastInsertRowID()
 	}
-	return c.stmt("INSERT INTO blob_task (blob, task) VALUES (?, ?) ON CONFLICT DO NOTHING").
+	return there, c.stmt("INSERT INTO blob_task (blob, task) VALUES (?, ?) ON CONFLICT DO NOTHING").
 		int(key).int(task).exec()
 }
 
@@ -206,22 +224,22 @@ func (c *conn) keep(task int64, b *store.Blob) error {
 var errEnough = errors.New("enough")
 
 // logSQL selects the rows of a log, and behind them what the task's own row has of it.
-const logSQL = "SELECT first, last, body, NULL FROM entry WHERE task = (SELECT key FROM task WHERE tenant = ?1 AND owner = ?2 AND id = ?3) AND last > ?4 " +
-	"UNION ALL SELECT 0, last, head, head_size + body_size FROM task WHERE tenant = ?1 AND owner = ?2 AND id = ?3 AND last > ?4 AND head_size IS NOT NULL ORDER BY 2"
+const logSQL = "SELECT first, last, body, NULL, entry.chunks FROM entry WHERE task = (SELECT key FROM task WHERE tenant = ?1 AND owner = ?2 AND id = ?3) AND last > ?4 " +
+	"UNION ALL SELECT 0, last, head, head_size + body_size, NULL FROM task WHERE tenant = ?1 AND owner = ?2 AND id = ?3 AND last > ?4 AND head_size IS NOT NULL ORDER BY 2"
 
 // Entries implements store.Store.
 func (r *Reader) Entries(ctx context.Context, k store.Key, after int64, limit int) ([]store.Entry, error) {
 	page := store.NewEntryPage(after, limit)
 	err := r.read(ctx, func(c *conn) error {
 		err := c.sql(logSQL).text(k.Tenant).text(k.Owner).text(k.ID).int(after).
-			each(func(r *sqlite3.Stmt) (err error) {
-				first, last, body := r.ColumnInt64(0), r.ColumnInt64(1), r.ColumnRawBlob(2)
-				if r.ColumnType(3) != sqlite3.NULL {
+			each(func(r *sqlite3.Stmt) error {
+				first, last := r.ColumnInt64(0), r.ColumnInt64(1)
+				body, own, err := c.value(r, 2, 4)
+				if err == nil && r.ColumnType(3) != sqlite3.NULL {
 					body, first, err = c.logOf(body, r.ColumnInt(3))
 				}
-				c.grow(len(body))
 				if err == nil {
-					err = page.Unpack(body, first, last)
+					err = page.Unpack(body, first, last, own)
 				}
 				if err == nil && page.Full() {
 					return errEnough
@@ -244,11 +262,11 @@ func (r *Reader) Blob(ctx context.Context, hash string) ([]byte, error) {
 	var data []byte
 	err := r.read(ctx, func(c *conn) error {
 		found := false
-		err := c.stmt("SELECT data FROM blob WHERE hash = ?").text(hash).
-			each(func(r *sqlite3.Stmt) error {
-				found, data = true, r.ColumnBlob(0, nil)
-				c.grow(len(data))
-				return nil
+		err := c.sql("SELECT data, blob.chunks FROM blob WHERE hash = ?").text(hash).
+			each(func(r *sqlite3.Stmt) (err error) {
+				found = true
+				data, err = c.owned(r, 0, 1)
+				return err
 			})
 		if err == nil && !found {
 			return store.ErrNotFound

@@ -18,7 +18,7 @@ func (s *Store) write(ctx context.Context, f func(*conn) error) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	s.between()
+	s.cleaner.restart()
 	// ctx does not interrupt the write: once begun it is quick, and a caller
 	// who left would not know whether it happened.
 	if err := f(s.writer); err != nil {

@@ -15,6 +15,7 @@ func TestLargeReadsCloseTheirConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
+	chunks(t, 1<<30) // it is written as a whole, as versions before 9 did
 	k := store.Key{ID: "t"}
 	done := make(chan error)
 	data := bytes.Repeat([]byte("x"), grownFrom)

@@ -120,6 +120,9 @@ func (p *platters) cut(t *testing.T, dir string, rng *rand.Rand) {
 	defer p.mu.Unlock()
 	const sector = 512
 	chance := rng.IntN(5) // of a sector, in quarters
+	if p.lies {
+		chance = rng.IntN(4) // something is lost
+	}
 	for _, name := range slices.Sorted(maps.Keys(p.files)) {
 		file := slices.Clone(p.files[name].synced)
 		for _, c := range p.files[name].since {
@@ -147,6 +150,7 @@ func (p *platters) cut(t *testing.T, dir string, rng *rand.Rand) {
 // was moved into it.
 func powerCuts(t *testing.T, cuts int, lies bool, check func(path string, acked []int64) bool) (bad, moved int) {
 	d := &platters{VFSFilename: vfs.Find("os").(vfs.VFSFilename), lies: lies, files: map[string]*platter{}}
+	chunks(t, 8<<10) // many appends are larger
 	was := system
 	system = mount("platters", d)
 	path := filepath.Join(t.TempDir(), "parley.db")
@@ -244,6 +248,7 @@ func TestPowerCutLosesNothing(t *testing.T) {
 			}
 		}
 		storetest.Check(t, st, keys...)
+		swept(t, st)
 		return !t.Failed()
 	})
 	if bad > 0 || moved == 0 {

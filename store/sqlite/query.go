@@ -81,17 +81,18 @@ func (p part) fields() string {
 }
 
 const (
-	sizeOfLog   = "coalesce((SELECT sum(length(entry.body)) FROM entry WHERE entry.task = task.key), 0)"
-	sizeOfBlobs = "coalesce((SELECT sum((SELECT length(data) FROM blob WHERE blob.key = blob_task.blob)) FROM blob_task WHERE blob_task.task = task.key), 0)"
+	sizeOfLog   = "coalesce((SELECT sum(length(entry.body) + " + entryChunks + ") FROM entry WHERE entry.task = task.key), 0)"
+	sizeOfBlobs = "coalesce((SELECT sum((SELECT length(data) + " + blobChunks + " FROM blob WHERE blob.key = blob_task.blob)) FROM blob_task WHERE blob_task.task = task.key), 0)"
 
 	headFields = columns + ", coalesce(head_size, length(head), " + sizeOfLog + " + " + sizeOfBlobs + "), head_size, " +
 		"CASE WHEN head_size IS NOT NULL OR length(head) <= ?1 THEN head END"
 
 	// A body is in the row or, if it is large, in the table of seals.
-	allFields = columns + ", coalesce(head_size + body_size, length(head) + coalesce(length(task.body), (SELECT length(seal.body) FROM seal WHERE seal.task = task.key)), " + sizeOfLog + ") + " + sizeOfBlobs + ", head_size, " +
+	allFields = columns + ", coalesce(head_size + body_size, length(head) + coalesce(length(task.body), (SELECT length(seal.body) + " + sealChunks + " FROM seal WHERE seal.task = task.key)), " + sizeOfLog + ") + " + sizeOfBlobs + ", head_size, " +
 		"CASE WHEN head_size IS NOT NULL OR length(head) + coalesce(length(task.body), 0) <= ?1 THEN head END, body_size, " +
-		"CASE WHEN head_size IS NOT NULL THEN NULL WHEN task.body IS NULL THEN " + largeBody + " WHEN length(head) + length(task.body) <= ?1 THEN task.body END"
-	largeBody = "CASE WHEN head IS NOT NULL THEN (SELECT CASE WHEN length(head) + length(seal.body) <= ?1 THEN seal.body END FROM seal WHERE seal.task = task.key) END"
+		"CASE WHEN head_size IS NOT NULL THEN NULL WHEN task.body IS NULL THEN " + largeBody + " WHEN length(head) + length(task.body) <= ?1 THEN task.body END, " +
+		"CASE WHEN head IS NOT NULL AND task.body IS NULL THEN (SELECT seal.chunks FROM seal WHERE seal.task = task.key) END"
+	largeBody = "CASE WHEN head IS NOT NULL THEN (SELECT CASE WHEN length(head) + length(seal.body) + " + sealChunks + " <= ?1 THEN seal.body END FROM seal WHERE seal.task = task.key) END"
 )
 
 // since are the columns that later versions of the database added, as an older one
@@ -102,6 +103,7 @@ var since = []struct {
 }{
 	{6, strings.NewReplacer("task.body", "NULL")},
 	{8, strings.NewReplacer("head_size", "NULL", "body_size", "NULL")},
+	{9, strings.NewReplacer(entryChunks, "0", sealChunks, "0", blobChunks, "0", "entry.chunks", "NULL", "seal.chunks", "NULL", "blob.chunks", "NULL")},
 }
 
 // sql is stmt, for a database of any version: a Reader on its own may read an older
@@ -120,7 +122,7 @@ func (c *conn) sql(sql string) *stmt {
 }
 
 // scanRecord reads what records selects.
-func scanRecord(r *sqlite3.Stmt, p part, most int64) (rec store.Record, err error) {
+func (c *conn) scanRecord(r *sqlite3.Stmt, p part, most int64) (rec store.Record, err error) {
 	rec.Row = scan(r)
 	if p == ofRow {
 		return rec, nil
@@ -139,9 +141,9 @@ func scanRecord(r *sqlite3.Stmt, p part, most int64) (rec store.Record, err erro
 	}
 	rec.Seal = &store.Seal{Head: r.ColumnBlob(16, nil)}
 	if p == ofAll {
-		rec.Seal.Body = r.ColumnBlob(18, nil)
+		rec.Seal.Body, err = c.owned(r, 18, 19)
 	}
-	return rec, nil
+	return rec, err
 }
 
 func milli(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
@@ -164,8 +166,7 @@ func (c *conn) get(k store.Key, p part, most int64) (rec *store.Record, err erro
 	err = c.records(p, most, named).
 		text(k.Tenant).text(k.Owner).text(k.ID).
 		each(func(r *sqlite3.Stmt) error {
-			found, err := scanRecord(r, p, most)
-			c.grow(found.Seal.Size())
+			found, err := c.scanRecord(r, p, most)
 			rec = &found
 			return err
 		})
@@ -246,8 +247,7 @@ func (c *conn) page(sc *scope, q *store.Query, of part, p *store.Page) error {
 	}
 	page := store.Fill(q, p)
 	err := st.int(int64(q.Limit) + 1).each(func(r *sqlite3.Stmt) error {
-		rec, err := scanRecord(r, of, q.Most())
-		c.grow(rec.Seal.Size())
+		rec, err := c.scanRecord(r, of, q.Most())
 		if err == nil && !page.Add(rec) {
 			err = errEnough
 		}

@@ -92,7 +92,7 @@ func age(st *Store) error {
 			}
 			for _, e := range o.log {
 				if err == nil {
-					err = c.keepPacked(o.key, e.Seq, e.Seq, store.Pack(nil, []store.Entry{e}))
+					err = c.keepPacked(o.key, e.Seq, e.Seq, store.Pack(nil, []store.Entry{e}), 0)
 				}
 			}
 		}

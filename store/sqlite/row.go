@@ -250,5 +250,5 @@ func (c *conn) unfold(was *stored) error {
 	if err != nil {
 		return err
 	}
-	return c.keepPacked(was.key, first, was.row.Last, packed)
+	return c.keepPacked(was.key, first, was.row.Last, packed, 0)
 }

@@ -27,7 +27,7 @@ type schema struct {
 // current is this program's schema.
 var current = schema{
 	steps:  store.Migrations(migrations),
-	tables: []string{"blob", "blob_task", "doomed", "entry", "kept", "letter", "member", "node", "push", "receipt", "scope", "seal", "secret", "span", "tally", "task"},
+	tables: []string{"blob", "blob_task", "chunk", "doomed", "entry", "kept", "letter", "member", "node", "push", "receipt", "scope", "seal", "secret", "span", "staged", "tally", "task"},
 }
 
 func (s *schema) version() int64 { return int64(len(s.steps)) }

@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write the fixture of this version's sch
 // fixture is what a database in testdata holds: a sealed task with a blob, one
 // with a log in several rows, a node and a secret; since version 3 receipts, one
 // of a task and one alone; since version 4 push configs, a dead letter and what
-// is kept.
+// is kept; since version 9 a task that is in chunks.
 func fixture() []*store.Append {
 	sealed := task("sealed", 300)
 	sealed.Row.Context, sealed.Row.Turn, sealed.Row.Attempt = "context", 1, 1
@@ -72,6 +72,8 @@ func writeFixture(t *testing.T) {
 	for _, a := range fixture() {
 		mustAppend(t, st, a)
 	}
+	chunks(t, 4<<10)
+	mustAppend(t, st, inChunks())
 	if err := st.Beat(t.Context(), "node", began); err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +93,14 @@ func writeFixture(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// inChunks is what a fixture has in chunks.
+func inChunks() *store.Append {
+	a := task("in chunks", 9_000)
+	a.Blobs = []store.Blob{{Hash: "in chunks", Data: make([]byte, 9_000)}}
+	a.Seal = &store.Seal{Head: []byte("head"), Body: make([]byte, 9_000)}
+	return a
 }
 
 func checkFixture(t *testing.T, path string, version int) {
@@ -120,6 +130,9 @@ func checkFixture(t *testing.T, path string, version int) {
 		if d := cmp.Diff(wantLog, gotLog); d != "" || err != nil {
 			t.Errorf("log of %s: %v (-want +got)\n%s", id, err, d)
 		}
+	}
+	if version >= 9 {
+		sameAs(t, st, inChunks())
 	}
 	if data, err := st.Blob(t.Context(), "hash"); string(data) != "data" {
 		t.Errorf("blob: %q, %v", data, err)

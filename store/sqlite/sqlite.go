@@ -43,22 +43,21 @@ func (o *Options) logger() *slog.Logger { return cmp.Or(o.Logger, slog.New(slog.
 type Store struct {
 	// set at start, then constant
 	Reader
-	another func() (*conn, error) // opens a writer: see renew
 	lock    *lock
-	group   *store.Group
-	joins   joins
+	group   *store.Group[work]
 	cleaner *cleaner
 	packer  chan struct{} // closed when old tasks are packed, or it was given up for Close
 
 	writing         sync.Mutex // protects the fields below
 	writer          *conn      // nil after Close
-	large           int        // bytes of large appends that writer took: see renew
 	packed          []byte     // scratch of apply
 	clear, squeezed []byte     // of piece
 	lastKey         int64      // the highest key that a task ever had
+	unused          []int64    // values whose appends came to nothing, see sweep
 	tally           tally
 	working         working
 
+	lastValue        atomic.Int64 // the key of the newest value in chunks
 	commits, entries atomic.Int64
 	watcher          atomic.Pointer[func(store.Commit)] // nil: there is none
 
@@ -114,8 +113,7 @@ func (s *Store) start(path string, o *Options, sc *schema) error {
 		return err
 	}
 	o = cmp.Or(o, new(Options))
-	s.another = func() (*conn, error) { return openWriter(path, o, sc) }
-	w, err := s.another()
+	w, err := openWriter(path, o, sc)
 	if err != nil {
 		return err
 	}
@@ -128,7 +126,13 @@ func (s *Store) start(path string, o *Options, sc *schema) error {
 		w.close()
 		return err
 	}
-	if s.lastKey, err = w.lastKey(); err != nil {
+	s.lastKey, err = w.lastKey()
+	var value int64
+	if err == nil {
+		s.unused, value, err = w.staged()
+		s.lastValue.Store(value)
+	}
+	if err != nil {
 		s.cleaner.close()
 		w.close()
 		return fmt.Errorf("sqlite: open %s: %w", path, err)
@@ -150,6 +154,7 @@ func (s *Store) start(path string, o *Options, sc *schema) error {
 		return fmt.Errorf("sqlite: open %s: %w", path, err)
 	}
 	s.group = store.NewGroup(s.commit)
+	s.sweepOn()
 	return nil
 }
 
@@ -202,34 +207,6 @@ func openWriter(path string, o *Options, sc *schema) (_ *conn, err error) {
 	return c, nil
 }
 
-// renewFrom is how many bytes of large appends a writer takes before another one takes
-// its place. In SQLite's heap parts of the log's index, which stay, come to lie between
-// large values, which go: then none of the gaps is long enough for the next value, and
-// the heap, which never shrinks, grows by it.
-const renewFrom = 32 << 20
-
-// between is called before a transaction, for what must not be done during one.
-// s.writing is held.
-func (s *Store) between() {
-	s.cleaner.restart()
-	s.renew()
-}
-
-// renew replaces the writer if it has taken much. s.writing is held.
-func (s *Store) renew() {
-	if s.large < renewFrom {
-		return
-	}
-	s.large = 0
-	w, err := s.another()
-	if err != nil {
-		return // there is no file descriptor for it, perhaps: the old one goes on
-	}
-	w.WALHook(s.cleaner.committed)
-	s.writer.close()
-	s.writer = w
-}
-
 // Close implements store.Store. It leaves a single file: the write-ahead log
 // is moved into it.
 func (s *Store) Close() error {
@@ -237,7 +214,6 @@ func (s *Store) Close() error {
 		close(s.over)
 		<-s.packer
 		s.group.Close()
-		s.joins.close()
 		s.cleaner.close()
 		s.readers.close()
 		s.writing.Lock()

@@ -221,7 +221,7 @@ func TestTalliesOfAnOldDatabase(t *testing.T) {
 	}
 	want := rows(t, h.st.writer, "SELECT s.context, t.state, t.n FROM tally AS t JOIN scope AS s ON s.key = t.scope ORDER BY 1, 2")
 	before := slices.IndexFunc(current.steps, func(sql string) bool { return strings.Contains(sql, "CREATE TABLE tally") })
-	if err := h.st.writer.Exec(fmt.Sprintf("DROP INDEX task_waiting; DROP TABLE scope; DROP TABLE tally; DROP TABLE span; DROP TABLE member; ALTER TABLE task DROP COLUMN body; ALTER TABLE task DROP COLUMN head_size; ALTER TABLE task DROP COLUMN body_size; PRAGMA user_version = %d", before)); err != nil {
+	if err := h.st.writer.Exec(fmt.Sprintf("DROP INDEX task_waiting; DROP TABLE scope; DROP TABLE tally; DROP TABLE span; DROP TABLE member; ALTER TABLE task DROP COLUMN body; ALTER TABLE task DROP COLUMN head_size; ALTER TABLE task DROP COLUMN body_size; DROP TRIGGER entry_chunks; DROP TRIGGER seal_chunks; DROP TRIGGER seal_chunks_replaced; DROP TRIGGER blob_chunks; DROP TABLE chunk; DROP TABLE staged; ALTER TABLE entry DROP COLUMN chunks; ALTER TABLE seal DROP COLUMN chunks; ALTER TABLE blob DROP COLUMN chunks; PRAGMA user_version = %d", before)); err != nil {
 		t.Fatal(err)
 	}
 	if err := h.st.Close(); err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"testing"
 	"time"
 
@@ -33,18 +34,26 @@ func Memory() Opener {
 // Run runs the suite for a store that several processes may have open at once.
 // fresh returns the Opener of an empty store that nobody else uses; it is called
 // for each test.
-func Run(t *testing.T, fresh func(t testing.TB) Opener) { run(t, fresh, true) }
+func Run(t *testing.T, fresh func(t testing.TB) Opener) { run(t, fresh, true, nil) }
 
 // RunAlone is Run for a store that one process has to itself, so that there is
 // nobody to hint anything to: Watch waits for its end, and its Opener is not called
-// while it is open.
-func RunAlone(t *testing.T, fresh func(t testing.TB) Opener) { run(t, fresh, false) }
+// while it is open. It runs the areas that are named; all, if none is.
+func RunAlone(t *testing.T, fresh func(t testing.TB) Opener, of ...string) {
+	run(t, fresh, false, of)
+}
 
-func run(t *testing.T, fresh func(t testing.TB) Opener, several bool) {
+func run(t *testing.T, fresh func(t testing.TB) Opener, several bool, of []string) {
 	for _, a := range areas(several) {
+		if len(of) > 0 && !slices.Contains(of, a.name) {
+			continue
+		}
 		for _, b := range a.tests {
 			t.Run(b.name, func(t *testing.T) { b.test(t, fresh(t)) })
 		}
+	}
+	if len(of) > 0 {
+		return
 	}
 	seed := uint64(time.Now().UnixNano())
 	t.Run("random operations", func(t *testing.T) { Random(t, fresh(t), seed, operations()) })

@@ -1,0 +1,231 @@
+package sqlite
+
+import (
+	"bytes"
+	"errors"
+	"iter"
+	"slices"
+
+	"github.com/ncruces/go-sqlite3"
+	"github.com/parley-a2a/parley/store"
+)
+
+// A large append takes several commits, so that small ones do not wait for all of it:
+// its values are written before it, in chunks, and it refers to them. Until then a value
+// is noted as staged, by which one is found that a crash left, or an append that failed.
+// On a disk that is nearly full a value takes room that small ones would have had, until
+// there is none for it either.
+
+// maxChunk is about the size of a chunk in bytes, and of an append from which on it is
+// large. Not constant, for tests.
+var maxChunk = 128 << 10
+
+const (
+	valueKeys = 1 << 16 // of the chunks of a value, as the schema says
+	sweepMost = 64      // chunks that are removed in one transaction
+)
+
+var errChunks = errors.New("chunks of a large value are missing")
+
+// chunked are the values of an append that are in chunks, each by the key of the first
+// one; 0: the append itself has it.
+type chunked struct {
+	log, body int64
+	blobs     []int64 // as the append's
+
+	// the writer's
+	err     error // of a chunk, or of the append
+	settled bool  // the values are not used, and are removed
+}
+
+// Append implements store.Store.
+func (s *Store) Append(a *store.Append, done func(error)) {
+	w, size := work{append: a}, a.Size()
+	if size > maxChunk && size <= maxAppend && a.Validate() == nil {
+		w.chunks = &chunked{blobs: make([]int64, len(a.Blobs))}
+		size -= s.stage(a, w.chunks)
+	}
+	s.group.Add(w, a.Row.Key, size, done)
+}
+
+// stage queues the values of an append as chunks, and returns how many bytes of it they
+// are.
+func (s *Store) stage(a *store.Append, k *chunked) (size int) {
+	put := func(value *int64, b *store.Blob, chunks iter.Seq[[]byte]) {
+		first := s.lastValue.Add(valueKeys)
+		*value = first
+		at := first
+		for data := range chunks {
+			w := work{chunks: k, change: k.chunk(value, at, at == first, b, data)}
+			s.group.Add(w, a.Row.Key, len(data), func(error) {})
+			size += len(data)
+			at++
+		}
+	}
+	large := max(maxChunk/32, smallBody)
+	log := 0
+	for i := range a.Entries {
+		log += len(a.Entries[i].Body)
+	}
+	if log > large {
+		put(&k.log, nil, store.PackParts(a.Entries, maxChunk))
+	}
+	if a.Seal != nil && len(a.Seal.Body) > large {
+		put(&k.body, nil, slices.Chunk(a.Seal.Body, maxChunk))
+	}
+	for i := range a.Blobs {
+		if b := &a.Blobs[i]; len(b.Data) > large {
+			put(&k.blobs[i], b, slices.Chunk(b.Data, maxChunk))
+		}
+	}
+	return size
+}
+
+// chunk is the change that writes one chunk of a value, the first or another, unless it
+// is of no use: the value is a blob that is there already, or a chunk before it failed.
+func (k *chunked) chunk(value *int64, at int64, first bool, b *store.Blob, data []byte) func(*conn) (bool, error) {
+	return func(c *conn) (bool, error) {
+		if k.err != nil || *value == 0 {
+			return false, nil
+		}
+		if first && b != nil {
+			_, there, err := c.stmt("SELECT key FROM blob WHERE hash = ?").text(b.Hash).one()
+			if there || err != nil {
+				*value = 0
+				return false, err
+			}
+		}
+		if first {
+			if err := c.stmt("INSERT INTO staged (value) VALUES (?)").int(at).exec(); err != nil {
+				return false, err
+			}
+		}
+		return true, c.stmt("INSERT INTO chunk (key, data) VALUES (?, ?)").int(at).blob(data).exec()
+	}
+}
+
+// inRow are the values of an append that has all of them itself.
+var inRow chunked
+
+func (k *chunked) blob(i int) int64 {
+	if k.blobs == nil {
+		return 0
+	}
+	return k.blobs[i]
+}
+
+// value binds a value, and the key of its chunks. A value that is in chunks is not staged
+// any more.
+func (s *stmt) value(c *conn, v []byte, chunks int64) *stmt {
+	if chunks == 0 {
+		return s.blob(v).null()
+	}
+	err := c.stmt("DELETE FROM staged WHERE value = ?").int(chunks).exec()
+	if err == nil && c.Changes() == 0 {
+		err = errChunks
+	}
+	if s.err == nil {
+		s.err = err
+	}
+	return s.blob(nil).int(chunks)
+}
+
+// settle ends the values of appends that failed.
+func (s *Store) settle(batch []work, errs []error) {
+	for i, w := range batch {
+		if k := w.chunks; k != nil && errs[i] != nil && !k.settled {
+			k.err, k.settled = errs[i], true
+			s.unused = append(s.unused, k.log, k.body)
+			s.unused = append(s.unused, k.blobs...)
+		}
+	}
+	if len(s.unused) == 0 {
+		return
+	}
+	// The values of an append whose COMMIT failed may be used. Then they are not staged,
+	// and are left.
+	var err [1]error
+	s.transact([]work{{change: s.sweep}}, err[:])
+	if err[0] == nil {
+		s.sweepOn()
+	}
+}
+
+// sweep removes chunks of a value that is not used.
+func (s *Store) sweep(c *conn) (changed bool, err error) {
+	for len(s.unused) > 0 {
+		value := s.unused[0]
+		_, there, err := c.stmt("SELECT value FROM staged WHERE value = ?").int(value).one()
+		if err != nil {
+			return false, err
+		}
+		if !there {
+			s.unused = s.unused[1:]
+			continue
+		}
+		err = c.stmt("DELETE FROM chunk WHERE key IN (SELECT key FROM chunk WHERE key >= ? AND key < ? LIMIT ?)").
+			int(value).int(value + valueKeys).int(sweepMost).exec()
+		if err == nil && c.Changes() < sweepMost {
+			err = c.stmt("DELETE FROM staged WHERE value = ?").int(value).exec()
+		}
+		return true, err
+	}
+	return false, nil
+}
+
+// sweepOn has the next commit remove more, if there is more.
+func (s *Store) sweepOn() {
+	if len(s.unused) > 0 {
+		s.group.Add(work{change: func(*conn) (bool, error) { return false, nil }}, store.Key{}, 0, func(error) {})
+	}
+}
+
+// staged returns the values that a crash left, and the highest key of a value.
+func (c *conn) staged() (left []int64, highest int64, err error) {
+	if left, err = collect(c.stmt("SELECT value FROM staged"), scanNumber); err != nil {
+		return nil, 0, err
+	}
+	highest, _, err = c.stmt("SELECT max(key) FROM chunk").one()
+	return left, highest / valueKeys * valueKeys, err
+}
+
+// value returns what a column has or, if the other one is not NULL, what the chunks have
+// of which that is the first. own reports whether it is the caller's; otherwise it is
+// valid until the row's end.
+func (c *conn) value(r *sqlite3.Stmt, column, chunks int) (b []byte, own bool, err error) {
+	if r.ColumnType(chunks) == sqlite3.NULL {
+		b = r.ColumnRawBlob(column)
+		c.grow(len(b))
+		return b, false, nil
+	}
+	first := r.ColumnInt64(chunks)
+	size, there, err := c.stmt("SELECT sum(length(data)) FROM chunk WHERE key >= ? AND key < ?").int(first).int(first + valueKeys).one()
+	if err == nil && !there {
+		err = errChunks
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	b = make([]byte, 0, size)
+	err = c.stmt("SELECT data FROM chunk WHERE key >= ? AND key < ? ORDER BY key").int(first).int(first + valueKeys).
+		each(func(r *sqlite3.Stmt) error { b = append(b, r.ColumnRawBlob(0)...); return nil })
+	return b, true, err
+}
+
+// owned is value for one that is to be kept.
+func (c *conn) owned(r *sqlite3.Stmt, column, chunks int) ([]byte, error) {
+	b, own, err := c.value(r, column, chunks)
+	if !own {
+		b = bytes.Clone(b)
+	}
+	return b, err
+}
+
+// The SQL for how many bytes of a value are in chunks.
+const (
+	entryChunks = "iif(entry.chunks IS NULL, 0, " + sizeOfChunks + "entry.chunks AND chunk.key < entry.chunks + 65536))"
+	sealChunks  = "iif(seal.chunks IS NULL, 0, " + sizeOfChunks + "seal.chunks AND chunk.key < seal.chunks + 65536))"
+	blobChunks  = "iif(blob.chunks IS NULL, 0, " + sizeOfChunks + "blob.chunks AND chunk.key < blob.chunks + 65536))"
+
+	sizeOfChunks = "(SELECT sum(length(chunk.data)) FROM chunk WHERE chunk.key >= "
+)
