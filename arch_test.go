@@ -5,6 +5,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -12,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -184,7 +186,7 @@ var standardOnly = []string{"a2a", "internal/budget", "internal/child", "interna
 
 func TestImportsPointDown(t *testing.T) {
 	seen := map[string]bool{}
-	eachFile(t, parser.ImportsOnly, func(path, pkg string, f *ast.File) {
+	eachFile(t, func(path, pkg string, f *ast.File) {
 		seen[pkg] = true
 		allowed, listed := may[pkg]
 		if !listed {
@@ -245,7 +247,7 @@ var mayNameVersions = map[string]string{
 func TestVersionsAreNamedInDialect(t *testing.T) {
 	versions := []string{"0.1", "0.2", "0.3", "1.0", "1.1"}
 	named := map[string]bool{}
-	eachFile(t, parser.SkipObjectResolution, func(path, pkg string, f *ast.File) {
+	eachFile(t, func(path, pkg string, f *ast.File) {
 		if pkg == "internal/dialect" {
 			return
 		}
@@ -274,7 +276,7 @@ func TestOperationsAreToldApartInDialect(t *testing.T) {
 	for name := range reflect.TypeFor[a2a.Service]().Methods() {
 		operations[name.Name] = true
 	}
-	eachFile(t, parser.SkipObjectResolution, func(path, pkg string, f *ast.File) {
+	eachFile(t, func(path, pkg string, f *ast.File) {
 		if pkg == "internal/dialect" {
 			return
 		}
@@ -324,7 +326,7 @@ const maxFields = 40
 
 // A struct of many fields is a state machine, or several things, that no type shows.
 func TestStructsAreSmall(t *testing.T) {
-	eachFile(t, parser.SkipObjectResolution|parser.ParseComments, func(path, pkg string, f *ast.File) {
+	eachFile(t, func(path, pkg string, f *ast.File) {
 		if ast.IsGenerated(f) {
 			return
 		}
@@ -357,9 +359,21 @@ func checkList(t *testing.T, list map[string]string, found map[string]bool) {
 
 // eachFile calls a function with each file of the module but tests, by its path
 // and the folder of its package.
-func eachFile(t *testing.T, mode parser.Mode, do func(path, pkg string, f *ast.File)) {
+func eachFile(t *testing.T, do func(path, pkg string, f *ast.File)) {
 	t.Helper()
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+	all, err := files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range slices.Sorted(maps.Keys(all)) {
+		do(filepath.ToSlash(path), filepath.ToSlash(filepath.Dir(path)), all[path])
+	}
+}
+
+// files are those of eachFile, by their paths. They are parsed once for all tests.
+var files = sync.OnceValues(func() (map[string]*ast.File, error) {
+	all := map[string]*ast.File{}
+	return all, filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -376,17 +390,10 @@ func eachFile(t *testing.T, mode parser.Mode, do func(path, pkg string, f *ast.F
 		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 			return nil
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), path, nil, mode)
-		if err != nil {
-			return err
-		}
-		do(filepath.ToSlash(path), filepath.ToSlash(filepath.Dir(path)), f)
-		return nil
+		all[path], err = parser.ParseFile(token.NewFileSet(), path, nil, parser.SkipObjectResolution|parser.ParseComments)
+		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+})
 
 // The root is the front door, which one reads in a minute.
 func TestRootHasTenFiles(t *testing.T) {
