@@ -108,7 +108,7 @@ func TestExecRefusesLinesThatAreWrong(t *testing.T) {
 		{sayer(`{"type":"complete","task":"other"}`), `line 1 of the command's output: it is about another task`},
 		{sayer(`{"type":"log","text":"x","level":"loud"}`), `line 1 of the command's output: its "level" is none of debug, info, warn, error`},
 		{`head -c 9000000 /dev/zero | tr '\0' x`, `line 1 of the command's output: it is longer than 8 MiB`},
-		{`yes '{"type":"log","text":"x","level":"debug"}'`, `line 100001 of the command's output: there are too many`},
+		{`yes '' | head -n 99999; yes '{"type":"log","text":"x","level":"debug"}'`, `line 100001 of the command's output: there are too many`}, // blank lines count, too
 		{`:`, "the command exited with status 0 and had written no line"},
 		{sayer(`{"type":"status"}`) + "exit 4", "the command exited with status 4"},
 		{sayer(`{"type":"ask","text":"a"}`), "the command exited with status 0 while its question was open"},
