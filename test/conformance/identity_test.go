@@ -216,11 +216,15 @@ func newPair(real *belongings) *pair {
 // same compares two answers after their names. Values that depend on time may
 // differ, and lists have the things made with either name.
 func (p *pair) same(one, two *reply) bool {
-	if one.ok && two.ok {
-		return anonymous(one.head, p.both) == anonymous(two.head, p.both) &&
-			gist(anonymous(one.body, p.both)) == gist(anonymous(two.body, p.both))
+	// Most answers are equal already. To take off times and to read JSON costs more than a request.
+	same := func(one, two string, is func(string) string) bool {
+		return one == two || is(anonymous(one)) == is(anonymous(two))
 	}
-	return anonymous(one.String(), p.realOnly) == anonymous(two.String(), p.fakeOnly)
+	whole := func(text string) string { return text }
+	if one.ok && two.ok {
+		return same(p.both.Replace(one.head), p.both.Replace(two.head), whole) && same(p.both.Replace(one.body), p.both.Replace(two.body), gist)
+	}
+	return same(p.realOnly.Replace(one.String()), p.fakeOnly.Replace(two.String()), whole)
 }
 
 // tenant sets that of two requests.
