@@ -33,7 +33,9 @@ func newMeters(o *Options, st store.Store) *meters {
 		s.OnCommit(func(c store.Commit) {
 			ctx := context.Background()
 			took.Record(ctx, c.Took.Seconds())
-			sync.Record(ctx, c.Sync.Seconds())
+			if c.Sync > 0 {
+				sync.Record(ctx, c.Sync.Seconds())
+			}
 			entries.Record(ctx, float64(c.Entries))
 			appends.Record(ctx, float64(c.Appends))
 		})

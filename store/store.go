@@ -118,7 +118,7 @@ type Commit struct {
 	Appends int           // that shared it
 	Entries int           // log entries that it wrote
 	Took    time.Duration // all of it
-	Sync    time.Duration // of it for the COMMIT, which waits for the disk
+	Sync    time.Duration // of it for the COMMIT, which waits for the disk; 0: it was not timed
 }
 
 // Metered is a Store that tells how its transactions of appends go.

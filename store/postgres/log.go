@@ -45,7 +45,8 @@ type writer struct {
 	moves   moves
 	drawn   map[scopeName]struct{} // see grows
 	packed  []byte
-	sync    time.Duration // that the newest COMMIT took
+	sync    time.Duration // that the newest COMMIT took; 0: it was not timed
+	timed   time.Time     // when one was, last
 }
 
 func newWriter(s *Store) *writer {

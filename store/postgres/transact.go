@@ -68,6 +68,10 @@ func (w *writer) transact(ctx context.Context) error {
 	return w.patiently(ctx, func(ctx context.Context) error { return w.attempt(ctx, shape) })
 }
 
+// timeEvery is how often a COMMIT is timed. The server answers the statement before it
+// separately then, which wakes both sides once more.
+const timeEvery = 50 * time.Millisecond
+
 // committing is how many statements of attempt are done when it commits.
 const committing = 3
 
@@ -108,11 +112,17 @@ func (w *writer) attempt(ctx context.Context, shape shape) error {
 		p.SendQueryParams(w.s.prelude, nil, nil, nil, nil)
 		p.SendQueryParams(sql, args.values, args.types, allBinary, allBinary)
 	}
-	p.SendFlushRequest() // to see how long COMMIT takes
-	var without error    // what failed, certainly without effect
+	timed := w.s.watcher.Load() != nil && time.Since(w.timed) >= timeEvery
+	if timed {
+		p.SendFlushRequest() // to see how long COMMIT takes
+	}
+	var without error // what failed, certainly without effect
 	err = w.s.deciding(ctx, c.Conn().PgConn(), func() error {
 		done, sent, err := roundTrip(p, "COMMIT")
-		w.sync = time.Since(sent)
+		if w.sync = 0; timed {
+			w.timed = time.Now()
+			w.sync = w.timed.Sub(sent)
+		}
 		var not *unsent
 		var pg *pgconn.PgError
 		switch {

@@ -179,6 +179,20 @@ func (w *world) fail(code, condition string) {
 	w.exec("CREATE TRIGGER fault BEFORE INSERT ON parley.entry FOR EACH ROW EXECUTE FUNCTION fault()")
 }
 
+// TestCommitsAreTimed: the watcher of transactions is told how long a COMMIT took, of
+// the first one and of others now and then.
+func TestCommitsAreTimed(t *testing.T) {
+	w := newWorld(t)
+	var heard []store.Commit
+	w.OnCommit(func(c store.Commit) { heard = append(heard, c) })
+	if err := store.Do(t.Context(), w, newTask("task", 1)); err != nil {
+		t.Fatal(err)
+	}
+	if len(heard) != 1 || heard[0].Sync <= 0 || heard[0].Sync >= heard[0].Took {
+		t.Errorf("the watcher was told %+v", heard)
+	}
+}
+
 // TestLostCommit: a connection that is lost with a COMMIT leaves it open whether
 // it happened. It is said so, and nothing is written twice or in part.
 func TestLostCommit(t *testing.T) {
