@@ -62,6 +62,9 @@ func (t *sampledTracer) Sample(parent trace.SpanContext) (is trace.SpanContext, 
 
 // Start implements trace.Tracer.
 func (t *sampledTracer) Start(ctx context.Context, name string, o ...trace.SpanStartOption) (context.Context, trace.Span) {
+	if is, told := telemetry.Identity(ctx); told && t.keeps(trace.SpanContextFromContext(ctx), is.TraceID()) {
+		return t.Tracer.Start(ctx, name, o...) // with these ids
+	}
 	ctx, span, is := telemetry.Begin(ctx, t, name, func() []trace.SpanStartOption { return o })
 	if span == nil {
 		ctx = trace.ContextWithSpanContext(ctx, is)

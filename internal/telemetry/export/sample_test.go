@@ -50,6 +50,17 @@ func TestAShareOfTracesIsKept(t *testing.T) {
 	}
 }
 
+// The first span of a trace has the ids that the context names: it is written for a
+// process that was killed, and others name it as their parent.
+func TestASampledSpanHasTheIDsThatItIsTold(t *testing.T) {
+	sdk := sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.AlwaysSample()), sdktrace.WithIDGenerator(identities{}))
+	is := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled})
+	_, span := telemetry.Tracer(newSampled(sdk, newShare(1, false))).Start(telemetry.WithIdentity(t.Context(), is), "lost")
+	if got := span.SpanContext(); got.TraceID() != is.TraceID() || got.SpanID() != is.SpanID() || !span.IsRecording() {
+		t.Errorf("the span is %v, want %v", got, is)
+	}
+}
+
 // A share that is asked for by variables is understood, and what cannot be is named.
 func TestShares(t *testing.T) {
 	half := .5
