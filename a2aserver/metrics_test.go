@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/pb"
 	"github.com/parley-a2a/parley/internal/telemetry/export"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
 )
@@ -125,6 +126,32 @@ func TestRefusalsAreMeasured(t *testing.T) {
 	}
 	if got := lines()[`parley_limited_total{limit="rate"}`]; got != "2" {
 		t.Errorf("limited by rate: %q", got)
+	}
+}
+
+// The time that a call took names the call's trace, if that is kept.
+func TestMeasurementsNameTheTrace(t *testing.T) {
+	tel, err := export.Start(t.Context(), export.Settings{Service: "parley", Scrape: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tel.Shutdown(context.Background()) //nolint:errcheck // nothing is sent
+	addr, _ := limitedPort(t, agreeable{}, &Options{MeterProvider: tel.MeterProvider, TracerProvider: sdktrace.NewTracerProvider()})
+	cl, err := a2aclient.Dial(t.Context(), "http://"+addr, &a2aclient.Options{Retries: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, flags := range []string{"00", "01"} {
+		const id = "0af7651916cd43dd8448eb211c80319c"
+		if err := ask(a2a.WithCaller(t.Context(), a2a.Caller{Trace: "00-" + id + "-b7ad6b7169203331-" + flags}), cl, dialect.GetTask); err != nil {
+			t.Fatal(err)
+		}
+		r, w := httptest.NewRequest("GET", "/metrics", nil), httptest.NewRecorder()
+		r.Header.Set("Accept", "application/openmetrics-text; version=1.0.0")
+		tel.Scrape.ServeHTTP(w, r)
+		if got, want := strings.Contains(w.Body.String(), `trace_id="`+id+`"`), flags == "01"; got != want {
+			t.Errorf("with the flags %s a measurement names the trace: %v", flags, got)
+		}
 	}
 }
 

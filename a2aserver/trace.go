@@ -70,11 +70,11 @@ func (x *exchange) beginSpan(caller *a2a.Caller, req any) {
 		return []trace.SpanStartOption{ofServer, ofOperation[x.op], trace.WithTimestamp(x.audit.Arrived)}
 	})
 	caller.Trace, caller.TraceState = telemetry.Format(is)
-	if x.audit.Dropped = span == nil; x.audit.Dropped { // what the call causes is dropped, too: the caller's Trace says so
+	if span == nil { // what the call causes is dropped, too: the caller's Trace says so
 		return
 	}
 	x.ctx, x.span = ctx, &callSpan{span: span}
-	if span.IsRecording() {
+	if x.audit.Traced = span.IsRecording(); x.audit.Traced {
 		version := x.dialect.Version()
 		attrs := append(make([]attribute.KeyValue, 0, 20), x.s.tracing.agent...)
 		attrs = append(attrs, telemetry.A2AProtocolVersion.String(version), telemetry.Binding.String(x.binding), telemetry.Dialect.String(version))

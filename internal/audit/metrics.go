@@ -52,10 +52,10 @@ func (c *Record) names() (method, version string) {
 // measured is the context that measurements are made in. A call's is long to search for a
 // span that is not there.
 func (c *Record) measured(ctx context.Context) context.Context {
-	if c.Dropped {
-		return context.Background()
+	if c.Traced {
+		return ctx
 	}
-	return ctx
+	return context.Background()
 }
 
 // begins counts a stream whose first event is there.

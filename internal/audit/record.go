@@ -69,7 +69,7 @@ func (l *Log) Writes() bool { return l.to != nil || l.requests.to != nil }
 type Record struct {
 	Agent   string // of several; "" elsewhere
 	Outcome string // of a stream's end; "" as long as it is unknown
-	Dropped bool   // the call's trace is not kept: no measurement names it
+	Traced  bool   // the contexts that come have the call's span, and measurements name it
 
 	Arrived time.Time // when the call did; Begin sets it if nobody has
 
@@ -114,7 +114,7 @@ func (c *Record) Operation(d dialect.Dialect, op dialect.Op) {
 
 // Request notes what a request is about.
 func (c *Record) Request(req any) {
-	if c.to == nil {
+	if c.to == nil || !c.to.Writes() {
 		return
 	}
 	about := dialect.SubjectOf(req)
@@ -129,10 +129,13 @@ func (c *Record) Result(res any) {
 	if c.to == nil {
 		return
 	}
-	c.reached(res)
 	if m := c.to.meters; m != nil && c.stream {
 		m.events.Add(context.Background(), 1, c.binding)
 	}
+	if !c.to.Writes() {
+		return
+	}
+	c.reached(res)
 	if c.written {
 		return
 	}
