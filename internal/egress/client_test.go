@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -152,6 +154,39 @@ func TestCredentialsStayOnTheHost(t *testing.T) {
 		}
 		if last.Get("Content-Type") != "application/json" || last.Get("Referer") != "" {
 			t.Errorf("to %s: headers %v", to, last)
+		}
+	}
+}
+
+// TestConnectionsAreUsedAgain: as many requests at a time as a host gets find the
+// connections of those before them.
+func TestConnectionsAreUsedAgain(t *testing.T) {
+	const most = 8
+	var here sync.WaitGroup // all requests of a round
+	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		here.Done()
+		here.Wait()
+	}))
+	t.Cleanup(srv.Close)
+	w := &world{t: t, open: netip.Addr.IsLoopback, server: srv.Listener.Addr().String()}
+	client := (&Policy{Resolver: w, Dial: w.dial, Loopback: true}).Client(nil)
+	t.Cleanup(client.CloseIdleConnections)
+	for round := range 2 {
+		here.Add(most)
+		var answers sync.WaitGroup
+		for range most {
+			answers.Go(func() {
+				res, err := client.Get(srv.URL)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				res.Body.Close()
+			})
+		}
+		answers.Wait()
+		if d := len(w.dials()); d != most*(1-round) {
+			t.Errorf("round %d of %d requests made %d connections", round, most, d)
 		}
 	}
 }
