@@ -50,7 +50,7 @@ func TestBarMeasuresWhatBarsNeed(t *testing.T) {
 
 // Each line of the tables has its bars.
 func TestEveryLineHasItsBar(t *testing.T) {
-	lines := map[string]int{"a": 7, "b": 1, "c": 5, "d": 2, "e": 1, "f": 1, "g": 2 * len(listWays), "h": 3, "i": 1, "j": 14}
+	lines := map[string]int{"a": 7, "b": 1, "c": 5, "d": 2, "e": 1, "f": 1, "g": 2 * len(listWays), "h": 3, "i": 1, "j": 14, "k": 1}
 	for _, s := range scenarios {
 		if a := s.about(); len(a.bars) != lines[a.key] {
 			t.Errorf("(%s) has %d bars, want %d", a.key, len(a.bars), lines[a.key])

@@ -27,6 +27,7 @@ type message struct {
 	context   string // "" for a new one
 	detached  bool   // do not wait for the end of the task
 	noHistory bool   // leave the history out of the answer
+	webhook   string // where updates are posted; "" for nowhere. In 1.0 only
 }
 
 var (
@@ -75,6 +76,10 @@ func params10(b []byte, id string, m *message) []byte {
 	switch {
 	case m.detached:
 		b = append(b, `,"configuration":{"returnImmediately":true}`...)
+	case m.webhook != "":
+		b = append(b, `,"configuration":{"taskPushNotificationConfig":{"url":"`...)
+		b = append(b, m.webhook...)
+		b = append(b, `"}}`...)
 	case m.noHistory:
 		b = append(b, `,"configuration":{"historyLength":0}`...)
 	}

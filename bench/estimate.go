@@ -56,6 +56,13 @@ func (get) costs(b *bench, of *contender, k setting) (once, each time.Duration) 
 	return filling(of, k.n), b.plan.warm + b.plan.time
 }
 
+func (webhooks) costs(b *bench, of *contender, k setting) (once, each time.Duration) {
+	if of.program != "parley" {
+		return 0, 0
+	}
+	return filling(of, k.n), b.plan.warm + b.plan.time
+}
+
 func (long) costs(b *bench, of *contender, k setting) (once, each time.Duration) {
 	perChunk := 50 * time.Microsecond
 	if of.name == "a2a-go" || of.name == "a2a-js" { // the more, the longer

@@ -55,7 +55,7 @@ func parse(argv []string, stderr io.Writer) (*options, error) {
 	fs.IntVar(&o.rounds, "rounds", 0, "interleaved `rounds` (default 5; -keep 100; short form 1)")
 	fs.DurationVar(&o.time, "time", 0, "how `long` one measurement is, after two fifths of it to warm up (default 5s; -keep 300ms; -bar 3s, after 2s; short form 300ms)")
 	fs.StringVar(&o.conns, "conns", "", "`connections` (default 1,16,64,256; short form 1,16)")
-	fs.StringVar(&o.only, "scenarios", "abcdefghij", "`letters` of the scenarios to measure")
+	fs.StringVar(&o.only, "scenarios", "abcdefghijk", "`letters` of the scenarios to measure")
 	fs.StringVar(&o.cases, "cases", "", "a `part` of the names of the cases to measure (default all)")
 	fs.StringVar(&o.with, "contenders", "", "`names` of the contenders, with commas (default all)")
 	fs.Func("peer", "one more contender, that runs already: `name=host:port`, or name=host:port/0.3 if it speaks 0.3; may be repeated", func(s string) error {

@@ -90,7 +90,7 @@ func byConns(conns []int) []setting {
 
 // scenarios in the order in which they are measured.
 var scenarios = []scenario{
-	send{}, get{}, stream{}, long{}, idle{}, fanOut{}, list{}, restart{}, file{}, dialects{},
+	send{}, get{}, stream{}, long{}, idle{}, fanOut{}, list{}, restart{}, file{}, dialects{}, webhooks{},
 }
 
 // loadBout measures by a load, on a server that may be fresh each time.
