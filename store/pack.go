@@ -83,8 +83,9 @@ func Unpack(dst []Entry, row []byte, first, last, after int64) ([]Entry, error) 
 }
 
 // Unpack is the function of this name for the entries that the page has room for. If the
-// page may keep row, their bodies are parts of it.
+// page may keep row, a body that is most of it is not copied.
 func (p *EntryPage) Unpack(row []byte, first, last int64, keep bool) error {
+	whole := uint64(len(row))
 	for seq := first; seq <= last; seq++ {
 		if len(row) == 0 {
 			return errPacked
@@ -103,7 +104,7 @@ func (p *EntryPage) Unpack(row []byte, first, last int64, keep bool) error {
 		row = row[n:]
 		if seq > p.after && !p.Full() {
 			e.Time = time.UnixMilli(ms).UTC()
-			if e.Body = row[:size:size]; !keep {
+			if e.Body = row[:size:size]; !keep || size < whole/2 {
 				e.Body = bytes.Clone(e.Body)
 			}
 			p.add(e)

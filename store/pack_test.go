@@ -37,6 +37,29 @@ func TestPack(t *testing.T) {
 	}
 }
 
+// A page that may keep a row copies no body that is most of it, and all others: they
+// would hold it.
+func TestUnpackKeepsTheRow(t *testing.T) {
+	row := store.Pack(nil, []store.Entry{{Seq: 1, Body: []byte("a")}, {Seq: 2, Body: make([]byte, 1000)}, {Seq: 3, Body: []byte("b")}})
+	for _, keep := range []bool{false, true} {
+		page := store.NewEntryPage(0, 0)
+		if err := page.Unpack(row, 1, 3, keep); err != nil {
+			t.Fatal(err)
+		}
+		before := row[len(row)/2]
+		for i := range row {
+			row[i]++
+		}
+		e := page.Entries
+		if string(e[0].Body) != "a" || string(e[2].Body) != "b" || (e[1].Body[500] == before) == keep {
+			t.Errorf("keep %t: %q, %q, and %d where %d was", keep, e[0].Body, e[2].Body, e[1].Body[500], before)
+		}
+		for i := range row {
+			row[i]--
+		}
+	}
+}
+
 // A damaged row is an error or other entries, never a crash.
 func FuzzUnpack(f *testing.F) {
 	f.Add(store.Pack(nil, []store.Entry{{Time: packedAt, Kind: 3, Body: []byte("body")}, {Kind: 4}}), uint8(2))

@@ -43,7 +43,9 @@ func (s *Store) Append(a *store.Append, done func(error)) {
 	w, size := work{append: a}, a.Size()
 	if size > maxChunk && size <= maxAppend && a.Validate() == nil {
 		w.chunks = &chunked{blobs: make([]int64, len(a.Blobs))}
+		s.staging.Lock()
 		size -= s.stage(a, w.chunks)
+		s.staging.Unlock()
 	}
 	s.group.Add(w, a.Row.Key, size, done)
 }
@@ -207,6 +209,7 @@ func (c *conn) value(r *sqlite3.Stmt, column, chunks int) (b []byte, own bool, e
 		return nil, false, err
 	}
 	b = make([]byte, 0, size)
+	c.grow(int(size)) // the pages of the chunks are in its cache
 	err = c.stmt("SELECT data FROM chunk WHERE key >= ? AND key < ? ORDER BY key").int(first).int(first + valueKeys).
 		each(func(r *sqlite3.Stmt) error { b = append(b, r.ColumnRawBlob(0)...); return nil })
 	return b, true, err

@@ -52,7 +52,7 @@ func openConn(path, mode string) (*conn, error) {
 
 // grownFrom is the size, in bytes, of a value from which on the connection that read
 // it is closed. SQLite gives no memory back to the system: a connection keeps twice
-// the size of the largest value that it has read.
+// the size of the largest value that it has read, or a cache full of chunks.
 const grownFrom = 1 << 20
 
 // grow notes that a value of n bytes was read.

@@ -57,6 +57,7 @@ type Store struct {
 	tally           tally
 	working         working
 
+	staging          sync.Mutex   // one append after the other, or all would be held until all are written
 	lastValue        atomic.Int64 // the key of the newest value in chunks
 	commits, entries atomic.Int64
 	watcher          atomic.Pointer[func(store.Commit)] // nil: there is none
