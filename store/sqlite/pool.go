@@ -100,17 +100,36 @@ func (p *pool) take() (*conn, error) {
 
 // put takes a connection back, unless it has grown too large to be kept.
 func (p *pool) put(c *conn) {
-	p.mu.Lock()
-	if c.grown && p.open > 1 { // the last one stays: a process may have no file descriptor for another
-		p.open--
-		p.mu.Unlock()
-		c.close()
-	} else {
+	if c.grown {
+		c = p.shed(c)
+	}
+	if c != nil {
+		p.mu.Lock()
 		p.idle = append(p.idle, c)
 		p.tell()
 		p.mu.Unlock()
 	}
 	<-p.slots
+}
+
+// shed closes a connection that has grown, and returns another one if it was the last.
+// It stays if there is none: a process may have no file descriptor for it.
+func (p *pool) shed(c *conn) *conn {
+	p.mu.Lock()
+	last := p.open == 1
+	if !last {
+		p.open--
+	}
+	p.mu.Unlock()
+	var fresh *conn
+	if last {
+		var err error
+		if fresh, err = openReader(p.path, p.mode); err != nil {
+			return c
+		}
+	}
+	c.close()
+	return fresh
 }
 
 // close waits for what is lent and closes all.

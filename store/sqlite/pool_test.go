@@ -2,13 +2,14 @@ package sqlite
 
 import (
 	"bytes"
+	"path/filepath"
 	"testing"
 
 	"github.com/parley-a2a/parley/store"
 )
 
 // A connection that has read a large value is closed rather than kept, for SQLite
-// keeps the memory that it took. The last one stays.
+// keeps the memory that it took.
 func TestLargeReadsCloseTheirConnection(t *testing.T) {
 	for _, size := range []int{maxChunk, 1 << 30} { // in chunks, and whole, as versions before 9 wrote it
 		chunks(t, size)
@@ -65,4 +66,25 @@ func testLargeReads(t *testing.T) {
 		}
 		s.readers.put(lent)
 	}
+}
+
+// The last connection is replaced when it has grown, unless there can be no other.
+func TestTheLastReaderIsReplaced(t *testing.T) {
+	st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
+	a := task("a", grownFrom)
+	mustAppend(t, st, a)
+	path := st.readers.path
+	for _, none := range []bool{false, true} {
+		if none {
+			st.readers.path = path + ".none"
+		}
+		before := st.readers.idle[0]
+		if _, err := st.Entries(t.Context(), a.Row.Key, 0, 0); err != nil {
+			t.Fatal(err)
+		}
+		if n, now := st.readers.open, st.readers.idle[0]; n != 1 || (now == before) != none {
+			t.Errorf("%d connections are open, of which there can be no other: %t; it is the same: %t", n, none, now == before)
+		}
+	}
+	st.readers.path = path
 }
