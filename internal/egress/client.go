@@ -43,7 +43,7 @@ func (l *Limits) header() int64 { return cmp.Or(l.Header, 64<<10) }
 func (l *Limits) perHost() int { return cmp.Or(l.PerHost, 8) }
 
 // Transport returns a transport that goes only where the policy lets it. It
-// keeps at most 128 idle connections for 30 s, for each host as many as it may have; share it, or
+// keeps at most 128 idle connections, 8 for each host, for 30 s; share it, or
 // a Client, among all requests of a kind. It knows no timeout but that of a
 // dial, no limit of bodies, and no redirects: Client does.
 func (p *Policy) Transport(l *Limits) *http.Transport {
@@ -70,7 +70,7 @@ func (p *Policy) Transport(l *Limits) *http.Transport {
 		DisableCompression:     true, // a small body stays small
 		ForceAttemptHTTP2:      true,
 		MaxIdleConns:           128,
-		MaxIdleConnsPerHost:    l.perHost(),
+		MaxIdleConnsPerHost:    8, // as many as the engine posts at a time for a caller
 		MaxConnsPerHost:        l.perHost(),
 		IdleConnTimeout:        30 * time.Second,
 		MaxResponseHeaderBytes: l.header(),
