@@ -2,14 +2,14 @@ package store
 
 import "sync"
 
-// Group is the writer of a store: one goroutine that takes all appends that
+// Queue is the writer of a store: one goroutine that takes all appends that
 // wait, commits them together, and reports. There is no timer: while one
 // commit runs, the next batch gathers, so a lone writer pays one commit and
 // many writers share one.
 //
 // Drivers hand it a commit function and forward Store.Append and Close to it. A T is an
-// append, or what else they write in the same commits.
-type Group[T any] struct {
+// append, or something else that they write in the same commits.
+type Queue[T any] struct {
 	commit func([]T) []error
 
 	mu     sync.Mutex // protects the fields below
@@ -41,10 +41,10 @@ const (
 	maxLargeBytes = 256 << 10 // of a commit to which a large one is added
 )
 
-// NewGroup starts the writer. commit is called by one goroutine at a time, must
+// NewQueue starts the writer. commit is called by one goroutine at a time, must
 // apply the items in order, and returns one error for each; Close stops it.
-func NewGroup[T any](commit func([]T) []error) *Group[T] {
-	g := &Group[T]{commit: commit, stopped: make(chan struct{})}
+func NewQueue[T any](commit func([]T) []error) *Queue[T] {
+	g := &Queue[T]{commit: commit, stopped: make(chan struct{})}
 	g.ready.L = &g.mu
 	g.room.L = &g.mu
 	go g.run()
@@ -53,7 +53,7 @@ func NewGroup[T any](commit func([]T) []error) *Group[T] {
 
 // Add queues an item of size bytes, and calls done with the outcome. Those of one task
 // are committed in the order in which they came. See Store.Append.
-func (g *Group[T]) Add(item T, of Key, size int, done func(error)) {
+func (g *Queue[T]) Add(item T, of Key, size int, done func(error)) {
 	most := maxQueueBytes
 	if size > largeBytes {
 		most = maxQueueBytes / 4 * 3
@@ -74,7 +74,7 @@ func (g *Group[T]) Add(item T, of Key, size int, done func(error)) {
 }
 
 // Close commits what waits and stops the writer. It may be called twice.
-func (g *Group[T]) Close() {
+func (g *Queue[T]) Close() {
 	g.mu.Lock()
 	g.closed = true
 	g.mu.Unlock()
@@ -83,7 +83,7 @@ func (g *Group[T]) Close() {
 	<-g.stopped
 }
 
-func (g *Group[T]) run() {
+func (g *Queue[T]) run() {
 	defer close(g.stopped)
 	var batch []queued[T]
 	var items []T
@@ -108,7 +108,7 @@ func (g *Group[T]) run() {
 // take waits for items and returns what one commit may hold; ended means that it is
 // closed, and nothing waits. Of one task, none goes before another that was queued
 // before it.
-func (g *Group[T]) take(batch []queued[T]) (_ []queued[T], ended bool) {
+func (g *Queue[T]) take(batch []queued[T]) (_ []queued[T], ended bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for len(g.queue) == 0 && !g.closed {
@@ -166,3 +166,15 @@ func (a *Append) Size() int {
 	}
 	return n
 }
+
+// Group is the Queue of a driver that commits nothing but appends.
+type Group struct{ queue *Queue[*Append] }
+
+// NewGroup starts the writer. See NewQueue.
+func NewGroup(commit func([]*Append) []error) *Group { return &Group{NewQueue(commit)} }
+
+// Append queues a. See Store.Append.
+func (g *Group) Append(a *Append, done func(error)) { g.queue.Add(a, a.Row.Key, a.Size(), done) }
+
+// Close commits what waits and stops the writer. It may be called twice.
+func (g *Group) Close() { g.queue.Close() }

@@ -31,10 +31,6 @@ func (g *gate) commit(batch []*store.Append) []error {
 	return errs
 }
 
-func add(g *store.Group[*store.Append], a *store.Append, done func(error)) {
-	g.Add(a, a.Row.Key, a.Size(), done)
-}
-
 // sized is an append of about n bytes.
 func sized(n int) *store.Append {
 	return &store.Append{Entries: []store.Entry{{Seq: 1, Body: make([]byte, n)}}}
@@ -48,7 +44,7 @@ func TestGroupGathersWhileACommitRuns(t *testing.T) {
 	for i := range 10 {
 		a := sized(i)
 		all = append(all, a)
-		add(group, a, func(err error) {
+		group.Append(a, func(err error) {
 			if err != nil {
 				t.Errorf("append %d: %v", i, err)
 			}
@@ -94,7 +90,7 @@ func TestGroupReportsEachOutcome(t *testing.T) {
 		return errs
 	})
 	for i := range int64(100) {
-		add(group, &store.Append{After: i}, func(err error) {
+		group.Append(&store.Append{After: i}, func(err error) {
 			if got := err == odd; got != (i%2 == 1) {
 				t.Errorf("append %d got %v", i, err)
 			}
@@ -113,11 +109,11 @@ func TestGroupCapsACommit(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			g := newGate()
 			group := store.NewGroup(g.commit)
-			add(group, sized(0), func(error) {})
+			group.Append(sized(0), func(error) {})
 			<-g.batches // a commit runs, the rest gathers
 			a := sized(c.size)
 			for range c.appends {
-				add(group, a, func(error) {})
+				group.Append(a, func(error) {})
 			}
 			g.pass <- nil
 			for left := c.appends; left > 0; {
@@ -142,7 +138,7 @@ func TestGroupLetsSmallOnesPass(t *testing.T) {
 		a := sized(size)
 		a.Row.Key = store.Key{Tenant: "t", Owner: "o", ID: task}
 		names[a] = name
-		add(group, a, func(error) {})
+		group.Append(a, func(error) {})
 	}
 	queue("first", "0", 0)
 	<-g.batches // a commit runs, the rest gathers
@@ -183,7 +179,7 @@ func TestGroupMakesAppendersWaitWhenFull(t *testing.T) {
 		count := func(n *int) { mu.Lock(); *n++; mu.Unlock() }
 		for range 5 {
 			go func() {
-				add(group, big, func(error) { count(&outcomes) })
+				group.Append(big, func(error) { count(&outcomes) })
 				count(&queued)
 			}()
 			synctest.Wait()
@@ -193,7 +189,7 @@ func TestGroupMakesAppendersWaitWhenFull(t *testing.T) {
 		if queued != 4 {
 			t.Errorf("%d appends were queued, want 4", queued)
 		}
-		add(group, sized(1), func(error) {}) // for which there is room
+		group.Append(sized(1), func(error) {}) // for which there is room
 		g.pass <- nil
 		<-g.batches
 		synctest.Wait()
@@ -218,7 +214,7 @@ func TestGroupCloseFreesWaiters(t *testing.T) {
 		group := store.NewGroup(g.commit)
 		outcomes := make(chan error, 10)
 		for range 5 { // one in the commit, three queued, one waiting for room
-			go add(group, sized(7<<20), func(err error) { outcomes <- err })
+			go group.Append(sized(7<<20), func(err error) { outcomes <- err })
 			synctest.Wait()
 		}
 		<-g.batches
@@ -250,7 +246,7 @@ func TestGroupClosed(t *testing.T) {
 	var mu sync.Mutex
 	done := make(chan error)
 	mu.Lock()
-	add(group, sized(1), func(err error) {
+	group.Append(sized(1), func(err error) {
 		mu.Lock()
 		defer mu.Unlock()
 		done <- err

@@ -155,7 +155,7 @@ func (a *Append) Validate() error {
 }
 
 // Append implements Store.
-func (m *Memory) Append(a *Append, done func(error)) { m.group.Add(a, a.Row.Key, a.Size(), done) }
+func (m *Memory) Append(a *Append, done func(error)) { m.group.Append(a, done) }
 
 func (m *Memory) commit(batch []*Append) []error {
 	m.data.mu.Lock()

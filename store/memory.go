@@ -11,7 +11,7 @@ import (
 // contract: plain maps and sorted lists under one lock, written to be obviously right
 // rather than fast. The suite compares every driver with it.
 type Memory struct {
-	group *Group[*Append]
+	group *Group
 	data  *memory
 }
 

@@ -78,13 +78,21 @@ func packedSize(e *Entry) int {
 // error.
 func Unpack(dst []Entry, row []byte, first, last, after int64) ([]Entry, error) {
 	p := EntryPage{Entries: dst, after: after, most: math.MaxInt}
-	err := p.Unpack(row, first, last, false)
+	err := p.Unpack(row, first, last)
 	return p.Entries, err
 }
 
-// Unpack is the function of this name for the entries that the page has room for. If the
-// page may keep row, a body that is most of it is not copied.
-func (p *EntryPage) Unpack(row []byte, first, last int64, keep bool) error {
+// Unpack is the function of this name for the entries that the page has room for.
+func (p *EntryPage) Unpack(row []byte, first, last int64) error {
+	return p.unpack(row, first, last, false)
+}
+
+// Keep is Unpack for a row that the page may keep: a body that is most of it is not copied.
+func (p *EntryPage) Keep(row []byte, first, last int64) error {
+	return p.unpack(row, first, last, true)
+}
+
+func (p *EntryPage) unpack(row []byte, first, last int64, keep bool) error {
 	whole := uint64(len(row))
 	for seq := first; seq <= last; seq++ {
 		if len(row) == 0 {

@@ -33,7 +33,7 @@ func check(a *store.Append) error {
 // which costs the server a third more.
 type writer struct {
 	s     *Store
-	group *store.Group[*store.Append]
+	group *store.Group
 
 	// owned by the group's goroutine
 	known   working
@@ -57,7 +57,7 @@ func newWriter(s *Store) *writer {
 
 // Append implements store.Store.
 func (s *Store) Append(a *store.Append, done func(error)) {
-	s.writer.group.Add(a, a.Row.Key, a.Size(), done)
+	s.writer.group.Append(a, done)
 }
 
 // commit is the group's writer: one transaction and one fsync for as much of the
@@ -204,7 +204,7 @@ func entryRowsOf(ctx context.Context, q querier, page *store.EntryPage, args ...
 		}
 		n++
 		size += len(body)
-		return page.Unpack(body, first, last, false)
+		return page.Unpack(body, first, last)
 	}, entriesOf, args...)
 	return !page.Full() && (n == entryRows || size >= store.PageBytes), err
 }

@@ -80,7 +80,7 @@ func TestSwitches(t *testing.T) {
 			cuts := cutting(t, address)
 			run := storetest.Run
 			if strings.Contains(off, "listen=off") {
-				run = func(t *testing.T, fresh func(testing.TB) storetest.Opener) { storetest.RunAlone(t, fresh) } // there are no hints
+				run = storetest.RunAlone // there are no hints
 			}
 			run(t, func(t testing.TB) storetest.Opener {
 				if err := clean(address); err != nil { // the tests come one by one

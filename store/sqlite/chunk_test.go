@@ -24,7 +24,7 @@ func chunks(t testing.TB, size int) {
 // A store does the same with values in chunks.
 func TestStoreInChunks(t *testing.T) {
 	chunks(t, 1<<10)
-	storetest.RunAlone(t, file, "log", "sizes", "retention", "random-operations")
+	storetest.RunAreas(t, file, "log", "sizes", "retention", "random-operations")
 }
 
 // random is content of which no two parts are the same.

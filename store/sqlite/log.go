@@ -238,8 +238,11 @@ func (r *Reader) Entries(ctx context.Context, k store.Key, after int64, limit in
 				if err == nil && r.ColumnType(3) != sqlite3.NULL {
 					body, first, err = c.logOf(body, r.ColumnInt(3))
 				}
-				if err == nil {
-					err = page.Unpack(body, first, last, own)
+				switch {
+				case err == nil && own:
+					err = page.Keep(body, first, last)
+				case err == nil:
+					err = page.Unpack(body, first, last)
 				}
 				if err == nil && page.Full() {
 					return errEnough

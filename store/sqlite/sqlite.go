@@ -44,7 +44,7 @@ type Store struct {
 	// set at start, then constant
 	Reader
 	lock    *lock
-	group   *store.Group[work]
+	group   *store.Queue[work]
 	cleaner *cleaner
 	packer  chan struct{} // closed when old tasks are packed, or it was given up for Close
 
@@ -154,7 +154,7 @@ func (s *Store) start(path string, o *Options, sc *schema) error {
 		w.close()
 		return fmt.Errorf("sqlite: open %s: %w", path, err)
 	}
-	s.group = store.NewGroup(s.commit)
+	s.group = store.NewQueue(s.commit)
 	s.sweepOn()
 	return nil
 }

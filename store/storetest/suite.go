@@ -38,9 +38,12 @@ func Run(t *testing.T, fresh func(t testing.TB) Opener) { run(t, fresh, true, ni
 
 // RunAlone is Run for a store that one process has to itself, so that there is
 // nobody to hint anything to: Watch waits for its end, and its Opener is not called
-// while it is open. It runs the areas that are named; all, if none is.
-func RunAlone(t *testing.T, fresh func(t testing.TB) Opener, of ...string) {
-	run(t, fresh, false, of)
+// while it is open.
+func RunAlone(t *testing.T, fresh func(t testing.TB) Opener) { run(t, fresh, false, nil) }
+
+// RunAreas is the part of RunAlone that has these names.
+func RunAreas(t *testing.T, fresh func(t testing.TB) Opener, names ...string) {
+	run(t, fresh, false, names)
 }
 
 func run(t *testing.T, fresh func(t testing.TB) Opener, several bool, of []string) {
