@@ -24,7 +24,7 @@ type Queue[T any] struct {
 
 type queued[T any] struct {
 	item T
-	of   Key
+	of   *Key // nil: of no task
 	size int
 	done func(error)
 }
@@ -52,8 +52,8 @@ func NewQueue[T any](commit func([]T) []error) *Queue[T] {
 }
 
 // Add queues an item of size bytes, and calls done with the outcome. Those of one task
-// are committed in the order in which they came. See Store.Append.
-func (g *Queue[T]) Add(item T, of Key, size int, done func(error)) {
+// are committed in the order in which they came; nil: it is of none. See Store.Append.
+func (g *Queue[T]) Add(item T, of *Key, size int, done func(error)) {
 	most := maxQueueBytes
 	if size > largeBytes {
 		most = maxQueueBytes / 4 * 3
@@ -124,11 +124,13 @@ func (g *Queue[T]) take(batch []queued[T]) (_ []queued[T], ended bool) {
 			kept = append(kept, g.queue[i:]...)
 			break
 		}
-		if held[q.of] || len(batch) > 0 && !fits {
+		if q.of != nil && held[*q.of] || len(batch) > 0 && !fits {
 			if held == nil {
 				held = map[Key]bool{}
 			}
-			held[q.of] = true
+			if q.of != nil {
+				held[*q.of] = true
+			}
 			kept = append(kept, q)
 			continue
 		}
@@ -174,7 +176,7 @@ type Group struct{ queue *Queue[*Append] }
 func NewGroup(commit func([]*Append) []error) *Group { return &Group{NewQueue(commit)} }
 
 // Append queues a. See Store.Append.
-func (g *Group) Append(a *Append, done func(error)) { g.queue.Add(a, a.Row.Key, a.Size(), done) }
+func (g *Group) Append(a *Append, done func(error)) { g.queue.Add(a, &a.Row.Key, a.Size(), done) }
 
 // Close commits what waits and stops the writer. It may be called twice.
 func (g *Group) Close() { g.queue.Close() }

@@ -44,18 +44,27 @@ func packHead(dst []byte, e *Entry) []byte {
 // is longer are not copied.
 func PackParts(entries []Entry, most int) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
+		left := 0
+		for i := range entries {
+			left += packedSize(&entries[i])
+		}
 		var part []byte
 		for i := range entries {
-			body := entries[i].Body
-			if part = packHead(part, &entries[i]); len(part)+len(body) <= most {
-				part = append(part, body...)
+			e, size := &entries[i], packedSize(&entries[i])
+			if len(part)+size <= most {
+				if part == nil {
+					part = make([]byte, 0, min(left, most))
+				}
+				part = append(packHead(part, e), e.Body...)
+				left -= size
 				continue
 			}
-			if !yield(part) {
+			if !yield(packHead(part, e)) {
 				return
 			}
 			part = nil
-			for p := range slices.Chunk(body, most) {
+			left -= size
+			for p := range slices.Chunk(e.Body, most) {
 				if !yield(p) {
 					return
 				}

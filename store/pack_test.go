@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 	"time"
 
@@ -23,6 +24,11 @@ func TestPack(t *testing.T) {
 		got, err := store.Unpack(nil, row, 41, 43, after)
 		if d := cmp.Diff(all[after-40:], got, cmpopts.EquateEmpty()); d != "" || err != nil {
 			t.Errorf("after %d: %v (-want +got)\n%s", after, err, d)
+		}
+	}
+	for most := 1; most < 1100; most += 99 {
+		if parts := slices.Concat(slices.Collect(store.PackParts(all, most))...); !bytes.Equal(parts, row) {
+			t.Errorf("parts of %d bytes are not the whole", most)
 		}
 	}
 	for what, wrong := range map[string]struct {

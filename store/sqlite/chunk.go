@@ -47,7 +47,7 @@ func (s *Store) Append(a *store.Append, done func(error)) {
 		size -= s.stage(a, w.chunks)
 		s.staging.Unlock()
 	}
-	s.group.Add(w, a.Row.Key, size, done)
+	s.group.Add(w, &a.Row.Key, size, done)
 }
 
 // stage queues the values of an append as chunks, and returns how many bytes of it they
@@ -59,7 +59,7 @@ func (s *Store) stage(a *store.Append, k *chunked) (size int) {
 		at := first
 		for data := range chunks {
 			w := work{chunks: k, change: k.chunk(value, at, at == first, b, data)}
-			s.group.Add(w, a.Row.Key, len(data), func(error) {})
+			s.group.Add(w, &a.Row.Key, len(data), func(error) {})
 			size += len(data)
 			at++
 		}
@@ -178,7 +178,7 @@ func (s *Store) sweep(c *conn) (changed bool, err error) {
 // sweepOn has the next commit remove more, if there is more.
 func (s *Store) sweepOn() {
 	if len(s.unused) > 0 {
-		s.group.Add(work{change: func(*conn) (bool, error) { return false, nil }}, store.Key{}, 0, func(error) {})
+		s.group.Add(work{change: func(*conn) (bool, error) { return false, nil }}, nil, 0, func(error) {})
 	}
 }
 

@@ -2,8 +2,6 @@ package sqlite
 
 import (
 	"context"
-
-	"github.com/parley-a2a/parley/store"
 )
 
 // join has the group's next commit call f, and waits for that. If f fails, what it did
@@ -15,7 +13,7 @@ func (s *Store) join(ctx context.Context, what string, f func(*conn) (changed bo
 		return wrap(what, err)
 	}
 	done := make(chan error, 1)
-	s.group.Add(work{change: f}, store.Key{}, 0, func(err error) { done <- err })
+	s.group.Add(work{change: f}, nil, 0, func(err error) { done <- err })
 	// ctx does not interrupt the write: once begun it is quick, and a caller
 	// who left would not know whether it happened.
 	return wrap(what, <-done)
