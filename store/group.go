@@ -52,14 +52,15 @@ func NewQueue[T any](commit func([]T) []error) *Queue[T] {
 }
 
 // Add queues an item of size bytes, and calls done with the outcome. Those of one task
-// are committed in the order in which they came; nil: it is of none. See Store.Append.
+// are committed in the order in which they came; nil: it is of none. It waits while the
+// queue is full, unless size is 0: commit may add such items. See Store.Append.
 func (g *Queue[T]) Add(item T, of *Key, size int, done func(error)) {
 	most := maxQueueBytes
 	if size > largeBytes {
 		most = maxQueueBytes / 4 * 3
 	}
 	g.mu.Lock()
-	for !g.closed && g.bytes > 0 && g.bytes+size > most {
+	for !g.closed && size > 0 && g.bytes > 0 && g.bytes+size > most {
 		g.room.Wait()
 	}
 	if g.closed {

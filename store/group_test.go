@@ -256,3 +256,25 @@ func TestGroupClosed(t *testing.T) {
 		t.Errorf("got %v, want ErrClosed", err)
 	}
 }
+
+// An item without a size finds room beside any other: the writer adds such itself, and
+// nobody else could make room.
+func TestQueueHasRoomForWhatIsOfNoSize(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var q *store.Queue[int]
+		third := make(chan error, 1)
+		q = store.NewQueue(func(batch []int) []error {
+			if batch[0] == 1 {
+				synctest.Wait() // until 2 is queued, which is larger than the queue
+				q.Add(3, nil, 0, func(err error) { third <- err })
+			}
+			return make([]error, len(batch))
+		})
+		q.Add(1, nil, 1, func(error) {})
+		q.Add(2, nil, 64<<20, func(error) {})
+		if err := <-third; err != nil {
+			t.Error(err)
+		}
+		q.Close()
+	})
+}

@@ -154,6 +154,28 @@ func TestChunks(t *testing.T) {
 	}
 }
 
+// A sealed task that is in chunks, however small, is not packed as those of older versions.
+func TestChunksAreNotPacked(t *testing.T) {
+	chunks(t, 4<<10)
+	for what, cut := range map[string]func(*store.Append){
+		"its log":  func(a *store.Append) { a.Seal.Body = []byte("small") },
+		"its seal": func(a *store.Append) { a.Entries[0].Body = []byte("small") },
+	} {
+		st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
+		a := task("a", 2<<10)
+		a.Seal = &store.Seal{Head: []byte("head"), Body: random(2 << 10)}
+		a.Blobs = []store.Blob{{Hash: "h", Data: random(2 * maxChunk)}}
+		cut(a)
+		mustAppend(t, st, a)
+		if _, err := st.pack(&packing{0, st.lastKey}); err != nil {
+			t.Fatal(err)
+		}
+		t.Log(what)
+		sameAs(t, st, a)
+		swept(t, st)
+	}
+}
+
 // Of an append that is refused, or fails, nothing stays.
 func TestChunksOfNothing(t *testing.T) {
 	chunks(t, 8<<10)

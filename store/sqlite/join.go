@@ -1,8 +1,6 @@
 package sqlite
 
-import (
-	"context"
-)
+import "context"
 
 // join has the group's next commit call f, and waits for that. If f fails, what it did
 // is undone, and nothing else of the commit is. It is for small changes that many callers

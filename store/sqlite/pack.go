@@ -168,11 +168,13 @@ func (s *Store) pack(p *packing) (n int, err error) {
 
 // packTask packs a task, unless it is not as it was or too large.
 func (s *Store) packTask(c *conn, key int64) (is bool, err error) {
-	const size = "(SELECT sum(length(entry.body) + " + entryChunks + ") FROM entry WHERE entry.task = task.key)"
+	const size = "(SELECT sum(length(entry.body)) FROM entry WHERE entry.task = task.key)"
+	// A value in chunks stays there, whatever its size.
+	const inRows = " AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.task = task.key AND entry.chunks IS NOT NULL) AND NOT EXISTS (SELECT 1 FROM seal WHERE seal.task = task.key AND seal.chunks IS NOT NULL)"
 	var last int64
 	head, body := -1, 0
 	err = c.stmt("SELECT last, head, coalesce(task.body, (SELECT seal.body FROM seal WHERE seal.task = task.key)) FROM task WHERE key = ? AND " + sealedApart +
-		" AND length(head) + coalesce(length(task.body), (SELECT length(seal.body) + " + sealChunks + " FROM seal WHERE seal.task = task.key)) + " + size + " <= ?").
+		" AND length(head) + coalesce(length(task.body), (SELECT length(seal.body) FROM seal WHERE seal.task = task.key)) + " + size + " <= ?" + inRows).
 		int(key).int(packMost).int(maxClear).int(maxClear).
 		each(func(r *sqlite3.Stmt) error {
 			last = r.ColumnInt64(0)
