@@ -51,11 +51,30 @@ func (s *Store) Append(a *store.Append, done func(error)) {
 }
 
 // stage queues the values of an append as chunks, and returns how many bytes of it they
-// are.
+// are. All have their keys before the first chunk is queued: one that fails ends them all.
 func (s *Store) stage(a *store.Append, k *chunked) (size int) {
+	take := func(value *int64, size int) {
+		if size > max(maxChunk/32, smallBody) {
+			*value = s.lastValue.Add(valueKeys)
+		}
+	}
+	log := 0
+	for i := range a.Entries {
+		log += len(a.Entries[i].Body)
+	}
+	take(&k.log, log)
+	if a.Seal != nil {
+		take(&k.body, len(a.Seal.Body))
+	}
+	for i := range a.Blobs {
+		take(&k.blobs[i], len(a.Blobs[i].Data))
+	}
+
 	put := func(value *int64, b *store.Blob, chunks iter.Seq[[]byte]) {
-		first := s.lastValue.Add(valueKeys)
-		*value = first
+		first := *value
+		if first == 0 {
+			return
+		}
 		at := first
 		for data := range chunks {
 			w := work{chunks: k, change: k.chunk(value, at, at == first, b, data)}
@@ -64,21 +83,13 @@ func (s *Store) stage(a *store.Append, k *chunked) (size int) {
 			at++
 		}
 	}
-	large := max(maxChunk/32, smallBody)
-	log := 0
-	for i := range a.Entries {
-		log += len(a.Entries[i].Body)
-	}
-	if log > large {
-		put(&k.log, nil, store.PackParts(a.Entries, maxChunk))
-	}
-	if a.Seal != nil && len(a.Seal.Body) > large {
+	put(&k.log, nil, store.PackParts(a.Entries, maxChunk))
+	if a.Seal != nil {
 		put(&k.body, nil, slices.Chunk(a.Seal.Body, maxChunk))
 	}
 	for i := range a.Blobs {
-		if b := &a.Blobs[i]; len(b.Data) > large {
-			put(&k.blobs[i], b, slices.Chunk(b.Data, maxChunk))
-		}
+		b := &a.Blobs[i]
+		put(&k.blobs[i], b, slices.Chunk(b.Data, maxChunk))
 	}
 	return size
 }
