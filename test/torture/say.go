@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 
@@ -16,6 +17,9 @@ func (c *client) message(r *record, text string) *a2a.Message {
 	m := &a2a.Message{
 		MessageID: c.messageID(),
 		Role:      a2a.RoleUser, Parts: []*a2a.Part{a2a.TextPart(text)},
+	}
+	if c.rng.IntN(8) == 0 { // SQLite stores it in several commits
+		m.Metadata = a2a.JSON(`{"padding":"` + strings.Repeat("x", 150_000+c.rng.IntN(300_000)) + `"}`)
 	}
 	r.mu.Lock()
 	r.words[m.MessageID] = text
