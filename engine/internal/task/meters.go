@@ -52,7 +52,7 @@ var StateLabels = func() (all []string) {
 
 // committed counts what an append that is on disk began or ended.
 func (m *RunMeters) committed(o *Owner, f *flight) {
-	if m == nil {
+	if m == nil || !f.news {
 		return
 	}
 	ctx, name := context.Background(), AgentLabel(o.key) // an owner's context has no span, and is long to search
