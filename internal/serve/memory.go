@@ -12,7 +12,7 @@ import (
 
 // baseMemory is the memory of a server that its limits do not count, in bytes: the
 // program, some hundred connections, small tasks, and garbage.
-const baseMemory = 64 << 20
+const baseMemory = 48 << 20
 
 // memoryFor returns how much memory a server should use if large data may take
 // bodies and finished tasks cache bytes; 0 if there is no limit.

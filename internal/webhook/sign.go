@@ -9,7 +9,10 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/budget"
 )
 
 // The headers of Standard Webhooks, as net/http spells them.
@@ -36,6 +39,9 @@ func Secret(token string) ([]byte, error) {
 	return key, nil
 }
 
+// signing is held while a large body is signed.
+var signing sync.Mutex
+
 // Sign sets the headers of Standard Webhooks on a delivery: its id, which is
 // the same for each attempt and has no dot in it, the time of this attempt,
 // and signatures over both and over the body as it is sent. There is one with
@@ -50,6 +56,10 @@ func (k *Keys) Sign(h http.Header, id string, at time.Time, body []byte, token s
 	if k == nil && len(secret) == 0 {
 		delete(h, HeaderSignature)
 		return
+	}
+	if len(body) > budget.Small {
+		signing.Lock() // which takes a copy and a processor for some 30 ms
+		defer signing.Unlock()
 	}
 	content := signedContent(id, stamp, body)
 	list := make([]byte, 0, 256)
