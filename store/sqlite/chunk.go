@@ -53,43 +53,39 @@ func (s *Store) Append(a *store.Append, done func(error)) {
 // stage queues the values of an append as chunks, and returns how many bytes of it they
 // are. All have their keys before the first chunk is queued: one that fails ends them all.
 func (s *Store) stage(a *store.Append, k *chunked) (size int) {
-	take := func(value *int64, size int) {
+	type value struct {
+		key    *int64
+		blob   *store.Blob
+		chunks iter.Seq[[]byte]
+	}
+	var large []value
+	take := func(key *int64, size int, b *store.Blob, chunks iter.Seq[[]byte]) {
 		if size > max(maxChunk/32, smallBody) {
-			*value = s.lastValue.Add(valueKeys)
+			*key = s.lastValue.Add(valueKeys)
+			large = append(large, value{key, b, chunks})
 		}
 	}
 	log := 0
 	for i := range a.Entries {
 		log += len(a.Entries[i].Body)
 	}
-	take(&k.log, log)
+	take(&k.log, log, nil, store.PackParts(a.Entries, maxChunk))
 	if a.Seal != nil {
-		take(&k.body, len(a.Seal.Body))
+		take(&k.body, len(a.Seal.Body), nil, slices.Chunk(a.Seal.Body, maxChunk))
 	}
 	for i := range a.Blobs {
-		take(&k.blobs[i], len(a.Blobs[i].Data))
+		b := &a.Blobs[i]
+		take(&k.blobs[i], len(b.Data), b, slices.Chunk(b.Data, maxChunk))
 	}
-
-	put := func(value *int64, b *store.Blob, chunks iter.Seq[[]byte]) {
-		first := *value
-		if first == 0 {
-			return
-		}
+	for _, v := range large {
+		first := *v.key
 		at := first
-		for data := range chunks {
-			w := work{chunks: k, change: k.chunk(value, at, at == first, b, data)}
+		for data := range v.chunks {
+			w := work{chunks: k, change: k.chunk(v.key, at, at == first, v.blob, data)}
 			s.group.Add(w, &a.Row.Key, len(data), func(error) {})
 			size += len(data)
 			at++
 		}
-	}
-	put(&k.log, nil, store.PackParts(a.Entries, maxChunk))
-	if a.Seal != nil {
-		put(&k.body, nil, slices.Chunk(a.Seal.Body, maxChunk))
-	}
-	for i := range a.Blobs {
-		b := &a.Blobs[i]
-		put(&k.blobs[i], b, slices.Chunk(b.Data, maxChunk))
 	}
 	return size
 }
