@@ -43,6 +43,8 @@ type options struct {
 	profile            string
 	limit              time.Duration
 	pin                bool
+	soak               time.Duration
+	picture            string
 }
 
 func parse(argv []string, stderr io.Writer) (*options, error) {
@@ -70,8 +72,13 @@ func parse(argv []string, stderr io.Writer) (*options, error) {
 	fs.StringVar(&o.profile, "profile", "", "`directory` for a processor profile of each run of Parley's server, which costs a little")
 	fs.DurationVar(&o.limit, "limit", time.Minute, "how `long` one piece of fixed work, such as a task of 100,000 chunks, may take; beyond it is reported how far it came")
 	fs.BoolVar(&o.pin, "pin", true, "servers on the first processor, the generator on the others, where the system can do that")
+	fs.DurationVar(&o.soak, "soak", 0, "no scenarios, but Parley (or the first of -contenders) for so `long` under half of the load that it bears")
+	fs.StringVar(&o.picture, "picture", "soak.svg", "`file` for the picture of -soak")
 	if err := fs.Parse(argv); err != nil {
 		return nil, err
+	}
+	if o.soak > 0 && o.with == "" {
+		o.with = parleyDisk
 	}
 	if fs.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected argument %q", fs.Arg(0))
@@ -168,6 +175,9 @@ func run(ctx context.Context, argv []string, stdout, stderr io.Writer) error {
 		if r.Pinned, err = apart(); err != nil {
 			return err
 		}
+	}
+	if o.soak > 0 {
+		return b.soak(ctx, stdout, b.contenders[0], o.soak, o.picture)
 	}
 	r.heading(stdout)
 	chosen := o.chosen()

@@ -143,6 +143,11 @@ type pace struct {
 	turns atomic.Int64
 }
 
+// next is when the next turn is.
+func (p *pace) next() time.Time {
+	return p.began.Add(time.Duration(p.turns.Add(1)) * p.every)
+}
+
 // paced is a worker that waits for its turn before each call.
 type paced struct {
 	worker
@@ -150,8 +155,7 @@ type paced struct {
 }
 
 func (p *paced) do(ctx context.Context, n int) (int, error) {
-	turn := p.pace.began.Add(time.Duration(p.pace.turns.Add(1)) * p.pace.every)
-	if err := pause(ctx, time.Until(turn)); err != nil {
+	if err := pause(ctx, time.Until(p.pace.next())); err != nil {
 		return 0, err
 	}
 	return p.worker.do(ctx, n)
