@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 )
 
@@ -27,13 +29,13 @@ func picture(all []piece) []byte {
 	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %d %d" font-family="sans-serif" font-size="13" fill="#7d8590">`+"\n", soakWidth, len(panels)*soakHeight+24)
 	end := all[len(all)-1].minutes
 	for i, panel := range panels {
-		most := panel.of(slices.MaxFunc(all, func(p, q piece) int { return int(1000 * (panel.of(p) - panel.of(q))) }))
+		most := panel.of(slices.MaxFunc(all, func(p, q piece) int { return cmp.Compare(panel.of(p), panel.of(q)) }))
 		x := func(minutes float64) float64 { return soakLeft + minutes/end*(soakWidth-soakLeft-10) }
 		bottom := float64((i + 1) * soakHeight)
 		y := func(v float64) float64 { return bottom - v/max(most, 1e-9)*(soakHeight-soakTop-14) }
 		fmt.Fprintf(&b, `<text x="%d" y="%.0f">%s</text>`+"\n", soakLeft, bottom-soakHeight+soakTop-8, panel.title)
 		for _, v := range []float64{0, most} {
-			fmt.Fprintf(&b, `<path d="M%d %.1fH%d" stroke="#7d8590" stroke-opacity=".3"/><text x="%d" y="%.1f" text-anchor="end">%.3g</text>`+"\n", soakLeft, y(v), soakWidth-10, soakLeft-8, y(v)+4, v)
+			fmt.Fprintf(&b, `<path d="M%d %.1fH%d" stroke="#7d8590" stroke-opacity=".3"/><text x="%d" y="%.1f" text-anchor="end">%s</text>`+"\n", soakLeft, y(v), soakWidth-10, soakLeft-8, y(v)+4, thousands(int(math.Round(v))))
 		}
 		b.WriteString(`<polyline fill="none" stroke="#4493f8" stroke-width="2" points="`)
 		for _, p := range all {

@@ -93,7 +93,8 @@ func trusting(ca string) (*tls.Config, error) {
 // the long form), and one under attack.
 type round struct {
 	quiet, aside, busy *Times
-	before, calm, high Usage
+	before, calm       Usage // of the quiet run: when it began, and the most
+	began, high        Usage // of the attack
 	tallies            []Tally
 }
 
@@ -108,7 +109,7 @@ func (w *served) run(t *testing.T, good *Callers, other *served, quietly time.Du
 	if other != nil {
 		r.aside, _ = other.attacked(t, good, quietly, part)
 	}
-	stop = Watch(w.pid)
+	r.began, stop = w.usage(t), Watch(w.pid)
 	r.busy, r.tallies = w.attacked(t, good, quietly, part)
 	r.high = stop()
 	return r
@@ -154,9 +155,14 @@ func (w *served) attacked(t *testing.T, good *Callers, quietly time.Duration, pa
 // judge says what was seen in a round, and what none may have.
 func (r *round) judge(t *testing.T) {
 	t.Helper()
-	t.Logf("the server took %v in quiet, %v at most then, %v under attack; %v of processor time and %v of waiting for it in quiet, then %v and %v",
-		r.before, r.calm, r.high, r.calm.CPU-r.before.CPU, (r.calm.Waited - r.before.Waited).Round(time.Millisecond),
-		r.high.CPU-r.calm.CPU, (r.high.Waited - r.calm.Waited).Round(time.Millisecond))
+	t.Logf("the server took %v in quiet, %v at most then, %v under attack", r.before, r.calm, r.high)
+	// What a host takes is missed by everybody, and no fault of the server.
+	took := func(name string, before, after Usage) {
+		t.Logf("%-12s %6v of processor time, %6v of waiting for it; the host took %v of the machine's", name, after.CPU-before.CPU,
+			(after.Waited - before.Waited).Round(10*time.Millisecond), after.Stolen-before.Stolen)
+	}
+	took("in quiet", r.before, r.calm)
+	took("under attack", r.began, r.high)
 	idle := 0
 	for _, a := range r.tallies {
 		t.Logf("%-36s %6d attempts, %d of them without a connection", a.Name, a.Attempts, a.Unheard)

@@ -17,6 +17,7 @@ type Usage struct {
 	Threads int
 	CPU     time.Duration
 	Waited  time.Duration // for a processor, all threads together
+	Stolen  time.Duration // by the host from all processors, whoever would have used them
 }
 
 func (u Usage) String() string {
@@ -68,6 +69,14 @@ func UsageOf(pid int) (Usage, error) {
 			u.Waited += time.Duration(n)
 		}
 	}
+	all, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return u, err
+	}
+	if f := strings.Fields(string(all)); len(f) > 8 && f[0] == "cpu" {
+		ticks, _ := strconv.ParseInt(f[8], 10, 64)
+		u.Stolen = time.Duration(ticks) * 10 * time.Millisecond
+	}
 	return u, nil
 }
 
@@ -82,7 +91,7 @@ func Watch(pid int) (stop func() Usage) {
 		defer tick.Stop()
 		for {
 			if u, err := UsageOf(pid); err == nil {
-				most = Usage{max(most.RSS, u.RSS), max(most.Files, u.Files), max(most.Threads, u.Threads), max(most.CPU, u.CPU), max(most.Waited, u.Waited)}
+				most = Usage{max(most.RSS, u.RSS), max(most.Files, u.Files), max(most.Threads, u.Threads), max(most.CPU, u.CPU), max(most.Waited, u.Waited), max(most.Stolen, u.Stolen)}
 			}
 			select {
 			case <-tick.C:
