@@ -11,6 +11,9 @@
 // so that what disturbs the machine disturbs all of them, and report.go prints
 // medians and ratios.
 //
+// -soak is something else: one server under half of the load that it bears, for long
+// (soak.go).
+//
 // Every answer is checked. One that is wrong, or an error, leaves its server without
 // figures in that case, and makes the bench exit with 1.
 package main

@@ -177,6 +177,9 @@ func run(ctx context.Context, argv []string, stdout, stderr io.Writer) error {
 		}
 	}
 	if o.soak > 0 {
+		if len(b.contenders) == 0 {
+			return fmt.Errorf("-soak: %s cannot run here: %s", r.Contenders[0].Name, r.Contenders[0].Missing)
+		}
 		return b.soak(ctx, stdout, b.contenders[0], o.soak, o.picture)
 	}
 	r.heading(stdout)
