@@ -83,26 +83,8 @@ func (s *server) soaking(turns *pace, delays [][]time.Duration) *load {
 		if err != nil || turns == nil {
 			return w, err
 		}
-		return &soaker{w, turns, &delays[i]}, nil
+		return &paced{w, turns, &delays[i]}, nil
 	}}
-}
-
-// soaker is a worker that has its calls in turns. A call that is late because others
-// were slow has been waited for, too.
-type soaker struct {
-	worker
-	turns  *pace
-	delays *[]time.Duration
-}
-
-func (s *soaker) do(ctx context.Context, n int) (int, error) {
-	turn := s.turns.next()
-	if err := pause(ctx, time.Until(turn)); err != nil {
-		return 0, err
-	}
-	_, err := s.worker.do(ctx, n)
-	*s.delays = append(*s.delays, time.Since(turn))
-	return 1, err
 }
 
 // disk is how many bytes the files of the server's database have.

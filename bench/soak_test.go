@@ -13,13 +13,13 @@ import (
 )
 
 // A call that is late because the one before was slow has waited since its turn.
-func TestSoakWaitsSinceTheTurn(t *testing.T) {
+func TestPacedWaitsSinceTheTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var closed atomic.Int32
 		var delays []time.Duration
 		turns := &pace{began: time.Now(), every: 10 * time.Millisecond}
 		l := &load{workers: 1, last: 95 * time.Millisecond, open: func(context.Context, int, time.Time) (worker, error) {
-			return &soaker{&slow{takes: 30 * time.Millisecond, closed: &closed}, turns, &delays}, nil
+			return &paced{&slow{takes: 30 * time.Millisecond, closed: &closed}, turns, &delays}, nil
 		}}
 		if _, err := l.run(t.Context(), nobody); err != nil {
 			t.Fatal(err)

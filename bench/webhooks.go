@@ -96,7 +96,7 @@ func (x *besideBout) measure(ctx context.Context) (figures, error) {
 		if err != nil {
 			return nil, err
 		}
-		return &paced{&sender{c: c, d: x.kept.of.dialect, ids: newIDs(i), m: message{webhook: x.receiver.URL}}, &p}, nil
+		return &paced{&sender{c: c, d: x.kept.of.dialect, ids: newIDs(i), m: message{webhook: x.receiver.URL}}, &p, nil}, nil
 	})
 	var f figures
 	var both sync.WaitGroup
@@ -143,20 +143,22 @@ type pace struct {
 	turns atomic.Int64
 }
 
-// next is when the next turn is.
-func (p *pace) next() time.Time {
-	return p.began.Add(time.Duration(p.turns.Add(1)) * p.every)
-}
-
-// paced is a worker that waits for its turn before each call.
+// paced is a worker that waits for its turn before each call. A call that is late because
+// others were slow has been waited for since its turn, too.
 type paced struct {
 	worker
-	pace *pace
+	pace   *pace
+	delays *[]time.Duration // of all calls, since their turns; nil if nobody asks
 }
 
 func (p *paced) do(ctx context.Context, n int) (int, error) {
-	if err := pause(ctx, time.Until(p.pace.next())); err != nil {
+	turn := p.pace.began.Add(time.Duration(p.pace.turns.Add(1)) * p.pace.every)
+	if err := pause(ctx, time.Until(turn)); err != nil {
 		return 0, err
 	}
-	return p.worker.do(ctx, n)
+	done, err := p.worker.do(ctx, n)
+	if p.delays != nil {
+		*p.delays = append(*p.delays, time.Since(turn))
+	}
+	return done, err
 }

@@ -20,7 +20,7 @@ func TestPacedWorkersCatchUp(t *testing.T) {
 		l := loadOf(8, 0, 0, &closed)
 		l.warm, l.last = 0, 10*time.Second
 		l.open = func(context.Context, int, time.Time) (worker, error) {
-			return &paced{&stalling{p.began.Add(time.Second), p.began.Add(3 * time.Second)}, &p}, nil
+			return &paced{&stalling{p.began.Add(time.Second), p.began.Add(3 * time.Second)}, &p, nil}, nil
 		}
 		// A call takes 10 ms, so the last ones end late.
 		if got, err := l.run(t.Context(), nobody); err != nil || got.calls < 995 || got.calls > 1000 {
