@@ -357,6 +357,7 @@ func TestManyLargeTasksInLittleMemory(t *testing.T) {
 		st := store.NewMemory()
 		defer st.Close()
 		w := newWorldWith(t, st, agent.Func(interview), testCard(), oneMiB())
+		begun := time.Now()
 		var all sync.WaitGroup
 		var keys sync.Map
 		for i := range 8 {
@@ -371,6 +372,10 @@ func TestManyLargeTasksInLittleMemory(t *testing.T) {
 							}
 							if !errors.Is(err, a2a.ErrUnavailable) {
 								t.Error(err)
+								return &a2a.Task{}
+							}
+							if time.Since(begun) > time.Hour {
+								t.Error("it is refused for an hour:", err)
 								return &a2a.Task{}
 							}
 							time.Sleep(5*time.Second + rand.N(5*time.Second))

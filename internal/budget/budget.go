@@ -60,6 +60,11 @@ type request struct {
 	granted chan struct{}
 }
 
+// begun reports whether r's hold has something. Such a request comes before one of a
+// hold that has nothing: else what others give back goes to those who begin, each of
+// whom then waits for the rest of what it needs, and nobody gets to an end.
+func (r *request) begun() bool { return r.h.n.Load() > 0 }
+
 // New returns a budget of total bytes, or nil, which has no limit, if total is 0
 // or less.
 func New(total int64) *Budget { return NewFine(total, Small) }
@@ -177,7 +182,11 @@ func (h *Hold) ask(n int64, wait bool) *request {
 		return r
 	}
 	r.granted = make(chan struct{})
-	a.queue = append(a.queue, r)
+	at := len(a.queue)
+	for r.begun() && at > 0 && !a.queue[at-1].begun() {
+		at--
+	}
+	a.queue = slices.Insert(a.queue, at, r)
 	b.waiting.Add(1)
 	b.grantLocked()
 	select {
@@ -328,25 +337,33 @@ func (b *Budget) exhaustedLocked() bool {
 	return false
 }
 
-// grantLocked grants what fits. Callers who hold least come first, and each
-// caller's requests in their order. Where the first of them does not fit into the
-// total, nobody passes it, or large requests would wait for ever.
+// grantLocked grants what fits. Requests that have begun come first, then callers who
+// hold least, and each caller's requests in their order. Where the first of them does
+// not fit into the total, nobody passes it, or large requests would wait for ever.
 func (b *Budget) grantLocked() {
 	for b.waiting.Load() > 0 {
-		var least *account
+		var next *account
 		for _, a := range b.accounts {
-			if len(a.queue) > 0 && b.withinShareLocked(a, a.queue[0]) && (least == nil || a.used < least.used) {
-				least = a
+			if len(a.queue) > 0 && b.withinShareLocked(a, a.queue[0]) && (next == nil || a.before(next)) {
+				next = a
 			}
 		}
-		if least == nil || !b.fitsLocked(least, least.queue[0]) {
+		if next == nil || !b.fitsLocked(next, next.queue[0]) {
 			return
 		}
-		r := least.queue[0]
+		r := next.queue[0]
 		b.dropLocked(r)
 		b.setLocked(r.h, max(r.n, r.h.n.Load()))
 		close(r.granted)
 	}
+}
+
+// before reports whether the first request of a comes before that of other.
+func (a *account) before(other *account) bool {
+	if begun := a.queue[0].begun(); begun != other.queue[0].begun() {
+		return begun
+	}
+	return a.used < other.used
 }
 
 func (b *Budget) dropLocked(r *request) {

@@ -161,6 +161,38 @@ func TestFewestFirst(t *testing.T) {
 	})
 }
 
+// Where two need a little more than is left, what the one gives back is for the other,
+// not for somebody who begins: neither for another caller nor for one of its own.
+func TestBegunComesFirst(t *testing.T) {
+	for _, newcomer := range []string{"a", "b", "c"} {
+		synctest.Test(t, func(t *testing.T) {
+			b := New(10 * unit)
+			leaves, stays := b.Open("a"), b.Open("b")
+			leaves.Set(4 * unit)
+			stays.Set(5 * unit)
+			granted := make(chan string, 3)
+			ensure := func(name string, h *Hold, n int64) {
+				go func() {
+					if h.Ensure(t.Context(), n) == nil {
+						granted <- name
+					}
+				}()
+				synctest.Wait()
+			}
+			begins := b.Open(newcomer)
+			ensure("begins", begins, 4*unit)
+			ensure("leaves", leaves, 6*unit)
+			ensure("stays", stays, 7*unit)
+			leaves.Close()
+			if first := <-granted; first != "stays" {
+				t.Errorf("%s of %s has come first", first, newcomer)
+			}
+			stays.Close()
+			begins.Close()
+		})
+	}
+}
+
 // A caller that waits for its own share presses nobody else.
 func TestStallsIsForThoseWhoGain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
