@@ -109,6 +109,8 @@ func benchTask(b *testing.B, busy int, stream, ordered bool) {
 func checkpointed(b *testing.B, st *Store) int64 {
 	st.writing.Lock()
 	defer st.writing.Unlock()
+	st.cleaner.using.Lock() // it may be at work in its own goroutine
+	defer st.cleaner.using.Unlock()
 	if _, _, err := st.cleaner.conn.WALCheckpoint("main", sqlite3.CHECKPOINT_RESTART); err != nil {
 		b.Fatal(err)
 	}
