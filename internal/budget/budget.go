@@ -60,9 +60,9 @@ type request struct {
 	granted chan struct{}
 }
 
-// begun reports whether r's hold has something. Such a request comes before one of a
-// hold that has nothing: else what others give back goes to those who begin, each of
-// whom then waits for the rest of what it needs, and nobody gets to an end.
+// begun reports whether r's hold has something. Such a request comes first where it fits:
+// else what others give back goes to those who begin, each of whom then waits for the rest
+// of what it needs, and nobody gets to an end.
 func (r *request) begun() bool { return r.h.n.Load() > 0 }
 
 // New returns a budget of total bytes, or nil, which has no limit, if total is 0
@@ -337,14 +337,15 @@ func (b *Budget) exhaustedLocked() bool {
 	return false
 }
 
-// grantLocked grants what fits. Requests that have begun come first, then callers who
-// hold least, and each caller's requests in their order. Where the first of them does
-// not fit into the total, nobody passes it, or large requests would wait for ever.
+// grantLocked grants what fits. Requests that have begun come first if they fit, then
+// callers who hold least, and each caller's requests in their order. Where the first of
+// them does not fit into the total, nobody passes it, or large requests would wait for
+// ever.
 func (b *Budget) grantLocked() {
 	for b.waiting.Load() > 0 {
 		var next *account
 		for _, a := range b.accounts {
-			if len(a.queue) > 0 && b.withinShareLocked(a, a.queue[0]) && (next == nil || a.before(next)) {
+			if len(a.queue) > 0 && b.withinShareLocked(a, a.queue[0]) && (next == nil || b.beforeLocked(a, next)) {
 				next = a
 			}
 		}
@@ -358,10 +359,11 @@ func (b *Budget) grantLocked() {
 	}
 }
 
-// before reports whether the first request of a comes before that of other.
-func (a *account) before(other *account) bool {
-	if begun := a.queue[0].begun(); begun != other.queue[0].begun() {
-		return begun
+// beforeLocked reports whether the first request of a comes before that of other.
+func (b *Budget) beforeLocked(a, other *account) bool {
+	goesOn := func(a *account) bool { return a.queue[0].begun() && b.fitsLocked(a, a.queue[0]) }
+	if first := goesOn(a); first != goesOn(other) {
+		return first
 	}
 	return a.used < other.used
 }
