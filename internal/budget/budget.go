@@ -45,6 +45,7 @@ type Budget struct {
 	used     int64
 	accounts map[any]*account // of callers who hold or wait for bytes
 	waiting  atomic.Int32     // requests; changed with mu held
+	asked    int64            // requests so far
 }
 
 // account is what one caller holds and waits for.
@@ -57,6 +58,7 @@ type account struct {
 type request struct {
 	h       *Hold
 	n       int64 // what h shall hold
+	nth     int64 // of all
 	granted chan struct{}
 }
 
@@ -181,7 +183,8 @@ func (h *Hold) ask(n int64, wait bool) *request {
 		b.tidyLocked(h.key, a)
 		return r
 	}
-	r.granted = make(chan struct{})
+	b.asked++
+	r.nth, r.granted = b.asked, make(chan struct{})
 	at := len(a.queue)
 	for r.begun() && at > 0 && !a.queue[at-1].begun() {
 		at--
@@ -326,11 +329,27 @@ func (b *Budget) withinShareLocked(a *account, r *request) bool {
 	return a.used == r.h.n.Load() || a.used+r.n-r.h.n.Load() <= b.total/4
 }
 
+// firstLocked returns the request of a that comes first, if only the total can stand in
+// its way. One that has begun passes those of its caller that do not fit: they may wait
+// for it.
+func (b *Budget) firstLocked(a *account) (first *request) {
+	for i, r := range a.queue {
+		switch {
+		case i > 0 && !r.begun() || !b.withinShareLocked(a, r):
+		case b.fitsLocked(a, r):
+			return r
+		case first == nil:
+			first = r
+		}
+	}
+	return first
+}
+
 // exhaustedLocked reports whether somebody waits for whom only the total is too
 // small.
 func (b *Budget) exhaustedLocked() bool {
 	for _, a := range b.accounts {
-		if len(a.queue) > 0 && b.withinShareLocked(a, a.queue[0]) {
+		if b.firstLocked(a) != nil {
 			return true
 		}
 	}
@@ -338,34 +357,37 @@ func (b *Budget) exhaustedLocked() bool {
 }
 
 // grantLocked grants what fits. Requests that have begun come first if they fit, then
-// callers who hold least, and each caller's requests in their order. Where the first of
-// them does not fit into the total, nobody passes it, or large requests would wait for
-// ever.
+// callers who hold least, of these the first to ask, and each caller's requests in their
+// order. Where the first of them does not fit into the total, nobody passes it, or large
+// requests would wait for ever.
 func (b *Budget) grantLocked() {
 	for b.waiting.Load() > 0 {
-		var next *account
+		var next *request
 		for _, a := range b.accounts {
-			if len(a.queue) > 0 && b.withinShareLocked(a, a.queue[0]) && (next == nil || b.beforeLocked(a, next)) {
-				next = a
+			if r := b.firstLocked(a); r != nil && (next == nil || b.beforeLocked(r, next)) {
+				next = r
 			}
 		}
-		if next == nil || !b.fitsLocked(next, next.queue[0]) {
+		if next == nil || !b.fitsLocked(b.accounts[next.h.key], next) {
 			return
 		}
-		r := next.queue[0]
-		b.dropLocked(r)
-		b.setLocked(r.h, max(r.n, r.h.n.Load()))
-		close(r.granted)
+		b.dropLocked(next)
+		b.setLocked(next.h, max(next.n, next.h.n.Load()))
+		close(next.granted)
 	}
 }
 
-// beforeLocked reports whether the first request of a comes before that of other.
-func (b *Budget) beforeLocked(a, other *account) bool {
-	goesOn := func(a *account) bool { return a.queue[0].begun() && b.fitsLocked(a, a.queue[0]) }
-	if first := goesOn(a); first != goesOn(other) {
+// beforeLocked reports whether r comes before a request of another caller.
+func (b *Budget) beforeLocked(r, other *request) bool {
+	x, y := b.accounts[r.h.key], b.accounts[other.h.key]
+	first, second := r.begun() && b.fitsLocked(x, r), other.begun() && b.fitsLocked(y, other)
+	switch {
+	case first != second:
 		return first
+	case x.used != y.used:
+		return x.used < y.used
 	}
-	return a.used < other.used
+	return r.nth < other.nth
 }
 
 func (b *Budget) dropLocked(r *request) {

@@ -266,3 +266,52 @@ func FuzzBudget(f *testing.F) {
 		}
 	})
 }
+
+// A request that does not fit stands in the way of none of its own caller that has
+// begun and fits: the first may wait for the second to end.
+func TestBegunPassesBegunOfItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(16 * unit)
+		large, small := b.Open("a"), b.Open("a")
+		large.Set(1 * unit)
+		small.Set(2 * unit)
+		go func() { _ = large.Ensure(t.Context(), 3*unit) }() // with the 2 of small more than a quarter
+		synctest.Wait()
+		begun := time.Now()
+		if err := small.Ensure(t.Context(), 3*unit); err != nil || time.Since(begun) > 0 {
+			t.Errorf("%v after %v", err, time.Since(begun))
+		}
+		small.Close()
+		synctest.Wait()
+		if n := large.Held(); n != 3*unit {
+			t.Errorf("the large one holds %d", n)
+		}
+		large.Close()
+	})
+}
+
+// Of callers that hold nothing the first to ask comes first, or small requests would pass
+// a large one for ever.
+func TestFirstToAskComesFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := New(8 * unit)
+		all := b.Open("x")
+		all.Set(4 * unit)
+		large := b.Open("large")
+		go func() { _ = large.Ensure(t.Context(), 6*unit) }()
+		synctest.Wait()
+		for i := range 20 {
+			small := b.Open(i)
+			go func() { _ = small.Ensure(t.Context(), unit) }()
+			synctest.Wait()
+			if small.Held() > 0 {
+				t.Fatalf("small request %d has passed the large one", i)
+			}
+		}
+		all.Close()
+		synctest.Wait()
+		if large.Held() == 0 {
+			t.Error("the large one waits")
+		}
+	})
+}
