@@ -2,6 +2,7 @@ package httpagent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -55,7 +56,8 @@ func (r *run) post(ctx context.Context, x *exchange, m *a2a.Message) (record, er
 		return record{}, err
 	}
 	p := &poster{run: r, x: x, body: body}
-	var busy time.Time // since when it has been
+	failed, waited := 0, 0 // tries that failed, and those in a row that found it at work
+	var busy time.Time     // since when it has been
 	for tries := 1; ; tries++ {
 		rec, err := p.traced(ctx, tries)
 		if ctx.Err() != nil {
@@ -66,23 +68,24 @@ func (r *run) post(ctx context.Context, x *exchange, m *a2a.Message) (record, er
 			return rec, err
 		}
 		if once.moved {
-			tries = 1
+			failed = 0
 		}
 		// As after a restart, when the first request's answer is not there yet. It may
 		// take as long as if nothing had happened.
-		if !once.busy {
-			busy = time.Time{}
-		} else if busy.IsZero() {
-			busy, tries = time.Now(), 1
-		}
-		over := tries > r.a.opts.retries()
+		var over bool
 		if once.busy {
+			if waited++; waited == 1 {
+				busy = time.Now()
+			}
 			over = r.a.opts.retries() == 0 || time.Since(busy) > r.a.opts.timeout()
+		} else {
+			failed, waited = failed+1, 0
+			over = failed > r.a.opts.retries()
 		}
 		if over || once.after > mostAsked {
 			return record{}, agent.Public(once.reason, once.cause)
 		}
-		wait := max(once.after, backoff(tries))
+		wait := max(once.after, backoff(cmp.Or(waited, failed)))
 		r.log.Info("retrying the request", "why", once.reason, "error", once.cause, "in", wait)
 		if err := r.t.Status(once.reason + "; retrying in " + wait.Round(100*time.Millisecond).String()); err != nil {
 			return record{}, err

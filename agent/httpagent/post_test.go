@@ -174,6 +174,42 @@ func TestServiceIsStillAtWork(t *testing.T) {
 	}
 }
 
+// Failures count, whatever was said in between: a service that fails again and again, and
+// says in between that it is at work, is not asked for ever.
+func TestServiceFailsBetweenWork(t *testing.T) {
+	s := serve(t, func(p *post) {
+		switch {
+		case p.n > 50:
+			p.json(`{"text":"asked for ever"}`)
+		case p.n%2 == 1:
+			p.say(503, "", "")
+		default:
+			p.say(409, "", "")
+		}
+	})
+	w := newWorld(t, nil, s.URL, &Options{Retries: 3})
+	wantOutcome(t, w.task("hello"), "failed the service answered with status 503")
+	if n := len(s.got()); n != 7 {
+		t.Errorf("%d requests, want 4 that failed and 3 between", n)
+	}
+}
+
+// That a service was at work is not counted in tries.
+func TestWorkIsNoFailure(t *testing.T) {
+	s := serve(t, func(p *post) {
+		switch {
+		case p.n < 10:
+			p.say(409, "", "")
+		case p.n == 10:
+			p.say(503, "", "")
+		default:
+			p.json(`{"text":"done"}`)
+		}
+	})
+	w := newWorld(t, nil, s.URL, &Options{Retries: 1})
+	wantOutcome(t, w.task("hello"), "completed done")
+}
+
 func TestNobodyListens(t *testing.T) {
 	w := newWorld(t, nil, "http://ann:hush@127.0.0.1:1/x?token=hush", nil)
 	task := w.task("hello")
