@@ -14,12 +14,18 @@ type Queue[T any] struct {
 
 	mu     sync.Mutex // protects the fields below
 	ready  sync.Cond  // something waits, or closed
-	room   sync.Cond  // the queue got shorter
+	room   sync.Cond  // the queue got shorter, or somebody else's turn to wait for that came
 	queue  []queued[T]
-	bytes  int
+	kinds  [2]kind // of items: small ones, large ones
 	closed bool
 
 	stopped chan struct{} // closed when the goroutine has ended
+}
+
+// kind is what the queue has of one kind of items.
+type kind struct {
+	bytes      int
+	came, went int // items that have had to get into the queue, and those that have got there
 }
 
 type queued[T any] struct {
@@ -35,7 +41,8 @@ type queued[T any] struct {
 const (
 	maxGroup      = 1024
 	maxGroupBytes = 1 << 20
-	maxQueueBytes = 32 << 20 // of which large ones take three quarters
+	maxQueueSmall = 16 << 20 // of small ones
+	maxQueueLarge = 24 << 20
 
 	largeBytes    = 64 << 10  // of an append, from which on it is large
 	maxLargeBytes = 256 << 10 // of a commit to which a large one is added
@@ -53,15 +60,23 @@ func NewQueue[T any](commit func([]T) []error) *Queue[T] {
 
 // Add queues an item of size bytes, and calls done with the outcome. Those of one task
 // are committed in the order in which they came; nil: it is of none. It waits while the
-// queue is full, unless size is 0: commit may add such items. See Store.Append.
+// queue is full, and behind others of its kind that do, unless size is 0: commit may add
+// such items. See Store.Append.
 func (g *Queue[T]) Add(item T, of *Key, size int, done func(error)) {
-	most := maxQueueBytes
+	k, most := g.kind(size), maxQueueSmall
 	if size > largeBytes {
-		most = maxQueueBytes / 4 * 3
+		most = maxQueueLarge
 	}
 	g.mu.Lock()
-	for !g.closed && size > 0 && g.bytes > 0 && g.bytes+size > most {
-		g.room.Wait()
+	if size > 0 {
+		turn := k.came
+		k.came++
+		for !g.closed && (turn != k.went || k.bytes > 0 && k.bytes+size > most) {
+			g.room.Wait()
+		}
+		if k.went++; k.went < k.came {
+			g.room.Broadcast()
+		}
 	}
 	if g.closed {
 		g.mu.Unlock()
@@ -69,9 +84,16 @@ func (g *Queue[T]) Add(item T, of *Key, size int, done func(error)) {
 		return
 	}
 	g.queue = append(g.queue, queued[T]{item, of, size, done})
-	g.bytes += size
+	k.bytes += size
 	g.mu.Unlock()
 	g.ready.Signal()
+}
+
+func (g *Queue[T]) kind(size int) *kind {
+	if size > largeBytes {
+		return &g.kinds[1]
+	}
+	return &g.kinds[0]
 }
 
 // Close commits what waits and stops the writer. It may be called twice.
@@ -137,10 +159,10 @@ func (g *Queue[T]) take(batch []queued[T]) (_ []queued[T], ended bool) {
 		}
 		batch = append(batch, q)
 		bytes += q.size
+		g.kind(q.size).bytes -= q.size
 	}
 	clear(g.queue[len(kept):])
 	g.queue = kept
-	g.bytes -= bytes
 	g.room.Broadcast()
 	return batch, ended
 }

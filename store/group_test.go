@@ -278,3 +278,44 @@ func TestQueueHasRoomForWhatIsOfNoSize(t *testing.T) {
 		q.Close()
 	})
 }
+
+// Room comes to appends of a kind in the order in which they came, however much comes
+// behind them: a huge one does not wait until nothing else is written.
+func TestGroupHasRoomForHugeOnes(t *testing.T) {
+	for name, others := range map[string]int{"small": 60 << 10, "large": 100 << 10} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g := newGate()
+				group := store.NewGroup(g.commit)
+				group.Append(sized(0), func(error) {})
+				<-g.batches // a commit runs, the rest gathers
+				queue := func() {
+					for range 20 { // more than one commit takes
+						go group.Append(sized(others), func(error) {})
+					}
+					synctest.Wait()
+				}
+				queue()
+				written := false
+				go group.Append(sized(30<<20), func(error) { written = true })
+				for range 30 {
+					queue()
+					g.pass <- nil
+					<-g.batches
+				}
+				synctest.Wait()
+				if !written {
+					t.Error("a huge append waits for ever")
+				}
+				go func() {
+					for range g.batches {
+						g.pass <- nil
+					}
+				}()
+				g.pass <- nil
+				group.Close()
+				close(g.batches)
+			})
+		})
+	}
+}
