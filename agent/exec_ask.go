@@ -3,13 +3,14 @@ package agent
 import (
 	"context"
 	"slices"
+	"sync"
 
 	"github.com/parley-a2a/parley/a2a"
 )
 
 // ask puts a question of the process to the client. The process keeps no place
-// while it waits; it may be ended meanwhile, and then the run begins again from the
-// top when the answer is there.
+// while it waits; it may be ended until it has one again, and then the run begins again
+// from the top when the answer is there.
 func (s *session) ask(ctx context.Context, line []byte, l *said) error {
 	i := s.asked
 	s.asked++
@@ -38,6 +39,9 @@ func (s *session) ask(ctx context.Context, line []byte, l *said) error {
 	s.c.places.Leave()
 	s.c.rests(s)
 	err := s.waitFor(ctx, there)
+	if err == nil && failed == nil {
+		err = s.enter(ctx)
+	}
 	s.c.works(s)
 	if err == errEvicted {
 		s.log.Info("command is ended while it waits for an answer, to make room; it runs again from the top when the answer comes")
@@ -53,12 +57,26 @@ func (s *session) ask(ctx context.Context, line []byte, l *said) error {
 	if err == errEvicted {
 		return errAgain
 	}
-	if err := s.c.places.Enter(ctx); err != nil {
-		return err
-	}
-	s.placed = true
 	s.resume()
 	return s.send(ctx, answerLine(answer))
+}
+
+// enter waits for a place, with a process that may have to make room meanwhile.
+func (s *session) enter(ctx context.Context) error {
+	ctx, stop := context.WithCancelCause(ctx)
+	watch := sync.WaitGroup{}
+	watch.Go(func() {
+		select {
+		case <-s.evict:
+			stop(errEvicted)
+		case <-ctx.Done():
+		}
+	})
+	defer watch.Wait()
+	defer stop(nil)
+	err := s.c.places.Enter(ctx)
+	s.placed = err == nil
+	return err
 }
 
 // waitFor returns nil when the answer is there, or what next says before.

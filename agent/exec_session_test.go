@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -327,4 +328,70 @@ func TestExecWarnsOfACommandThatWritesNoLine(t *testing.T) {
 			t.Errorf("%v\n%s", err, log.String())
 		}
 	})
+}
+
+// A process whose answer is there waits for a place, and may have to go like one that
+// waits for its answer: else any number of them would, with nothing to do.
+func TestExecProcessThatWaitsForAPlaceMakesRoom(t *testing.T) {
+	c := speaker(&ExecOptions{Concurrency: 1}, `
+		exec 3<>"$1/$PARLEY_TASK_ID"; read -r line; echo '{"type":"ask","text":"?"}'
+		if read -r line; then echo '{"type":"complete"}'; fi`, t.TempDir())
+	dir := c.argv[len(c.argv)-1]
+	waiting := func(n int) {
+		t.Helper()
+		for end := time.Now().Add(10 * time.Second); c.places.Waiting() != n; {
+			if time.Now().After(end) {
+				t.Fatalf("%d wait for a place, want %d", c.places.Waiting(), n)
+			}
+			<-time.After(time.Millisecond)
+		}
+	}
+	type task struct {
+		*fakeHost
+		fifo  string
+		asked chan struct{}
+		done  <-chan error
+	}
+	begins := func(id string) *task {
+		h := newHost("x")
+		h.id, h.answers = id, make(chan *a2a.Message)
+		x := &task{fakeHost: h, fifo: dir + "/" + id, asked: make(chan struct{}, 9)}
+		h.emitted = func(ev event) error {
+			if ev.state == a2a.TaskStateInputRequired {
+				x.asked <- struct{}{}
+			}
+			return nil
+		}
+		if err := syscall.Mkfifo(x.fifo, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		x.done = begin(t, t.Context(), c, h)
+		return x
+	}
+	first := begins("first")
+	<-first.asked
+	if err := c.places.Enter(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	second := begins("second")
+	waiting(1)
+	others := make(chan error)
+	go func() { others <- c.places.Enter(t.Context()) }()
+	waiting(2)
+	first.answers <- &a2a.Message{}
+	waiting(3)
+	c.places.Leave()
+	<-second.asked // and it leaves its place to others, who stay
+	if err := <-others; err != nil {
+		t.Fatal(err)
+	}
+	wantUnheld(t, first.fifo)
+	c.places.Leave()
+	second.answers <- &a2a.Message{}
+	for _, x := range []*task{first, second} {
+		if err := <-x.done; err != nil {
+			t.Error(err)
+		}
+		wantScript(t, x.fakeHost, `input_required "?"`, "completed")
+	}
 }
