@@ -240,3 +240,45 @@ func TestChunksOfACrash(t *testing.T) {
 	sameAs(t, st, a)
 	sameAs(t, st, b)
 }
+
+// Two appends bring the same blob. What a transaction found that came to nothing does
+// not count: the chunks of the second one are kept for the blob that it makes itself.
+func TestChunksOfABlobThatCameToNothing(t *testing.T) {
+	chunks(t, 1<<10)
+	st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
+	// The first append goes well beside a change that happens once; the third never does.
+	err := st.writer.Exec("CREATE TEMP TABLE once (n); " +
+		"CREATE TEMP TRIGGER no BEFORE INSERT ON task WHEN new.id = 'c' OR new.id = 'a' AND NOT EXISTS (SELECT 1 FROM once) " +
+		"BEGIN SELECT raise(FAIL, 'as this test wants it'); END")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := false
+	batch := []work{{change: func(c *conn) (bool, error) {
+		if tried {
+			return false, nil
+		}
+		tried = true
+		return true, c.Exec("INSERT INTO once VALUES (1)")
+	}}}
+	blob := []store.Blob{{Hash: "h", Data: random((sweepMost + 9) * maxChunk)}}
+	for _, id := range []string{"a", "b", "c"} {
+		a := task(id, 1)
+		if id != "c" {
+			a.Blobs = blob
+		}
+		k := &chunked{blobs: make([]int64, len(a.Blobs))}
+		st.stage(a, k)
+		batch = append(batch, work{append: a, chunks: k})
+	}
+	if err := st.join(t.Context(), "wait", func(*conn) (bool, error) { return false, nil }); err != nil {
+		t.Fatal(err)
+	}
+	errs := st.commit(batch)
+	if errs[1] == nil || errs[2] != nil || errs[3] == nil {
+		t.Errorf("outcomes: %v", errs)
+	}
+	sameAs(t, st, batch[2].append)
+	swept(t, st)
+	sameAs(t, st, batch[2].append)
+}

@@ -52,6 +52,7 @@ func (s *Store) commit(batch []work) []error {
 func (s *Store) transact(batch []work, errs []error) (settled bool) {
 	writing := false // between BEGIN and COMMIT
 	applied, entries, changed := 0, 0, false
+	unused := s.unused
 	watcher := s.watcher.Load()
 	var begun, written time.Time
 	if watcher != nil {
@@ -107,6 +108,7 @@ func (s *Store) transact(batch []work, errs []error) (settled bool) {
 		return true
 	}
 	s.tally.forget()
+	s.unused = unused // a blob that was there may have come with this transaction
 	for i, w := range batch {
 		if errs[i] = err; w.append != nil {
 			errs[i] = wrap("append", err)
