@@ -194,7 +194,8 @@ func (c *conn) staged() (left []int64, highest int64, err error) {
 	if left, err = collect(c.stmt("SELECT value FROM staged"), scanNumber); err != nil {
 		return nil, 0, err
 	}
-	highest, _, err = c.stmt("SELECT max(key) FROM chunk").one()
+	// A value that is staged need not have a chunk any more: its sweep may have been cut off.
+	highest, _, err = c.stmt("SELECT max(key) FROM (SELECT max(key) AS key FROM chunk UNION ALL SELECT max(value) FROM staged)").one()
 	return left, highest / valueKeys * valueKeys, err
 }
 

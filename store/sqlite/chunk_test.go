@@ -282,3 +282,30 @@ func TestChunksOfABlobThatCameToNothing(t *testing.T) {
 	swept(t, st)
 	sameAs(t, st, batch[2].append)
 }
+
+// The keys of values that are still to be swept are not given to others.
+func TestChunksOfACrashKeepTheirKeys(t *testing.T) {
+	chunks(t, 1<<10)
+	st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
+	a := task("a", 0)
+	for i := range 3 { // each in as many chunks as one sweep removes
+		a.Blobs = append(a.Blobs, store.Blob{Hash: fmt.Sprint(i), Data: random(sweepMost * maxChunk)})
+	}
+	k := &chunked{blobs: make([]int64, len(a.Blobs))}
+	st.stage(a, k)
+	if err := st.join(t.Context(), "wait", func(*conn) (bool, error) { return false, nil }); err != nil {
+		t.Fatal(err)
+	}
+	st.writing.Lock()
+	st.unused = []int64{k.blobs[2]}
+	err := st.writer.transaction(func() error { _, err := st.sweep(st.writer); return err })
+	st.writing.Unlock()
+	if err != nil {
+		t.Fatal(err)
+	}
+	st = mustOpen(t, crashed(t, st), nil)
+	if last := st.lastValue.Load(); last < k.blobs[2] {
+		t.Errorf("the highest value is %d, while %d is staged", last, k.blobs[2])
+	}
+	swept(t, st)
+}
