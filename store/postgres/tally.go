@@ -180,13 +180,12 @@ func (s *Store) scopesNow(ctx context.Context, q querier) (map[scopeName]int64, 
 	return keys, nil
 }
 
-// learn takes scopes as they are at a version, unless newer ones are known.
+// learn takes scopes as they are at a version. That may be a lower one than is known:
+// the database was restored, or a standby took over that lacks the last commits.
 func (s *scopes) learn(keys map[scopeName]int64, version int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if version > s.version {
-		s.keys, s.version = keys, version
-	}
+	s.keys, s.version = keys, version
 }
 
 // uncount takes tasks that this transaction removed out of the tallies. Of the

@@ -304,3 +304,18 @@ func newTask(id string, n int) *store.Append {
 	}
 	return a
 }
+
+// TestScopesOfARestoredDatabase: a database that was restored beneath a process, or a
+// standby that lacked the last commits, knows fewer changes of the scopes than the
+// process. It is written to nevertheless.
+func TestScopesOfARestoredDatabase(t *testing.T) {
+	w := newWorld(t)
+	w.exec("SELECT setval('parley.scope_change', 9)")
+	if err := store.Do(t.Context(), w, newTask("before", 1)); err != nil {
+		t.Fatal(err)
+	}
+	w.exec("SELECT setval('parley.scope_change', 5)")
+	if err := store.Do(t.Context(), w, newTask("after", 1)); err != nil {
+		t.Error(err)
+	}
+}
