@@ -1,7 +1,10 @@
 package engine
 
 import (
+	"context"
+	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -123,5 +126,57 @@ func TestPushOfMessages(t *testing.T) {
 			t.Errorf("got %v", seen)
 		}
 		w.stop()
+	})
+}
+
+// endsLate is a store in which a task begins anew while it is noted that its webhooks
+// have nothing more to deliver: between the look at them and the append. The first look
+// fails.
+type endsLate struct {
+	store.Store
+	ending atomic.Bool   // that is about to be noted
+	failed atomic.Bool   // the first look
+	looked chan struct{} // closed by the second one
+}
+
+func (s *endsLate) Advance(ctx context.Context, all []store.Advance) error {
+	if !all[0].Live && !s.failed.Load() {
+		s.ending.Store(true)
+		<-s.looked
+	}
+	return s.Store.Advance(ctx, all)
+}
+
+func (s *endsLate) Pushes(ctx context.Context, k store.Key, after string, limit int) ([]store.PushConfig, error) {
+	if s.ending.Load() && s.failed.CompareAndSwap(false, true) {
+		return nil, errors.New("the first look")
+	}
+	all, err := s.Store.Pushes(ctx, k, after, limit)
+	if s.failed.Load() && s.ending.CompareAndSwap(true, false) {
+		close(s.looked)
+		time.Sleep(time.Second)
+	}
+	return all, err
+}
+
+// A webhook that ends while its task begins anew goes on, and so it does if the store
+// fails for a moment.
+func TestPushThatEndsWhileItsTaskBeginsAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &endsLate{Store: store.NewMemory(), looked: make(chan struct{})}
+		defer st.Close()
+		r := &receivers{}
+		w := pushWorld(t, st, parrot, r)
+		defer w.stop()
+		req := first01("mine", "one")
+		req.Configuration = &a2a.SendMessageConfiguration{TaskPushNotificationConfig: &a2a.TaskPushNotificationConfig{URL: "old"}}
+		w.mustSend(req)
+		passes(time.Minute)
+		before := len(r.Seqs("mine"))
+		w.mustSend(first01("mine", "again"))
+		passes(time.Minute)
+		if n := len(r.Seqs("mine")) - before; before == 0 || n != 2 { // submitted and completed
+			t.Errorf("%d came in the first turn, and %d in the second", before, n)
+		}
 	})
 }
