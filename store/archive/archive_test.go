@@ -130,6 +130,61 @@ func TestExportedReceiptsAreOfTheirMoment(t *testing.T) {
 	}
 }
 
+// bornAgain is a source in which a task is deleted and begins anew, once, before its log
+// is read.
+type bornAgain struct {
+	archive.Source
+	again func()
+}
+
+func (b *bornAgain) Entries(ctx context.Context, k store.Key, after int64, limit int) ([]store.Entry, error) {
+	if b.again != nil {
+		b.again()
+		b.again = nil
+	}
+	return b.Source.Entries(ctx, k, after, limit)
+}
+
+// The row and the log of an exported task are of the same task, also where another one
+// of its name takes its place.
+func TestExportedLogIsOfItsRow(t *testing.T) {
+	m := memory(t)
+	now := time.Date(2026, 11, 21, 9, 8, 7, 0, time.UTC)
+	k := store.Key{Tenant: "tenant", Owner: "owner", ID: "a"}
+	begin := func(kind uint8, at time.Time, n int64) {
+		a := &store.Append{Row: store.Row{Key: k, State: int32(kind), Updated: at, Created: at}}
+		for seq := range n {
+			a.Entries = append(a.Entries, store.Entry{Seq: seq + 1, Time: at, Kind: kind})
+		}
+		if err := store.Do(t.Context(), m, a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begin(1, now, 2)
+	n := memory(t)
+	text := export(t, &bornAgain{m, func() {
+		r, err := m.Get(t.Context(), k, store.RowOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := m.Delete(t.Context(), []store.Row{r.Row}); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		begin(2, now.Add(time.Second), 3)
+	}})
+	if _, err := importInto(t, n, text); err != nil {
+		t.Fatal(err)
+	}
+	r, err := n.Get(t.Context(), k, store.RowOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := n.Entries(t.Context(), k, 0, 0)
+	if err != nil || int32(log[0].Kind) != r.State {
+		t.Errorf("a row of task %d with the log of task %d: %v", r.State, log[0].Kind, err)
+	}
+}
+
 // FuzzImport wants no panic, nothing of what is refused, and what is imported
 // exported the same way again.
 func FuzzImport(f *testing.F) {

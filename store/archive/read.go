@@ -11,8 +11,8 @@ import (
 // The order of the questions matters, because the task may go on or be deleted
 // between two of them. Push configs come before the record: then none is ahead of
 // the log, and an event delivered meanwhile is delivered again where the export is
-// imported. The log comes last: if it is whole, the task was still there when the
-// rest was read.
+// imported. The log comes last: if it is whole, and the task is still the same then, it
+// was there when the rest was read.
 func read(ctx context.Context, src Source, k store.Key) (*store.Task, error) {
 	t := &store.Task{}
 	if err := readPushes(ctx, src, k, t); err != nil {
@@ -48,21 +48,16 @@ func read(ctx context.Context, src Source, k store.Key) (*store.Task, error) {
 }
 
 func readLog(ctx context.Context, src Source, t *store.Task) error {
-	size := 0
 	for e, err := range store.EachEntry(ctx, src, t.Key, 0, t.Last) {
 		if err != nil {
 			return err
 		}
 		t.Log = append(t.Log, e)
-		size += len(e.Body)
 	}
 	if int64(len(t.Log)) < t.Last {
 		return errTorn
 	}
-	if size < store.PageBytes {
-		return nil
-	}
-	// The log has several pages, which may be of two tasks of this name.
+	// It may be, in part or as a whole, of another task of this name.
 	now, err := src.Get(ctx, t.Key, store.RowOnly)
 	if err != nil {
 		return err
