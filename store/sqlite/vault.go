@@ -90,9 +90,13 @@ func (v *Vault) use(ctx context.Context, what string, f func(*conn) error) error
 		return err
 	}
 	// Unlike the writer of a Store it may wait for long. A transaction that ends
-	// before COMMIT did not happen.
+	// before COMMIT did not happen. Its ROLLBACK is interrupted, too, and open it
+	// would keep the Store from writing.
 	v.c.SetInterrupt(ctx)
-	defer v.c.SetInterrupt(context.Background())
+	defer func() {
+		v.c.SetInterrupt(context.Background())
+		v.c.rollback()
+	}()
 	err := f(v.c)
 	if ctx.Err() != nil && (errors.Is(err, sqlite3.INTERRUPT) || errors.Is(err, sqlite3.BUSY)) {
 		return context.Cause(ctx)

@@ -276,3 +276,22 @@ func TestVaultWaitsForItsTurn(t *testing.T) {
 		}
 	}
 }
+
+// A context that ends within a change does not leave the database locked.
+func TestVaultIsLeftUnderWay(t *testing.T) {
+	impatient(t)
+	path := filepath.Join(t.TempDir(), "parley.db")
+	st := mustOpen(t, path, nil)
+	v := mustOpenVault(t, path)
+	ctx, cancel := context.WithCancel(t.Context())
+	err := v.use(ctx, "keep", func(c *conn) error {
+		return c.transaction(func() error {
+			cancel()
+			return c.stmt("INSERT INTO kept (name, value) VALUES ('a', 'b')").exec()
+		})
+	})
+	if err != context.Canceled {
+		t.Errorf("a change that was left: %v", err)
+	}
+	mustAppend(t, st, task("a", 1))
+}
