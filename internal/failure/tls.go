@@ -2,6 +2,7 @@ package failure
 
 import (
 	"bytes"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"strings"
@@ -13,6 +14,7 @@ func TLSHint(err error) string {
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
 	var invalid x509.CertificateInvalidError
+	var plain tls.RecordHeaderError // the peer answered, and not in TLS
 	switch {
 	case err == nil:
 	case errors.As(err, &unknown) && unknown.Cert != nil && bytes.Equal(unknown.Cert.RawIssuer, unknown.Cert.RawSubject):
@@ -23,7 +25,7 @@ func TLSHint(err error) string {
 		return "the certificate is for another name: use one of its names in the address"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return "the certificate has expired or is not valid yet: renew it, or set the clock of this machine"
-	case strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+	case errors.As(err, &plain), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
 		return "this port does not speak TLS: write http:// in place of https://, or use the TLS port"
 	case strings.Contains(err.Error(), "malformed HTTP response \"\\x15\\x03"), strings.Contains(err.Error(), "takes https, not http"):
 		return "this port requires TLS: write https:// in place of http://"
