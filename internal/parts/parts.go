@@ -108,7 +108,11 @@ func Of(ctx context.Context, args []string, list List, stdin io.Reader) ([]*a2a.
 			return nil, context.Cause(ctx)
 		}
 		if err != nil {
-			return nil, failure.Usagef("--%s %s: %v", f.kind, plain.Quote(f.value), err)
+			failed := failure.Usagef("--%s %s: %v", f.kind, plain.Quote(f.value), err)
+			if f.kind == "data" && strings.ContainsAny(f.value, "{[") {
+				return nil, failed.WithHint("--data takes the name of a file, not JSON; - reads standard input: echo %s | parley send --data -", plain.Quote(f.value))
+			}
+			return nil, failed
 		}
 		if f.mediaType != "" {
 			p.MediaType = f.mediaType
