@@ -95,7 +95,7 @@ func (a *app) listen(ctx context.Context, f *listenFlags) error {
 	}
 	l, err := net.Listen(serve.Network(f.listen), f.listen)
 	if err != nil {
-		return serve.ListenFailure(f.listen, err)
+		return serve.ListenFailure("parley push listen --listen", f.listen, err)
 	}
 	defer l.Close() // Serve closes it, too
 

@@ -18,7 +18,7 @@ func (d *doctor) port(ctx context.Context, r *report) {
 		_ = l.Close() // nothing was accepted
 		r.ok("%s is free", d.listen)
 	case !errors.Is(err, syscall.EADDRINUSE):
-		r.fail(ListenFailure(d.listen, err), "")
+		r.fail(ListenFailure("parley serve --listen", d.listen, err), "")
 	case isParley(ctx, LocalURL(d.at, false)), isParley(ctx, LocalURL(d.at, true)):
 		d.running = true
 		r.warn("nothing, if that is the server that you ask about; for another one: --listen 127.0.0.1:0 takes a free port", "%s is taken by a parley serve that runs", d.listen)

@@ -63,14 +63,23 @@ func commandFailure(name, dir string) error {
 	case strings.ContainsAny(name, " \t"):
 		return f.WithHint("give the command and its arguments as separate words, or a shell line as: parley serve -- sh -c %s", plain.Quote(name))
 	}
-	if st, statErr := os.Stat(at); statErr == nil && !st.IsDir() {
+	st, statErr := os.Stat(at)
+	switch {
+	case statErr == nil && st.IsDir():
+		f.Message = plain.Quote(name) + " is a directory and not a command"
+		return f.WithHint("name the program in it: parley serve -- %s", plain.Quote(strings.TrimRight(name, "/")+"/agent.py"))
+	case statErr == nil:
 		return f.WithHint("a file in the working directory is named with ./ in front: parley serve -- ./%s", plain.Quote(name))
+	case strings.ContainsRune(name, filepath.Separator):
+		return f.WithHint("there is no such file: check the path")
 	}
 	return f.WithHint("check its name, and that its directory is in PATH")
 }
 
-// ListenFailure is the failure to listen on an address.
-func ListenFailure(addr string, err error) error {
+// ListenFailure is the failure to listen on an address, which an option of a command
+// names: parley serve --listen.
+func ListenFailure(option, addr string, err error) error {
+	flag := option[strings.LastIndexByte(option, ' ')+1:]
 	var op *net.OpError
 	if errors.As(err, &op) {
 		err = op.Err
@@ -83,9 +92,9 @@ func ListenFailure(addr string, err error) error {
 	switch {
 	case errors.Is(err, syscall.EADDRINUSE):
 		f.Message = addr + " is taken: another program listens there, perhaps another parley serve"
-		return f.WithHint("stop that program, or choose another port: parley serve --listen 127.0.0.1:0 takes a free one")
+		return f.WithHint("stop that program, or choose another port: %s 127.0.0.1:0 takes a free one", option)
 	case errors.Is(err, syscall.EACCES):
-		return f.WithHint("ports below 1024 need privileges: choose another with --listen")
+		return f.WithHint("ports below 1024 need privileges: choose another with %s", flag)
 	}
-	return f.WithHint("--listen takes an address of this machine and a port, such as 127.0.0.1:7275")
+	return f.WithHint("%s takes an address of this machine and a port, such as 127.0.0.1:7275", flag)
 }

@@ -91,7 +91,7 @@ func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, 
 	}
 
 	if h.listener, err = net.Listen(Network(f.listen), f.listen); err != nil {
-		return nil, ListenFailure(f.listen, err)
+		return nil, ListenFailure("parley serve --listen", f.listen, err)
 	}
 	h.addr = h.listener.Addr()
 	if err := f.auth.admit(f.local(h.addr), h.addr); err != nil {

@@ -94,7 +94,7 @@ func (p *metricsPort) listen(addr string) error {
 	}
 	l, err := net.Listen(Network(addr), addr)
 	if err != nil {
-		return ListenFailure(addr, err)
+		return ListenFailure("parley serve --metrics-listen", addr, err)
 	}
 	p.listener = l
 	return nil
