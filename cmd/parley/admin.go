@@ -18,7 +18,6 @@ func (a *app) admin(cmd *cobra.Command, run func(ctx context.Context, db *databa
 	var f database.Flags
 	cmd.Flags().SortFlags = false
 	f.Register(cmd.Flags(), false)
-	cmd.Args = orUsage(cmd.Args)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		db, err := f.Resolve(cmd.Flags(), a.around.lookup, a.stderr, false)
 		if err == nil && db.Memory() {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -9,13 +11,27 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// orUsage makes wrong usage of what a check says.
-func orUsage(check cobra.PositionalArgs) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return usageOf(cmd, err)
+// sayArgs makes the commands of a tree say which argument is missing or too many:
+// cobra counts them, and takes each for a command where there should be none.
+func sayArgs(cmd *cobra.Command) {
+	if check := cmd.Args; check != nil {
+		cmd.Args = func(cmd *cobra.Command, args []string) error {
+			err := check(cmd, args)
+			var f *failure.Error
+			if err == nil || errors.As(err, &f) {
+				return err
+			}
+			for n := len(args) - 1; n >= 0; n-- {
+				if check(cmd, args[:n]) == nil {
+					return usageOf(cmd, fmt.Errorf("unexpected argument %q", args[n]))
+				}
+			}
+			return failure.Usagef("an argument is missing").
+				WithHint("%s %s; %s --help shows how it is used", cmd.Parent().CommandPath(), cmd.Use, cmd.CommandPath())
 		}
-		return nil
+	}
+	for _, c := range cmd.Commands() {
+		sayArgs(c)
 	}
 }
 

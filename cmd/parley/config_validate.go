@@ -73,7 +73,7 @@ check what is written:
 and as the first line of the file:
 
   # yaml-language-server: $schema=parley.schema.json`,
-		Args: orUsage(cobra.NoArgs),
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := a.stdout.Write(config.Schema())
 			return err

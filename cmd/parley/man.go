@@ -17,7 +17,7 @@ func newMan(a *app) *cobra.Command {
 		Long: `Write the manual pages of all commands to a directory, for packages and for your own
 manual: parley man ~/.local/share/man/man1, then man parley.`,
 		Hidden: true,
-		Args:   orUsage(cobra.ExactArgs(1)),
+		Args:   cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o777); err != nil {
 				return failure.Usagef("%v", err)

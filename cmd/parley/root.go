@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -78,8 +79,15 @@ to any A2A agent, by default to the one that parley serve runs on this machine.`
 			cmd.Short, cmd.Long = "Print a completion script for your shell", ""
 		case "help":
 			cmd.Short, cmd.Long = "Explain a command or a topic", ""
+			cmd.Args = func(_ *cobra.Command, args []string) error {
+				if found, rest, _ := root.Find(args); found.HasSubCommands() {
+					return found.Args(found, rest)
+				}
+				return nil
+			}
 		}
 	}
+	sayArgs(root)
 	return root
 }
 
@@ -153,7 +161,6 @@ func (a *app) configured(cmd *cobra.Command, run func(cmd *cobra.Command, args [
 	if cmd.Annotations == nil {
 		cmd.Annotations = map[string]string{readsSettings: "output"}
 	}
-	cmd.Args = orUsage(cmd.Args)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if err := a.configure(cmd.Context(), cmd.Flags()); err != nil {
 			return err
@@ -172,6 +179,19 @@ func usageOf(cmd *cobra.Command, err error) error {
 	var value *pflag.InvalidValueError
 	if errors.As(err, &value) && secrets[value.GetFlag().Name] { // its text has the value in it
 		err = fmt.Errorf("invalid argument for --%s: %w", value.GetFlag().Name, value.Unwrap())
+	}
+	var number *strconv.NumError
+	if errors.As(err, &number) && value != nil { // it names a function of Go's
+		must := "must be a whole number"
+		switch kind := value.GetFlag().Value.Type(); {
+		case errors.Is(err, strconv.ErrRange):
+			must = "is out of range"
+		case kind == "bool":
+			must = "must be true or false"
+		case kind == "float64":
+			must = "must be a number"
+		}
+		err = errors.New(strings.Replace(err.Error(), number.Error(), must, 1))
 	}
 	var unknown *pflag.NotExistError
 	if errors.As(err, &unknown) {
