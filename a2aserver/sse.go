@@ -30,7 +30,7 @@ type sse struct {
 
 	mu     sync.Mutex // held by the writer; protects the fields below, and those of the answer
 	out    *[]byte    // events to be written, of buffers; nil if there are none
-	closed bool       // nobody reads any more
+	closed bool       // nobody reads any more, or the answer is no stream
 	pace   port.Pace  // of the reader
 }
 

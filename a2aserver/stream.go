@@ -84,6 +84,7 @@ var errNothing = errors.New("the service's stream ended without an element")
 func (s *sse) take(ctx context.Context, res *a2a.StreamResponse, failure error) (more bool, early error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	defer func() { s.closed = s.closed || early != nil }() // no comment opens the stream before the answer
 	first := !s.begun && s.out == nil
 	switch {
 	case s.closed:

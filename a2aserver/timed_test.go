@@ -111,6 +111,27 @@ func TestSilentStreamsOf01AreKeptAlive(t *testing.T) {
 	})
 }
 
+// An error before the first event is an ordinary answer also where the service takes its
+// time to leave: no comment opens the stream meanwhile.
+func TestNoCommentBehindAnEarlyError(t *testing.T) {
+	pipeTest(t, func(t *testing.T, serve func(*fake) (*Server, func() net.Conn)) {
+		_, dial := serve(streaming(func(context.Context) elements {
+			return func(yield func(*a2a.StreamResponse, error) bool) {
+				time.Sleep(10 * time.Second)
+				yield(nil, a2a.ErrTaskNotFound)
+				time.Sleep(10 * time.Second)
+			}
+		}))
+		c := dial()
+		writeRequest(c, "GET /tasks/t1:subscribe", "")
+		res := response(t, c)
+		body, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode != http.StatusNotFound || res.Header.Get("Content-Type") != mediaJSON || !strings.HasPrefix(string(body), "{") {
+			t.Errorf("%s, %s: %s, %v", res.Status, res.Header.Get("Content-Type"), body, err)
+		}
+	})
+}
+
 // A stream that is silent from the start is opened all the same, and an error
 // that comes then goes into it.
 func TestSilenceBeforeTheFirstEvent(t *testing.T) {
