@@ -108,6 +108,7 @@ func offers(b *bool) bool              { return b != nil && *b }
 func (r *run) send(ctx context.Context, m *a2a.Message) error {
 	began := time.Now()
 	for n := 0; ; n++ {
+		r.heard, r.spoke = false, false // also if redial fails
 		err := r.redial(ctx)
 		if err == nil {
 			before := r.doubt
@@ -165,7 +166,6 @@ func (r *run) yield(m *a2a.Message, err error) bool {
 }
 
 func (r *run) sendOnce(ctx context.Context, m *a2a.Message) error {
-	r.heard, r.spoke = false, false
 	lasting := ctx
 	if r.task == "" {
 		r.known = make(chan struct{})
