@@ -65,8 +65,11 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	d, err := r.verifier.Verify(req.Context(), req.Header, body)
-	if req.Context().Err() != nil {
-		return // the sender has gone, or we are ending
+	if req.Context().Err() != nil { // the sender has gone, or we are ending
+		if err == nil && !d.Duplicate {
+			r.verifier.Forget(d) // or its next attempt, the first to be printed, would not count
+		}
+		return
 	}
 	// Printed before it is answered: so what one configuration sends is printed
 	// in order.

@@ -6,9 +6,11 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/internal/webhook"
 )
 
 // A receiver prints what it cannot take, too, and nothing that could pass for
@@ -71,5 +73,26 @@ func TestReceiverPrintsOneLineForEach(t *testing.T) {
 		if _, rest, _ := strings.Cut(l, " "); !strings.HasPrefix(rest, want[i]) || strings.Contains(l, "\x1b") {
 			t.Errorf("line %d is %q, want %q", i, l, want[i])
 		}
+	}
+}
+
+// A delivery whose sender left before it was printed is new when it comes again.
+func TestReceiverCountsWhatASenderLeftAndSentAgain(t *testing.T) {
+	v, err := a2aclient.NewWebhookVerifier(a2aclient.WebhookOptions{Token: "secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out strings.Builder
+	r := New(v, Options{Out: &out, Count: 1})
+	const body = `{"task":{"id":"t","contextId":"c","status":{"state":"TASK_STATE_COMPLETED"}}}`
+	left, leave := context.WithCancel(t.Context())
+	leave()
+	for _, ctx := range []context.Context{left, t.Context()} {
+		req := httptest.NewRequestWithContext(ctx, "POST", "/", strings.NewReader(body))
+		(*webhook.Keys)(nil).Sign(req.Header, "d-1", time.Now(), []byte(body), "secret")
+		r.ServeHTTP(httptest.NewRecorder(), req)
+	}
+	if got := out.String(); strings.Count(got, "\n") != 1 || strings.Contains(got, "duplicate") || len(r.done) != 1 {
+		t.Errorf("printed %q, ended %v", got, len(r.done) == 1)
 	}
 }
