@@ -114,6 +114,22 @@ func TestWallTimeAndCancel(t *testing.T) {
 	})
 }
 
+// A limit that is lifted, as when a configuration is read again, does not end the tasks
+// that are at work.
+func TestWallTimeIsLifted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ag := agent.Func(func(ctx context.Context, t *agent.Turn) error { return wake.Pause(ctx, time.Hour) })
+		w := limited(t, nil, ag, Limits{Wall: time.Minute})
+		task := w.mustSend(sendNow("go"))
+		time.Sleep(time.Second)
+		if err := w.Replace([]Hosted{{Agent: ag, Card: testCard()}}, &Limits{}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(2 * time.Hour)
+		wantState(t, w.mustGet(task.ID), a2a.TaskStateCompleted)
+	})
+}
+
 // The time at work is known after a restart, and that for which a task waited
 // does not count then either.
 func TestWallTimeSurvivesRestarts(t *testing.T) {

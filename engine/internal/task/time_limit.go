@@ -70,8 +70,8 @@ func (o *Owner) timeout() bool {
 	limit := o.all.limits.Load().Wall
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.adm.works() || o.adm.worked+time.Since(o.adm.since) < limit {
-		return false // it waits for its client by now
+	if limit <= 0 || !o.adm.works() || o.adm.worked+time.Since(o.adm.since) < limit {
+		return false // the limit was lifted or raised meanwhile, or the task waits for its client by now
 	}
 	o.adm.timedOut = true
 	if o.phase == phaseRunning {
