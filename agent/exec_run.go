@@ -104,7 +104,7 @@ func (r *run) take(piece []byte) {
 	}
 	r.room -= int64(len(piece))
 
-	held, chunks := r.out.held != "", r.out.chunks
+	held, chunks := whole(r.out.held) > 0, r.out.chunks // half a rune is what a flush leaves: no timer runs for it
 	err := r.out.write(piece)
 	switch {
 	case err != nil:

@@ -15,6 +15,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -207,6 +208,29 @@ func TestExecStreamsSlowOutputAsItComes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Output that goes on after a pause in the middle of a rune is seen as it comes, too.
+func TestExecStreamsOnAfterHalfARune(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost("")
+		p := &process{pieces: make(chan []byte), quiet: make(chan struct{}), exited: make(chan struct{})}
+		r := &run{p: p, out: &lines{w: newArtifact(h, "out")}, room: 100, grace: long, hold: holdTime, linger: long}
+		done := make(chan error)
+		go func() { done <- r.follow(t.Context()) }()
+		for _, piece := range []string{"a\xe2\x82", "\xac b"} {
+			p.pieces <- []byte(piece)
+			time.Sleep(2 * holdTime)
+		}
+		synctest.Wait()
+		wantScript(t, h, `>out "a"`, `+ "€ b"`)
+		close(p.pieces)
+		close(p.quiet)
+		close(p.exited)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 func TestExecLogsStandardError(t *testing.T) {
