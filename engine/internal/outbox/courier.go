@@ -20,6 +20,7 @@ type result struct {
 	gone   bool // there is nothing more to do for it
 	cursor int64
 	seen   int64 // seq of what the log was seen to have, beyond what was known to have come
+	ended  bool  // the log was seen to end at cursor
 	due    time.Time
 	since  time.Time
 }
@@ -158,6 +159,7 @@ func (w *courier) rest(ctx context.Context, any bool) (result, error) {
 	}
 	r := w.stand()
 	if !a2a.TaskState(rec.State).Terminal() || rec.Last != p.Cursor {
+		r.ended = rec.Last == p.Cursor
 		return r, nil
 	}
 	adv := &advance{Advance: store.Advance{PushID: p.PushID(), Created: p.Created, Node: p.Node, Progress: p.Progress}}

@@ -137,6 +137,9 @@ func (o *Outbox) beginLocked(ctx context.Context, work *sync.WaitGroup, d *deliv
 			o.forgetLocked(d)
 		default:
 			d.cursor, d.due, d.since = r.cursor, r.due, r.since
+			if r.ended && d.last == last {
+				d.last = 0 // the turn before only guessed that there was more
+			}
 			d.last = max(d.last, r.cursor, r.seen)
 			o.settleLocked(d)
 		}
