@@ -52,7 +52,9 @@ func (s *service) CreateTaskPushNotificationConfig(ctx context.Context, c *a2a.T
 		}
 		e.outbox.Watch(p, end)
 	}
-	await(ctx, broken)
+	for _, broken := range broken {
+		await(ctx, broken)
+	}
 	return e.shown(p)
 }
 

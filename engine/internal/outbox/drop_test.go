@@ -2,6 +2,7 @@ package outbox
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -45,7 +46,7 @@ func TestPushEndsWithItsConfig(t *testing.T) {
 			}
 			p.Key, p.Cursor, p.Live = id.Key, 5, false
 			err = w.st.SetPush(context.Background(), p)
-			return []<-chan struct{}{w.Watch(p, 5)}, err
+			return w.Watch(p, 5), err
 		},
 	}
 	for name, way := range ways {
@@ -148,4 +149,56 @@ func TestPushDrains(t *testing.T) {
 		w.stop()
 		synctest.Wait() // and nothing of it goes on, or the bubble does not end
 	})
+}
+
+// A configuration that is replaced while its dead letters are sent again: the former
+// receiver gets nothing more, and the new one gets them, whichever process replaced it.
+func TestDeadLettersFollowTheirConfig(t *testing.T) {
+	for _, elsewhere := range []bool{false, true} {
+		t.Run(fmt.Sprint(elsewhere), func(t *testing.T) {
+			pushTest(t, func(t *testing.T, st *store.Memory, r *receivers) {
+				id, _ := deadWorld(t, st, r, "1.0")
+				outboxtest.Again(t, st)
+				r.Answer, r.Serve = nil, func(ctx context.Context, n *a2a.Notification) a2a.Outcome {
+					if n.Config.URL == "h" && n.Seq == 3 {
+						select {
+						case <-ctx.Done():
+							return outboxtest.Failing5xx
+						case <-time.After(time.Second):
+						}
+					}
+					return a2a.Outcome{}
+				}
+				w := newWorld(t, st, r)
+				passes(500 * time.Millisecond)
+				p, err := w.Record(t.Context(), &a2a.TaskPushNotificationConfig{ID: id.ID, URL: "other"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				p.Key, p.Cursor, p.Live = id.Key, 7, false
+				if err := st.SetPush(t.Context(), p); err != nil {
+					t.Fatal(err)
+				}
+				if !elsewhere {
+					for _, broken := range w.Watch(p, 7) {
+						<-broken
+					}
+				}
+				if n := r.Count("h"); n != 1 {
+					t.Errorf("%d attempts at the former receiver", n)
+				}
+				passes(5 * time.Minute)
+				if n := r.Count("h"); n != 1 {
+					t.Errorf("%d attempts at the former receiver", n)
+				}
+				if n := len(w.Outbox.letters); n != 0 {
+					t.Errorf("%d are held", n)
+				}
+				if left := w.letters(); len(left) != 0 {
+					t.Errorf("%+v are left", left)
+				}
+				w.stop()
+			})
+		})
+	}
 }

@@ -118,6 +118,11 @@ func (w *courier) resend(ctx context.Context) (result, error) {
 		if len(page) == 0 {
 			return result{gone: true}, nil
 		}
+		// Somebody may have replaced it, maybe at another process: then the next look
+		// begins with what there is now.
+		if is, err := w.e.Store.Push(ctx, w.d.id); err != nil || !is.Created.Equal(p.Created) {
+			return result{gone: err == nil}, err
+		}
 		if due, err := w.letter(ctx, &page[0]); err != nil || !due.IsZero() {
 			return result{due: due, since: w.d.begun}, err
 		}

@@ -219,9 +219,9 @@ func (o *Outbox) Again(ids []store.PushID) {
 }
 
 // Watch makes the outbox know a configuration that was stored, or stored anew,
-// for a task whose log ends at last. If it replaces another, done is closed once no
-// attempt for that one is under way; a nil done means that none is.
-func (o *Outbox) Watch(p *store.PushConfig, last int64) (done <-chan struct{}) {
+// for a task whose log ends at last. If it replaces another, done are closed once no
+// attempt for that one is under way; none means that there was none.
+func (o *Outbox) Watch(p *store.PushConfig, last int64) (done []<-chan struct{}) {
 	if o == nil || p.Node != o.e.Node {
 		return nil
 	}
@@ -231,12 +231,20 @@ func (o *Outbox) Watch(p *store.PushConfig, last int64) (done <-chan struct{}) {
 		return nil
 	}
 	id, cursor := p.PushID(), p.Cursor
+	if l := o.letters[id]; l != nil && !l.created.Equal(p.Created) {
+		if c := o.forgetLocked(l); c != nil {
+			done = append(done, c)
+		}
+		wake.Nudge(o.again) // they are for the receiver of now
+	}
 	if old := o.findLocked(id); old != nil {
 		if old.created.Equal(p.Created) {
 			o.newsLocked(old, last)
-			return nil
+			return done
 		}
-		done = o.forgetLocked(old)
+		if c := o.forgetLocked(old); c != nil {
+			done = append(done, c)
+		}
 		cursor = 0 // of two that were stored at about the same time this may be the one that is gone
 	}
 	if p.Live {
