@@ -320,7 +320,7 @@ func (m *importer) queue(ctx context.Context, a *store.Append) error {
 	select {
 	case m.slots <- struct{}{}:
 	case err := <-m.lost:
-		m.lost <- err
+		m.lose(err)
 		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -332,14 +332,19 @@ func (m *importer) queue(ctx context.Context, a *store.Append) error {
 			m.again = append(m.again, a)
 			m.mu.Unlock()
 		case err != nil:
-			select {
-			case m.lost <- fmt.Errorf("task %s: %w", a.Row.ID, err):
-			default:
-			}
+			m.lose(fmt.Errorf("task %s: %w", a.Row.ID, err))
 		}
 		<-m.slots
 	})
 	return nil
+}
+
+// lose notes that an append failed. It never waits: appends of one batch fail together.
+func (m *importer) lose(err error) {
+	select {
+	case m.lost <- err:
+	default:
+	}
 }
 
 // settle waits for what is on its way, and does again what was refused for a
