@@ -111,7 +111,7 @@ func (c *Console) stream(w http.ResponseWriter, r *request, least time.Duration)
 					cancel()
 				}
 			case <-check.C:
-				if s, _, err := c.session(r.Request); (s == nil || err != nil) && ctx.Err() == nil {
+				if s, _, err := c.session(r.Request); (s == nil || err != nil && !unchecked(err)) && ctx.Err() == nil {
 					_ = out.send("gone") // or the browser comes again, and is told then
 					cancel()
 				}

@@ -83,6 +83,9 @@ func (c *Console) page(pattern string, f func(http.ResponseWriter, *request)) {
 	c.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		s, viewer, err := c.session(r)
 		switch {
+		case unchecked(err):
+			c.fail(w, r, http.StatusServiceUnavailable, "Your session cannot be checked at the moment", "You stay logged in: try again shortly.")
+			return
 		case err != nil && !errors.Is(err, context.Canceled):
 			c.leave(w, r) // the key was revoked, or has expired
 			return

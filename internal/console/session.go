@@ -121,6 +121,10 @@ func (c *Console) session(r *http.Request) (*session, a2a.Caller, error) {
 	return s, caller, err
 }
 
+// unchecked reports whether an error of session says that nobody can check the
+// credentials at the moment, as while the store fails over. It does not end the session.
+func unchecked(err error) bool { return errors.Is(err, &a2a.Error{Code: a2a.CodeUnavailable}) }
+
 // open begins a session by the link that is printed at the start.
 func (c *Console) open(w http.ResponseWriter, r *http.Request) {
 	token := r.URL.Query().Get("token")
