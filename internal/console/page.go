@@ -83,10 +83,12 @@ func (c *Console) page(pattern string, f func(http.ResponseWriter, *request)) {
 	c.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		s, viewer, err := c.session(r)
 		switch {
+		case errors.Is(err, context.Canceled):
+			return // the browser has left, and nobody knows who the viewer is
 		case unchecked(err):
 			c.fail(w, r, http.StatusServiceUnavailable, "Your session cannot be checked at the moment", "You stay logged in: try again shortly.")
 			return
-		case err != nil && !errors.Is(err, context.Canceled):
+		case err != nil:
 			c.leave(w, r) // the key was revoked, or has expired
 			return
 		case s == nil && r.Method == http.MethodGet && (strings.HasSuffix(pattern, "/live") || strings.HasSuffix(pattern, "/waiting")):

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -67,4 +68,20 @@ func TestStreamsStayOpenWhileNobodyCanCheck(t *testing.T) {
 			t.Error("the page of a session that has ended stays open")
 		}
 	})
+}
+
+// Nothing is done for a browser that left before its credentials were checked: it would
+// be done as nobody.
+func TestNothingIsDoneForAViewerWhoWasNotChecked(t *testing.T) {
+	asked := false
+	agents := func() []Agent {
+		asked = true
+		return nil
+	}
+	c, r := loggedIn(t, Options{Agents: agents}, func() error { return context.Canceled })
+	w := httptest.NewRecorder()
+	c.mux.ServeHTTP(w, r)
+	if asked || w.Body.Len() > 0 {
+		t.Errorf("the page was made, with %d bytes", w.Body.Len())
+	}
 }
