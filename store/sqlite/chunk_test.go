@@ -241,8 +241,8 @@ func TestChunksOfACrash(t *testing.T) {
 	sameAs(t, st, b)
 }
 
-// Two appends bring the same blob. What a transaction found that came to nothing does
-// not count: the chunks of the second one are kept for the blob that it makes itself.
+// Two appends bring the same blob, and their transaction comes to nothing. So does its
+// finding that the blob was there: the second append keeps its chunks and makes the blob.
 func TestChunksOfABlobThatCameToNothing(t *testing.T) {
 	chunks(t, 1<<10)
 	st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
