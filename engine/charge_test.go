@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -273,6 +275,47 @@ func TestTakenUpAsThereIsMemory(t *testing.T) {
 			wantState(t, task, a2a.TaskStateCompleted)
 		}
 		w.wantNothingHeld()
+	})
+}
+
+// A task that rests between two runs begins when that is over, although messages for it
+// wait for memory.
+func TestTasksDoNotRestForMessages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		id := crashed(t, st, 1)[0].ID
+		_, kill := newMortal(t, st, waiting, nil)
+		synctest.Wait()
+		kill() // so that it rests for a second
+		done := make(chan struct{})
+		defer close(done)
+		var begun atomic.Bool
+		w := newWorldWith(t, st, agent.Func(func(ctx context.Context, t *agent.Turn) error {
+			if t.Text() != "work" {
+				begun.Store(true)
+			}
+			<-done
+			return nil
+		}), testCard(), oneMiB())
+		if _, err := w.sendAs(as("bob", ""), heavy("work", 900)); err != nil {
+			t.Fatal(err)
+		}
+		var sent sync.WaitGroup
+		defer sent.Wait()
+		for range 5 {
+			sent.Go(func() {
+				req := heavy("more", 200)
+				req.Message.TaskID = id
+				if _, err := w.SendMessage(context.Background(), req); !errors.Is(err, a2a.ErrUnavailable) {
+					t.Errorf("a message got %v, want no memory", err)
+				}
+			})
+			time.Sleep(budget.Wait / 2)
+		}
+		if !begun.Load() {
+			t.Errorf("the task rests for %v", 5*budget.Wait/2)
+		}
 	})
 }
 

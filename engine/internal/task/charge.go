@@ -34,6 +34,7 @@ type footprint struct {
 	tail    int64       // as much as the topic holds of it once more
 	unsaved int64       // bytes of records that are not in the store yet
 	coming  int64       // the weight of messages that wait for room
+	callers int         // who wait with them; the task may begin meanwhile
 	charged int64       // what hold was set to, see chargeLocked
 }
 
@@ -68,9 +69,14 @@ func (o *Owner) admit(ctx context.Context, p *Post) (done func(), _ error) {
 	}
 	o.mu.Lock()
 	o.mem.coming += 2 * n // as it came, and encoded for the store
+	o.mem.callers++
 	need := o.mem.weight + o.mem.tail + o.mem.unsaved + o.mem.coming
 	o.mu.Unlock()
+	o.nudge()
 	err := o.all.waitFor(ctx, &o.mem.hold, need, budget.Wait)
+	o.mu.Lock()
+	o.mem.callers--
+	o.mu.Unlock()
 	return func() {
 		o.mu.Lock()
 		defer o.mu.Unlock()

@@ -236,8 +236,9 @@ func (o *Owner) restTimer() *time.Timer {
 }
 
 // endRest ends the time between two runs: at a drain, or when it is over and
-// nobody is about to act, who may cancel the task, and there is room. Messages that came meanwhile
-// are in the log, and the agent gets them when it asks.
+// nobody is about to act, who may cancel the task, and there is room. Messages that came
+// meanwhile are in the log, and the agent gets them when it asks. One that waits for
+// memory may wait for what this task gives back.
 func (o *Owner) endRest(over bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -248,7 +249,7 @@ func (o *Owner) endRest(over bool) {
 		if o.lease.drawn && !o.out.used {
 			o.all.taker.unbegun(o.key)
 		}
-	case over && o.holds == 0 && o.all.Admission.MayRun(&o.adm.ticket):
+	case over && o.holds == o.mem.callers && o.all.Admission.MayRun(&o.adm.ticket):
 		o.startLocked()
 	}
 }
