@@ -32,7 +32,10 @@ func (r *run) respond(ctx context.Context, requests mcp.InputRequestMap) (mcp.In
 		if !ok {
 			return nil, agent.Public("the tool asks for what is not offered here: a model, or folders", nil)
 		}
-		a, err := r.asked(ctx, q)
+		a, err := r.put(ctx, q)
+		if err == nil && !r.place {
+			err = r.enter(ctx)
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -41,9 +44,20 @@ func (r *run) respond(ctx context.Context, requests mcp.InputRequestMap) (mcp.In
 	return answers, nil
 }
 
-// asked makes a question of the task of a question of the tool. While the client
-// thinks about it others may call their tools.
+// asked answers a question of the call that is under way. That goes on at once: the call
+// that has the place now may wait for it, where a server does one after the other.
 func (r *run) asked(ctx context.Context, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	a, err := r.put(ctx, q)
+	if err == nil && !r.place {
+		r.tools.queue.Return()
+		r.place = true
+	}
+	return a, err
+}
+
+// put makes a question of the task of a question of the tool. While the client
+// thinks about it others may call their tools.
+func (r *run) put(ctx context.Context, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	f, err := newForm(q)
 	if err != nil {
 		r.tools.log.Warn("a question of an MCP server cannot be put", "err", err)
@@ -64,7 +78,7 @@ func (r *run) asked(ctx context.Context, q *mcp.ElicitParams) (*mcp.ElicitResult
 			problem = wrong
 		}
 	}
-	return a, r.enter(ctx)
+	return a, nil
 }
 
 // form is a question with the fields that its answer has. One with an address has

@@ -311,7 +311,8 @@ func TestQuestionHoldsNoPlace(t *testing.T) {
 			want(t, asking, a2a.TaskStateInputRequired, "Where to?")
 			want(t, w.send(tool("greet", `{"name":"Hal"}`)), a2a.TaskStateCompleted, "hello Hal")
 
-			// Its answer has to wait for a place, and can be cancelled meanwhile.
+			// An answer that is a call of its own has to wait for a place. The task can be
+			// cancelled meanwhile.
 			holding := w.begin(tool("hold", `{}`))
 			<-srv.held
 			req := message(a2a.TextPart("city: Rome"))
@@ -330,6 +331,24 @@ func TestQuestionHoldsNoPlace(t *testing.T) {
 			want(t, w.send(tool("greet", `{"name":"Ida"}`)), a2a.TaskStateCompleted, "hello Ida")
 		})
 	}
+}
+
+// A call that is under way and has its answer waits for nobody: another call may have
+// the place and wait for this one, where a server does one after the other.
+func TestAnswerOfACallWaitsForNoPlace(t *testing.T) {
+	s, srv := overHTTP(t, "old")
+	w := newWorld(t, s, &Options{Concurrency: 1}, nil)
+	asking := w.send(tool("ask", `{}`))
+	holding := w.begin(tool("hold", `{}`))
+	<-srv.held
+	let := sync.OnceFunc(func() { close(srv.let) })
+	defer let()
+	want(t, w.sendTo(asking.ID, a2a.TextPart("city: Rome")), a2a.TaskStateInputRequired, "Sure?")
+	want(t, w.sendTo(asking.ID, a2a.TextPart("accept")), a2a.TaskStateCompleted, "Rome")
+	waits := w.begin(tool("hold", `{}`)) // the places are as many as before
+	let()
+	want(t, w.rest(holding), a2a.TaskStateCompleted, "held")
+	want(t, w.rest(waits), a2a.TaskStateCompleted, "held")
 }
 
 // A question of a server that does not say which call it belongs to is not put to

@@ -10,8 +10,8 @@ import (
 // key first come, first served: a key that comes a thousand times keeps others
 // from a place no longer than one that comes once. It is safe for concurrent use.
 type Fair[K comparable] struct {
-	mu    sync.Mutex // protects the fields below
-	free  int
+	mu    sync.Mutex            // protects the fields below
+	free  int                   // below zero after Return
 	order []K                   // whose turn it is, of those that wait
 	lines map[K][]chan struct{} // by key; closed when the place is theirs
 }
@@ -65,8 +65,16 @@ func (q *Fair[K]) Leave() {
 	q.leaveLocked()
 }
 
+// Return takes a place at once that its caller left for a while, and for which those that
+// have places may wait. If none is free, more are in until as many have left.
+func (q *Fair[K]) Return() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.free--
+}
+
 func (q *Fair[K]) leaveLocked() {
-	if len(q.order) == 0 {
+	if len(q.order) == 0 || q.free < 0 {
 		q.free++
 		return
 	}

@@ -14,6 +14,9 @@ func New(n int) *Queue { return &Queue{NewFair[struct{}](n)} }
 // Enter returns when there is a place, which Leave gives back, or with ctx's cause.
 func (q *Queue) Enter(ctx context.Context) error { return q.of.Enter(ctx, struct{}{}) }
 
+// Return takes a place at once that its caller left for a while: see Fair.Return.
+func (q *Queue) Return() { q.of.Return() }
+
 // Leave gives the place to the one that has waited longest.
 func (q *Queue) Leave() { q.of.Leave() }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 )
 
 func TestFirstComeFirstServed(t *testing.T) {
@@ -50,4 +51,26 @@ func TestFirstComeFirstServed(t *testing.T) {
 	if err := q.Enter(ctx); err == nil {
 		t.Error("came in with a context that has ended")
 	}
+}
+
+// One that takes its place back waits for nobody, and others wait until it has left.
+func TestReturn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(1)
+		in := false
+		_ = q.Enter(t.Context()) // another one, while the first has left
+		q.Return()
+		go func() { in = q.Enter(t.Context()) == nil }()
+		synctest.Wait()
+		q.Leave()
+		synctest.Wait()
+		if in {
+			t.Error("two are in where one may be")
+		}
+		q.Leave()
+		synctest.Wait()
+		if !in {
+			t.Error("the place is lost")
+		}
+	})
 }
