@@ -35,6 +35,14 @@ func (k *keys) take(ctx context.Context, d *db, sequence string, n int64) (first
 	return first, nil
 }
 
+// drop leaves the rest of a block out: a key of it was somebody else's. A standby that
+// takes over without the last commits gives them out again.
+func (k *keys) drop() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.next = 0
+}
+
 // taskKeys returns n keys for new tasks.
 func (s *Store) taskKeys(ctx context.Context, n int) (first int64, err error) {
 	return s.tasks.take(ctx, s.db, "task_key", int64(n))

@@ -57,16 +57,22 @@ func (s *Store) SetPush(ctx context.Context, p *store.PushConfig) error {
 	if err := p.Validate(); err != nil {
 		return err
 	}
-	key, err := s.pushKeys(ctx, 1)
-	if err != nil {
-		return wrap("set push config", err)
+	for n := 1; ; n++ {
+		key, err := s.pushKeys(ctx, 1)
+		if err != nil {
+			return wrap("set push config", err)
+		}
+		rows, err := s.exec(ctx, "set push config", setPush, key, arg(p.Tenant), arg(p.Owner), arg(p.Key.ID), arg(p.ID), arg(p.Host), full(p.Body), p.Created.UnixMilli(), arg(p.Node), p.Live,
+			p.Cursor, p.Tries, maybe(p.Since), maybe(p.Due), arg(p.Reason))
+		switch {
+		case n < tries && is(err, uniqueViolation):
+			s.pushes.drop()
+		case err == nil && rows == 0:
+			return store.ErrNotFound
+		default:
+			return err
+		}
 	}
-	n, err := s.exec(ctx, "set push config", setPush, key, arg(p.Tenant), arg(p.Owner), arg(p.Key.ID), arg(p.ID), arg(p.Host), full(p.Body), p.Created.UnixMilli(), arg(p.Node), p.Live,
-		p.Cursor, p.Tries, maybe(p.Since), maybe(p.Due), arg(p.Reason))
-	if err == nil && n == 0 {
-		err = store.ErrNotFound
-	}
-	return err
 }
 
 // Push implements store.Store.

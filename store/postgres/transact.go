@@ -144,7 +144,13 @@ func (w *writer) attempt(ctx context.Context, shape shape) error {
 	if !c.Conn().IsClosed() { // else pgx is about to say goodbye, and who sends meanwhile is in its way
 		_, _, _ = roundTrip(p, "ROLLBACK") // if that fails the connection is given up, and the server rolls back
 	}
-	if is(without, divisionByZero) || is(without, uniqueViolation) { // the latter: the log has gone on by another's hand
+	if is(without, uniqueViolation) { // the log has gone on by another's hand, or a key was given out twice
+		w.s.tasks.drop()
+		w.s.pushes.drop()
+		clear(w.places)
+		return errOdd
+	}
+	if is(without, divisionByZero) {
 		return errOdd
 	}
 	return without

@@ -415,3 +415,37 @@ func TestTwoOwners(t *testing.T) {
 	}
 	w.whole(a.Row.Key, 51)
 }
+
+// TestKeysAreGivenOutTwice: a standby that took over without the last commits gives out
+// keys that a process has already. Whoever gets them writes nevertheless.
+func TestKeysAreGivenOutTwice(t *testing.T) {
+	w := newWorld(t)
+	var tasks, pushes int64
+	if err := w.sql.QueryRow(t.Context(), "SELECT (SELECT last_value FROM parley.task_key), (SELECT last_value FROM parley.push_key)").Scan(&tasks, &pushes); err != nil {
+		t.Fatal(err)
+	}
+	with := func(id string) *store.Append {
+		a := newTask(id, 1)
+		a.Pushes = []store.PushConfig{{ID: "p", Host: "h", Created: time.Now()}}
+		return a
+	}
+	for i := range 20 {
+		if err := store.Do(t.Context(), w, with(fmt.Sprint("before ", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	w.exec("SELECT setval('parley.task_key', $1, false), setval('parley.push_key', $2, false)", tasks, pushes)
+	other := opened(t, w.address)
+	if err := other.SetPush(t.Context(), &store.PushConfig{Key: with("before 0").Row.Key, ID: "first", Host: "h", Created: time.Now()}); err != nil {
+		t.Error(err)
+	}
+	for i := range 20 {
+		a := with(fmt.Sprint("after ", i))
+		if err := store.Do(t.Context(), other, a); err != nil {
+			t.Errorf("%d: %v", i, err)
+		}
+		if err := other.SetPush(t.Context(), &store.PushConfig{Key: a.Row.Key, ID: "q", Host: "h", Created: time.Now()}); err != nil {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+}
