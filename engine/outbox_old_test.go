@@ -180,3 +180,51 @@ func TestPushThatEndsWhileItsTaskBeginsAnew(t *testing.T) {
 		}
 	})
 }
+
+// endsBehind is a store in which it is noted that a webhook has nothing more to deliver
+// when its task has begun anew, and the look at the task that follows fails.
+type endsBehind struct {
+	store.Store
+	began chan struct{} // closed when the task has begun anew
+	state atomic.Int32  // 1: the end is being noted, 2: it is noted, 3: the look has failed
+}
+
+func (s *endsBehind) Advance(ctx context.Context, all []store.Advance) error {
+	if all[0].Live || !s.state.CompareAndSwap(0, 1) {
+		return s.Store.Advance(ctx, all)
+	}
+	<-s.began
+	err := s.Store.Advance(ctx, all)
+	s.state.Store(2)
+	return err
+}
+
+func (s *endsBehind) Get(ctx context.Context, k store.Key, most int64) (*store.Record, error) {
+	if s.state.CompareAndSwap(2, 3) {
+		return nil, errors.New("the look behind the end")
+	}
+	return s.Store.Get(ctx, k, most)
+}
+
+// A webhook that was noted to have ended goes on with a task that has begun anew, also
+// where the store fails between the two.
+func TestPushThatEndsBehindItsTask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &endsBehind{Store: store.NewMemory(), began: make(chan struct{})}
+		defer st.Close()
+		r := &receivers{}
+		w := pushWorld(t, st, parrot, r)
+		defer w.stop()
+		req := first01("mine", "one")
+		req.Configuration = &a2a.SendMessageConfiguration{TaskPushNotificationConfig: &a2a.TaskPushNotificationConfig{URL: "old"}}
+		w.mustSend(req)
+		passes(time.Minute)
+		before := len(r.Seqs("mine"))
+		w.mustSend(first01("mine", "again"))
+		close(st.began)
+		passes(10 * time.Minute)
+		if n := len(r.Seqs("mine")) - before; before == 0 || n != 2 || st.state.Load() != 3 { // submitted and completed
+			t.Errorf("%d came in the first turn, and %d in the second", before, n)
+		}
+	})
+}

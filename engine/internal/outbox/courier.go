@@ -107,6 +107,11 @@ func (w *courier) load(ctx context.Context) (err error) {
 
 // travel goes through the log from the cursor.
 func (w *courier) travel(ctx context.Context) (result, error) {
+	if w.d.ended != nil { // the store failed meanwhile
+		if gone, err := w.stays(ctx, w.d.ended); gone || err != nil {
+			return result{gone: gone}, err
+		}
+	}
 	if err := w.load(ctx); err != nil {
 		return result{}, err
 	}
@@ -340,15 +345,20 @@ func (w *courier) ends(ctx context.Context, en *a2a.Entry) (bool, error) {
 // stays reports whether a configuration that was recorded to have no more to
 // deliver has none. A task of version 0.1 may have gone on meanwhile.
 func (w *courier) stays(ctx context.Context, adv *advance) (bool, error) {
-	rec, err := w.e.Store.Get(ctx, w.d.id.Key, store.RowOnly)
+	w.d.ended = adv
+	rec, err := w.e.Store.Get(context.WithoutCancel(ctx), w.d.id.Key, store.RowOnly) // nobody looks again after a drain
 	if err != nil {
 		return errors.Is(err, store.ErrNotFound), err
 	}
-	if rec.Last == adv.Cursor {
-		return true, nil
+	gone := rec.Last == adv.Cursor
+	if !gone {
+		adv.Live, adv.Dead = true, nil
+		err = w.record(ctx, adv)
 	}
-	adv.Live, adv.Dead = true, nil
-	return false, w.record(ctx, adv)
+	if err == nil {
+		w.d.ended = nil
+	}
+	return gone, err
 }
 
 func (w *courier) sayGivenUp(en *a2a.Entry, out *a2a.Outcome, at time.Time) {

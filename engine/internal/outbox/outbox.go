@@ -129,6 +129,7 @@ type delivery struct {
 	begun    time.Time          // of letters: when the one at hand failed first
 	tries    int32              // of letters: how often it failed
 	origin   *trace.SpanContext // see courier.origin; nil: not looked up, as where nothing is traced
+	ended    *advance           // recorded as the last one, before it was known whether the task went on
 
 	// protected by Outbox.mu
 	created        time.Time // as the store has it
