@@ -125,6 +125,9 @@ func (a *app) clientOf(ctx context.Context, l *login) error {
 	}
 	if l.secret == "-" {
 		line, err := terminal.NewSecrets(a.stdin, a.stderr).Line(ctx, "Client secret")
+		if ctx.Err() != nil {
+			return failure.New(failure.CodeInterrupted, "interrupted", err)
+		}
 		if l.secret = strings.TrimSpace(line); l.secret == "" || err != nil {
 			return failure.Usagef("--client-secret -: standard input has no line").WithHint("parley auth login --client-secret - < file")
 		}

@@ -104,6 +104,9 @@ func (a *app) contextOf(cmd *cobra.Command, agent string) (contexts.Context, err
 		}
 		if value == "-" && secrets[name] {
 			line, err := in.Line(cmd.Context(), "Value of --"+name)
+			if cmd.Context().Err() != nil {
+				return nil, failure.New(failure.CodeInterrupted, "interrupted; nothing was added", err)
+			}
 			if line = strings.TrimSpace(line); line == "" || err != nil {
 				return nil, failure.Usagef("--%s -: standard input has no line", name).WithHint("parley context add NAME AGENT --%s - < file", name)
 			}

@@ -52,6 +52,9 @@ func (a *app) hashPassword(ctx context.Context, user, tenant string, scopes []st
 			return failure.Usagef("the two passwords differ")
 		}
 	}
+	if ctx.Err() != nil {
+		return failure.New(failure.CodeInterrupted, "interrupted", err)
+	}
 	if err != nil {
 		return a.explain(ctx, err)
 	}

@@ -156,7 +156,13 @@ func TestAPasswordIsNotShown(t *testing.T) {
 	p = k.typed(t, nil, "key", "password", "anna")
 	p.Await(`Password of anna: $`)
 	p.Type("\x03")
-	if got, code := p.Exit(); code != 130 || !strings.Contains(got, "interrupted") {
+	if got, code := p.Exit(); code != 130 || !strings.HasSuffix(got, " interrupted\r\n") {
+		t.Errorf("%d, %q", code, got)
+	}
+	p = k.typed(t, nil, "context", "add", "prod", "https://agents.example.org", "--api-key", "-")
+	p.Await(`Value of --api-key: $`)
+	p.Type("\x03")
+	if got, code := p.Exit(); code != 130 || !strings.HasSuffix(got, " interrupted; nothing was added\r\n") {
 		t.Errorf("%d, %q", code, got)
 	}
 }
