@@ -164,10 +164,13 @@ func (a *app) writeDraft(name string, d *config.Draft, agent string) error {
 	if err := draft.Create(name, text); err != nil {
 		return err
 	}
+	if err := a.sayChecked(checkedFile{File: name, Agents: []string{agent}}); err != nil {
+		return err
+	}
 	next := "parley serve"
 	if name != serve.DefaultFile {
 		next += " --file " + plain.Quote(name)
 	}
 	a.stderr.Note("Next", "%s", next)
-	return a.sayChecked(checkedFile{File: name, Agents: []string{agent}})
+	return nil
 }
