@@ -157,6 +157,9 @@ func (a *app) conformance(ctx context.Context, f *conformanceFlags) error {
 	if len(over) > 0 {
 		a.stderr.Note("Note", "%s of the baseline %s passed now: take it out: %s", plain.Count(len(over), "line"), map[bool]string{true: "has", false: "have"}[len(over) == 1], strings.Join(over, "; "))
 	}
+	if len(report.Failed(acts.Must)) > 0 && slices.ContainsFunc(report.Results, lacksBehavior) {
+		a.stderr.Note("Hint", "the agent lacks behaviors that tests ask for by a word such as tck-input-required, and some failures may be answers to such words; docs/conformance-runner.md lists them, and parley conformance agent has them all")
+	}
 	if f.writeBaseline != "" {
 		if err := os.WriteFile(f.writeBaseline, report.WriteBaseline(), 0o666); err != nil {
 			return failure.Usagef("--write-baseline: %v", err)
@@ -167,6 +170,11 @@ func (a *app) conformance(ctx context.Context, f *conformanceFlags) error {
 		a.exit = failure.ExitFailure
 	}
 	return nil
+}
+
+// lacksBehavior reports whether a test was skipped because its preparation failed.
+func lacksBehavior(r *acts.Result) bool {
+	return r.Outcome == acts.Skip && strings.HasPrefix(r.Reason, "not tested: it needs ")
 }
 
 // runTests runs the tests, and shows on standard error how far they are.
