@@ -142,6 +142,9 @@ func (ts *Topics) Log(ctx context.Context, t *Topic, after int64, follow, over b
 			yield(nil, err)
 			return
 		}
+		if next.read && t.isDetached() {
+			return // to read again, if the task is still there
+		}
 		if len(next.entries) > 0 {
 			batch := make([]*a2a.Entry, len(next.entries))
 			for i, en := range next.entries {

@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parley-a2a/parley/store"
+)
+
+// patient ends where it is asked for its end too often.
+type patient struct {
+	context.Context
+	asked  int
+	cancel context.CancelFunc
+}
+
+func (p *patient) Done() <-chan struct{} {
+	if p.asked++; p.asked == 1000 {
+		p.cancel()
+	}
+	return p.Context.Done()
+}
+
+// A task that is retired sends readers of its log away, like subscribers, whether the
+// store is shared or not: they neither spin nor read on in a later task of the same id.
+func TestLogOfARetiredTaskEnds(t *testing.T) {
+	for name, o := range map[string]*Options{"alone": nil, "shared": {DeadAfter: 10 * time.Second}} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				st := store.NewMemory()
+				defer st.Close()
+				w := newWorldWith(t, st, interview, testCard(), o)
+				task := w.mustSend(send("x"))
+				ctx := &patient{}
+				ctx.Context, ctx.cancel = context.WithCancel(t.Context())
+				defer ctx.cancel()
+				done := make(chan error, 1)
+				go func() {
+					for _, err := range w.Log(ctx, "", task.ID, 0, true) {
+						if err != nil {
+							done <- err
+							return
+						}
+					}
+					done <- nil
+				}()
+				synctest.Wait()
+				if !w.owners.Retire(store.Key{ID: task.ID}) {
+					t.Fatal("the task is at work")
+				}
+				synctest.Wait()
+				select {
+				case err := <-done:
+					if err != nil {
+						t.Errorf("after %d turns: %v", ctx.asked, err)
+					}
+				default:
+					t.Error("the reader is still there")
+				}
+				ctx.cancel()
+				w.stop()
+			})
+		})
+	}
+}
