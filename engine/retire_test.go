@@ -6,6 +6,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -64,4 +66,40 @@ func TestLogOfARetiredTaskEnds(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Whoever waits for the end of a task at another process hears of it, though this one was
+// about to delete the task, and did not.
+func TestCancelOfATaskThatWasToBeDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		works := newWorldWith(t, st, agent.Func(func(ctx context.Context, turn *agent.Turn) error {
+			<-ctx.Done()
+			time.Sleep(time.Second) // it takes its time to leave
+			return context.Cause(ctx)
+		}), testCard(), shared(t))
+		other := newWorldWith(t, st, parrot, testCard(), shared(t))
+		task := works.mustSend(sendNow("x"))
+		done := make(chan error, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		go func() {
+			got, err := other.CancelTask(ctx, &a2a.CancelTaskRequest{ID: task.ID})
+			if err == nil {
+				wantState(t, got, a2a.TaskStateCanceled)
+			}
+			done <- err
+		}()
+		synctest.Wait()
+		if !other.owners.Retire(store.Key{ID: task.ID}) {
+			t.Fatal("the task is at work here")
+		}
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		wantState(t, works.mustGet(task.ID), a2a.TaskStateCanceled)
+		works.stop()
+		other.stop()
+	})
 }

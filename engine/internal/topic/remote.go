@@ -260,7 +260,7 @@ func (p *Peers) row(ctx context.Context, t *Topic) (*store.Row, error) {
 		}
 		err := p.ts.outlast(ctx, bad)
 		t.mu.Lock()
-		if bad == nil && heard == t.remote.heard && t.task == nil {
+		if bad == nil && heard == t.remote.heard && t.task == nil && !t.detached { // of which nothing is heard any more
 			t.remote.row = &rec.Row
 		}
 		t.overLocked()

@@ -339,7 +339,7 @@ func (t *Topic) detach() {
 	t.mu.Lock()
 	t.detached = true
 	t.owner, t.task, t.last, t.tail, t.bytes = nil, nil, 0, nil, 0
-	t.wakeLocked()
+	t.staleLocked()
 	t.mu.Unlock()
 }
 
