@@ -103,3 +103,44 @@ func TestCancelOfATaskThatWasToBeDeleted(t *testing.T) {
 		other.stop()
 	})
 }
+
+// A cancellation at another process is answered when the task is canceled, though a
+// message that came behind it has the task begin anew in the same moment.
+func TestCancelElsewhereOfATaskThatBeginsAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		works := newWorldWith(t, st, agent.Func(func(ctx context.Context, turn *agent.Turn) error {
+			<-ctx.Done()
+			time.Sleep(time.Second) // it takes its time to leave
+			return context.Cause(ctx)
+		}), testCard(), shared(t))
+		other := newWorldWith(t, st, parrot, testCard(), shared(t))
+		now := func(text string) *a2a.SendMessageRequest {
+			req := first01("mine", text)
+			req.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
+			return req
+		}
+		works.mustSend(now("one"))
+		done := make(chan error, 1)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		go func() {
+			got, err := other.CancelTask(ctx, &a2a.CancelTaskRequest{ID: "mine"})
+			if err == nil {
+				wantState(t, got, a2a.TaskStateCanceled)
+			}
+			done <- err
+		}()
+		synctest.Wait()
+		works.mustSend(now("two"))
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if task := works.mustGet("mine"); task.Status.State.Terminal() {
+			t.Errorf("the task did not begin anew: it is %s", task.Status.State)
+		}
+		works.stop()
+		other.stop()
+	})
+}

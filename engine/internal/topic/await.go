@@ -18,6 +18,7 @@ const poll = 5 * time.Second
 // where, if it has ended. end must accept terminal states.
 func (ts *Topics) Await(ctx context.Context, t *Topic, after int64, end func(a2a.TaskState) bool) (ended int64, _ error) {
 	var timer *time.Timer
+	turn := after // the newest one whose log was searched for an end
 	for {
 		g := t.watch() // before stopping: see wakeAll
 		if ts.stopping() {
@@ -50,6 +51,12 @@ func (ts *Topics) Await(ctx context.Context, t *Topic, after int64, end func(a2a
 				return ts.FirstEnd(ctx, t, after, g.last, row)
 			}
 			return 0, nil
+		}
+		if row != nil && row.Turn > turn { // a later turn: the end may have been committed together with its beginning
+			turn = row.Turn
+			if ended, err := ts.FirstEnd(ctx, t, after, 0, row); ended > 0 || err != nil {
+				return ended, err
+			}
 		}
 		if err := t.failure(); err != nil && !g.known {
 			return 0, err
