@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/contexts"
 	"github.com/parley-a2a/parley/internal/failure"
@@ -134,7 +135,10 @@ func (t *Tokens) renew(ctx context.Context) error {
 	case t.session.Refresh == "" && t.session.Grant != auth.GrantClient:
 		return t.over(err)
 	default:
-		return failure.New(failure.CodeUnreachable, fmt.Sprintf("your token has expired, and its issuer did not renew it: %v", err), err).WithHint("try again later")
+		// To the client it is as if the agent were out of reach: nothing was sent, and it
+		// may try again.
+		lost := &a2aclient.TransportError{Host: t.session.TokenURL, Unreachable: true, Err: err}
+		return failure.New(failure.CodeUnreachable, fmt.Sprintf("your token has expired, and its issuer did not renew it: %v", err), lost).WithHint("try again later")
 	}
 	t.Hide(Secrets(s)...)
 	doc, err := json.Marshal(s)

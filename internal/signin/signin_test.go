@@ -255,6 +255,50 @@ func TestIssuerIsAway(t *testing.T) {
 	}
 }
 
+// A stream that is cut goes on when the issuer, which was away with the network, is back.
+func TestStreamOutlivesAnIssuerThatIsAway(t *testing.T) {
+	d := newDesk(t, -time.Minute, nil)
+	d.issuer.answer.Store(refuse(http.StatusServiceUnavailable))
+	streams := 0
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/event-stream")
+		state := "WORKING"
+		if streams++; streams > 1 {
+			state = "COMPLETED"
+		}
+		fmt.Fprintf(w, "id: %d\ndata: {\"statusUpdate\":{\"taskId\":\"t\",\"contextId\":\"c\",\"status\":{\"state\":\"TASK_STATE_%s\"}}}\n\n", streams, state)
+	}))
+	defer agent.Close()
+	tokens, at := d.process().Tokens, a2a.WebURL(agentURL)
+	asked := 0
+	c, err := a2aclient.New(&a2a.AgentCard{
+		Name: "a", Capabilities: a2a.AgentCapabilities{Streaming: new(true)},
+		SupportedInterfaces: []*a2a.AgentInterface{{URL: agent.URL, ProtocolBinding: a2a.BindingHTTPJSON, ProtocolVersion: "1.0"}},
+	}, &a2aclient.Options{
+		Token: func(ctx context.Context, _ *a2a.AgentCard, _ *url.URL) (string, error) {
+			if asked++; asked == 1 {
+				return "access-0", nil // which was good then
+			}
+			token, err := tokens.Token(ctx, d.card, at)
+			d.issuer.answer.Store(nil)
+			return token, err
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last a2a.TaskState
+	for el, err := range c.SubscribeToTask(t.Context(), &a2a.SubscribeToTaskRequest{ID: "t"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		last = el.State()
+	}
+	if last != a2a.TaskStateCompleted || asked != 3 {
+		t.Errorf("the last state is %v; %d tokens were asked for", last, asked)
+	}
+}
+
 func refuse(status int) *http.HandlerFunc {
 	f := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
 	return &f
