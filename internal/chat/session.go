@@ -137,6 +137,9 @@ func (s *Session) turn(outer context.Context, text string) (leave bool, err erro
 	close(done)
 	watching.Wait()
 
+	if err == nil || w.taken {
+		s.parts, s.files = nil, nil // the agent has them
+	}
 	if context.Cause(ctx) == errStopped {
 		if id := w.id(); id != "" {
 			s.Say("stopped waiting; task " + id + " may go on")
@@ -149,7 +152,6 @@ func (s *Session) turn(outer context.Context, text string) (leave bool, err erro
 	if err != nil {
 		return false, err
 	}
-	s.parts, s.files = nil, nil
 	s.at(t)
 	return w.leave, nil
 }
@@ -182,8 +184,9 @@ type watch struct {
 
 	leave bool // set by run; read when it has ended
 
-	mu     sync.Mutex // protects the field below
+	mu     sync.Mutex // protects the fields below
 	taskID string
+	taken  bool // the agent has the message; read when Send has returned
 }
 
 func (w *watch) press() {
@@ -196,7 +199,7 @@ func (w *watch) press() {
 func (w *watch) seen(taskID string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.taskID = taskID
+	w.taskID, w.taken = taskID, true
 }
 
 func (w *watch) id() string {

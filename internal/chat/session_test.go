@@ -216,3 +216,21 @@ func TestComplete(t *testing.T) {
 		}
 	}
 }
+
+// Files that went along with a message whose task is known do not go with the next one.
+func TestFilesOfAMessageThatWasLeftGoOnce(t *testing.T) {
+	w := newWorld(t, "/attach f", "deaf", "next", "/attach g", "silent", "again")
+	w.Session.Cancel = func(context.Context, string) error { return errors.New("no") }
+	w.wants(t,
+		"say the next message takes along: f",
+		"send deaf+f task= context=",
+		"say canceling task t1",
+		"say the task cannot be canceled: no",
+		"say stopped waiting; task t1 may go on",
+		"send next task= context=",
+		"say the next message takes along: g",
+		"send silent+g task= context=c1",
+		"say stopped waiting; the agent may have taken the message",
+		"send again+g task= context=c1", // nobody knows
+	)
+}
