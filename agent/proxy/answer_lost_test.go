@@ -75,3 +75,24 @@ func TestAnswerWhileTheCardIsOutOfReach(t *testing.T) {
 		t.Errorf("sent %d times", n)
 	}
 }
+
+// The proxy looks at an ended task until the agent answers, if events did not tell all
+// of its artifacts.
+func TestArtifactsAreWholeAfterOneFailedLook(t *testing.T) {
+	t.Parallel()
+	var looks atomic.Int32
+	up := &puppet{get: func(string) (*a2a.Task, error) {
+		if looks.Add(1) == 1 {
+			return nil, a2a.Errorf(a2a.CodeUnavailable, "restarting")
+		}
+		el := task("up", a2a.TaskStateCompleted)
+		el.Task.Artifacts = []*a2a.Artifact{chunk("up", "a", "the whole", false, true).ArtifactUpdate.Artifact}
+		return el.Task, nil
+	}}
+	up.stream = says(task("up", a2a.TaskStateWorking), chunk("up", "a", " whole", true, true), status("up", a2a.TaskStateCompleted, ""))
+	front := behind(t, up.serve(t).url, nil, nil)
+	got := send(t, dial(t, front, nil), say("x"))
+	if got.Status.State != a2a.TaskStateCompleted || texts(got, "a") != "the whole" {
+		t.Errorf("the task is %s", got.AppendJSON(nil))
+	}
+}

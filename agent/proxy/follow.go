@@ -133,7 +133,10 @@ func (r *run) reconcile(ctx context.Context) error {
 	if !r.unsure || r.task == "" || r.reply != nil || !r.status.State.Terminal() {
 		return nil
 	}
-	task, err := r.getOnce(ctx)
+	task, err := r.get(ctx)
+	if err != nil && ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
 	if err != nil {
 		r.log.Warn("the agent's task could not be looked at once more; its artifacts may not be whole", "error", err)
 		return nil
