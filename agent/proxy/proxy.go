@@ -18,17 +18,17 @@ import (
 // many goroutines at once.
 type Agent struct {
 	// set by New, then constant
-	ref      string
-	opts     *Options
-	client   *a2aclient.Options
-	resolver *a2aclient.Resolver
-	hooks    *hooks // nil without Options.Push
+	ref    string
+	opts   *Options
+	client *a2aclient.Options
+	hooks  *hooks // nil without Options.Push
 
 	contexts contexts
 
-	dialing chan struct{} // holds a token while somebody dials; protects dialed
-	mu      sync.Mutex    // protects dialed for who only looks
-	dialed  *a2aclient.Client
+	dialing  chan struct{} // holds a token while somebody dials; protects dialed
+	mu       sync.Mutex    // protects dialed for who only looks, and resolver
+	dialed   *a2aclient.Client
+	resolver *a2aclient.Resolver
 }
 
 var (
@@ -97,7 +97,10 @@ func (a *Agent) dial(ctx context.Context) (*a2aclient.Client, error) {
 	if c := a.known(); c != nil {
 		return c, nil
 	}
-	c, err := a.resolver.Dial(ctx, a.ref)
+	a.mu.Lock()
+	resolver := a.resolver
+	a.mu.Unlock()
+	c, err := resolver.Dial(ctx, a.ref)
 	if err != nil {
 		return nil, err
 	}
@@ -120,5 +123,6 @@ func (a *Agent) forget(c *a2aclient.Client) {
 	defer a.mu.Unlock()
 	if a.dialed == c {
 		a.dialed = nil
+		a.resolver = a2aclient.NewResolver(a.client) // the one before may still keep the card
 	}
 }
