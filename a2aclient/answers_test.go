@@ -6,9 +6,11 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
@@ -288,5 +290,31 @@ func FuzzReference(f *testing.F) {
 			}
 		}
 		_, _ = parseCard([]byte(ref))
+	})
+}
+
+// An answer in place of a stream may take long, as long as it arrives.
+func TestSlowAnswerInPlaceOfAStream(t *testing.T) {
+	both(t, func(t *testing.T, binding string) {
+		synctest.Test(t, func(t *testing.T) {
+			c, _ := inMemory(t, &fake{handle: func(x *exchange) {
+				w := httptest.NewRecorder()
+				slow := *x
+				slow.w = w
+				slow.json(&a2a.SendMessageResponse{Message: &a2a.Message{
+					MessageID: "m2", Role: a2a.RoleAgent, Parts: []*a2a.Part{a2a.TextPart(strings.Repeat("x", 1000))},
+				}})
+				x.w.Header().Set("Content-Type", "application/json")
+				for doc := w.Body.Bytes(); len(doc) > 0; time.Sleep(10 * time.Second) {
+					n := min(len(doc), 100)
+					x.write(doc[:n])
+					doc = doc[n:]
+				}
+			}}, binding, nil)
+			els, err := collect(c.SendStreamingMessage(t.Context(), hello()))
+			if err != nil || len(els) != 1 || els[0].Message == nil {
+				t.Errorf("%s: %v", brief(els), err)
+			}
+		})
 	})
 }

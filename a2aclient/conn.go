@@ -85,7 +85,7 @@ func (c *Client) connectBy(parent context.Context, k *call, limit time.Duration)
 	// An error before the first event is an ordinary answer, and an agent may
 	// have so little to say that it needs no stream.
 	defer cn.close()
-	watch.Reset(silence)
+	res.Body = io.NopCloser((*watched)(cn)) // a large one may take long
 	body, err := c.readBody(ctx, k, res)
 	if err != nil {
 		return nil, orCause(parent, err)
