@@ -72,7 +72,8 @@ func said(task *a2a.Task, now *a2a.Message, add func(words) bool) bool {
 			return false
 		}
 		for _, a := range slices.Backward(task.Artifacts) {
-			if !add(words{"agent", joined(a.Parts)}) {
+			// The trace is what the server told the client of the task, not the agent.
+			if a.ArtifactID != a2a.TraceabilityKey && !add(words{"agent", joined(a.Parts)}) {
 				return false
 			}
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -403,6 +404,33 @@ func TestRetryAfter(t *testing.T) {
 		if d := backoff(i); d < firstPause/2 || d > mostPause {
 			t.Errorf("after %d tries %v", i, d)
 		}
+	}
+}
+
+// What a client that traces its tasks was told of a task is nothing that the agent said.
+func TestTracesAreNoHistory(t *testing.T) {
+	s := serve(t, func(p *post) { p.json(`{"artifacts":[{"text":"1"}]}`) })
+	w := newWorld(t, nil, s.URL, &Options{History: 10})
+	card := &a2a.AgentCard{Name: "test", Capabilities: a2a.AgentCapabilities{Extensions: []*a2a.AgentExtension{a2a.TraceabilityExtension()}}}
+	if err := w.Replace([]engine.Hosted{{Agent: w.agent, Card: card}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	res, err := w.SendMessage(a2a.WithCaller(t.Context(), a2a.Caller{Extensions: []string{a2a.TraceabilityURI}}), message("first"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(res.Task.Artifacts); n != 2 {
+		t.Fatalf("%d artifacts, want the answer and the trace", n)
+	}
+	req := message("second")
+	req.Message.ContextID = res.Task.ContextID
+	w.send(req)
+	var got []string
+	for _, h := range s.got()[1].History {
+		got = append(got, h.Role+" "+show(h.Parts))
+	}
+	if want := "user first; agent 1"; strings.Join(got, "; ") != want {
+		t.Errorf("history %q, want %q", got, want)
 	}
 }
 

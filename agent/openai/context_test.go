@@ -15,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent/openai"
 	"github.com/parley-a2a/parley/agent/openai/openaitest"
+	"github.com/parley-a2a/parley/engine"
 )
 
 // talk says texts in one context, a second apart, and returns the messages of the
@@ -71,6 +72,37 @@ func TestTheContextIsRemembered(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What a client that traces its tasks was told of a task is no answer of the model.
+func TestTracesAreNotRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		fake := openaitest.New(openaitest.Text("eins"))
+		w := newWorld(t, fake, nil)
+		ag, err := openai.New("http://model.test/v1", "fake-1", &openai.Options{Client: fake.Client()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		card := openai.Card("fake-1", nil)
+		card.Capabilities.Extensions = []*a2a.AgentExtension{a2a.TraceabilityExtension()}
+		if err := w.Replace([]engine.Hosted{{Agent: ag, Card: &card}}, nil); err != nil {
+			t.Fatal(err)
+		}
+		ctx := a2a.WithCaller(t.Context(), a2a.Caller{Extensions: []string{a2a.TraceabilityURI}})
+		res, err := w.SendMessage(ctx, request(a2a.TextPart("one")))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := len(res.Task.Artifacts); n != 2 {
+			t.Fatalf("%d artifacts, want the answer and the trace", n)
+		}
+		req := request(a2a.TextPart("two"))
+		req.Message.ContextID = res.Task.ContextID
+		w.send(req)
+		if d := cmp.Diff([]string{"user: one", "assistant: eins", "user: two"}, messages(fake.Requests()[1])); d != "" {
+			t.Error(d)
+		}
+	})
 }
 
 // Unanswered messages are left out, because some models insist on turns.

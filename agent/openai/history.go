@@ -79,7 +79,8 @@ func (a *Agent) exchanges(task *a2a.Task, before, art string) []exchange {
 	}
 	var answers []string
 	for _, x := range task.Artifacts {
-		if text := saidIn(x); text != "" && x.ArtifactID != art {
+		// The trace is what the server told the client of the task, not the model.
+		if text := saidIn(x); text != "" && x.ArtifactID != art && x.ArtifactID != a2a.TraceabilityKey {
 			answers = append(answers, text)
 		}
 	}
