@@ -58,6 +58,32 @@ func TestSyncIsDurable(t *testing.T) {
 	})
 }
 
+// What was said stays durable when the task has ended without its agent.
+func TestSyncAfterTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		turns, leave := make(chan *agent.Turn, 1), make(chan struct{})
+		w := newWorld(t, nil, agent.Func(func(_ context.Context, t *agent.Turn) error { // is deaf
+			turns <- t
+			<-leave
+			return nil
+		}))
+		defer close(leave)
+		go w.mustSend(sendNow("hello"))
+		turn := <-turns
+		if err := turn.Status("so far"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if _, err := w.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: turn.Task().ID}); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait() // until the owner has left
+		if err := turn.Sync(t.Context()); err != nil {
+			t.Errorf("Sync = %v", err)
+		}
+	})
+}
+
 // A store that does not write keeps it waiting, and the context ends that.
 func TestSyncWaitsForTheStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -279,6 +279,35 @@ func TestCancelTellsTheService(t *testing.T) {
 	poll(t, "gone", func() bool { return callBack(t, at, `{"type":"complete"}`) == 410 })
 }
 
+// takenStore is a store in which another process has every task, once that is said.
+type takenStore struct {
+	store.Store
+	taken atomic.Bool
+}
+
+func (s *takenStore) Append(a *store.Append, done func(error)) {
+	if s.taken.Load() {
+		done(store.ErrLeaseLost)
+		return
+	}
+	s.Store.Append(a, done)
+}
+
+// An end that is not on disk was not taken: the service calls again, wherever the task is.
+func TestEndThatIsLostIsNotTaken(t *testing.T) {
+	mem := store.NewMemory()
+	defer mem.Close()
+	st := &takenStore{Store: mem}
+	d := newDoor(t)
+	s, posts := accepting(t, "")
+	w := newWorld(t, st, s.URL, &Options{Callbacks: d.behind.Load()})
+	w.begin("hello")
+	at := (<-posts).Callback
+	wantCall(t, at, `{"type":"status","text":"x"}`, 200)
+	st.taken.Store(true)
+	wantCall(t, at, `{"type":"complete","text":"done"}`, 503)
+}
+
 // Nobody is told at another host: the headers are not for it.
 func TestLocationElsewhere(t *testing.T) {
 	d := newDoor(t)

@@ -2,7 +2,6 @@ package httpagent
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
@@ -174,10 +173,7 @@ func (l *listener) speak(ctx context.Context, ev *event) (over bool, err error) 
 		return false, nil
 	}
 	if err == nil {
-		// The task's end is durable, too, when it is said that it is taken.
-		if err = l.t.Sync(ctx); errors.Is(err, agent.ErrEnded) && over {
-			err = nil
-		}
+		err = l.t.Sync(ctx) // the task's end is durable, too, when it is said that it is taken
 	}
 	if err != nil {
 		return over, err

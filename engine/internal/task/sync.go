@@ -2,6 +2,9 @@ package task
 
 import (
 	"context"
+	"errors"
+
+	"github.com/parley-a2a/parley/agent"
 )
 
 // Sync is that of agent.Turn: it waits until all entries that are pending now are committed.
@@ -19,5 +22,13 @@ func (h *host) Sync(ctx context.Context) error {
 	}
 	last += int64(len(o.out.pending))
 	o.mu.Unlock()
-	return o.topic.Reach(ctx, o, last)
+	err := o.topic.Reach(ctx, o, last)
+	if errors.Is(err, agent.ErrEnded) {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		if o.phase == phaseClosed && (o.err == nil || o.err == errOver) {
+			return nil // it has left in good order, with nothing pending
+		}
+	}
+	return err
 }
