@@ -46,7 +46,9 @@ func (d *Duty) Serves(ctx context.Context) (bool, error) {
 	if err == nil && !bytes.Equal(is, own) {
 		d.held = nil
 		who, until, _ := strings.Cut(string(is), " ")
-		if end, bad := time.Parse(time.RFC3339Nano, until); bad == nil && who != f.Node && at.Before(end) {
+		// An end that is farther away than any term is of a clock that was set back since,
+		// or of another primary's: a process that has died would keep the duty until then.
+		if end, bad := time.Parse(time.RFC3339Nano, until); bad == nil && who != f.Node && at.Before(end) && end.Sub(at) < 2*d.term {
 			return false, nil
 		}
 		if is, err = f.Store.Keep(ctx, d.name, is, own); err == nil && !bytes.Equal(is, own) {
