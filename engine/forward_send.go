@@ -108,6 +108,7 @@ func (e *Engine) serveSend(ctx context.Context, s *memoSend) (*memoAnswer, *task
 	if err != nil {
 		return nil, nil, err
 	}
+	ctx = a2a.WithCaller(ctx, a.caller) // a webhook that comes along is the caller's
 	d, err := e.deliverAs(ctx, a, req, id, sender{here: true, fate: s.Waits})
 	if err != nil {
 		return nil, nil, err

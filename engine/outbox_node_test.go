@@ -65,6 +65,37 @@ func TestPushOfATaskOfAnotherProcess(t *testing.T) {
 	})
 }
 
+// A webhook that comes with a message for a task of another process belongs to the
+// caller, with the tenant of the credentials.
+func TestPushOfAForwardedMessage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		var a, b receivers
+		works, tells := sharedPush(t, st, waiting, &a), sharedPush(t, st, waiting, &b)
+		ctx := a2a.WithCaller(t.Context(), a2a.Caller{Subject: "ann", Tenant: "t"})
+		resp, err := works.SendMessage(ctx, sendNow("go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req := replyNow(resp.Task, "more")
+		req.Configuration.TaskPushNotificationConfig = &a2a.TaskPushNotificationConfig{URL: "h", Token: "secret"}
+		if _, err := tells.SendMessage(ctx, req); err != nil {
+			t.Fatal(err)
+		}
+		key := store.Key{Tenant: "t", Owner: "ann", ID: resp.Task.ID}
+		all, err := st.Pushes(t.Context(), key, "", 2)
+		if err != nil || len(all) != 1 {
+			t.Fatal(all, err)
+		}
+		if want := `{"version":"1.0","url":"h","token":"secret","tenant":"t"}`; string(all[0].Body) != want {
+			t.Errorf("stored %s, want %s", all[0].Body, want)
+		}
+		works.stop()
+		tells.stop()
+	})
+}
+
 // What a process leaves, in good order or not, another goes on with, where it
 // was.
 func TestPushIsTakenOver(t *testing.T) {
