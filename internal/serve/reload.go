@@ -36,7 +36,7 @@ func (h *Host) background(ctx context.Context) (stop func()) {
 		})
 	}
 	work.Go(func() {
-		watch := h.watch(ctx, changes)
+		watch := h.watch(ctx, changes, nil)
 		fetch := h.fetch(ctx, cards)
 		for {
 			done := false
@@ -55,9 +55,9 @@ func (h *Host) background(ctx context.Context) (stop func()) {
 				h.takeCard(c)
 			}
 			if done { // files and agents to watch may have changed
-				watch()
+				told := watch()
 				fetch()
-				watch, fetch = h.watch(ctx, changes), h.fetch(ctx, cards)
+				watch, fetch = h.watch(ctx, changes, told), h.fetch(ctx, cards)
 			}
 		}
 	})
@@ -160,13 +160,14 @@ func (h *Host) stale(f *Settings) {
 }
 
 // watch reports changes of the files of the revision in force, with --reload, until
-// stop is called, which waits for it.
-func (h *Host) watch(ctx context.Context, changes chan<- string) (stop func()) {
+// stop is called, which waits for it. told is what stop of the watch before returned: a
+// file that was saved again during a reload has changed since then.
+func (h *Host) watch(ctx context.Context, changes chan<- string, told map[string]stamp) (stop func() map[string]stamp) {
 	f := h.now.settings
 	if !f.Reload {
-		return func() {}
+		return func() map[string]stamp { return nil }
 	}
-	w := new(watcher)
+	w := &watcher{told: told}
 	if f.path != "" {
 		w.files = append(w.files, f.path)
 	}
@@ -180,21 +181,24 @@ func (h *Host) watch(ctx context.Context, changes chan<- string) (stop func()) {
 	}
 	if w.empty() {
 		h.log.Warn("--reload: the command names no file that could change")
-		return func() {}
+		return func() map[string]stamp { return nil }
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		w.run(ctx, func(name string) {
+		w.run(ctx, func(name string) bool {
 			select {
 			case changes <- name:
+				return true
 			case <-ctx.Done():
+				return false
 			}
 		})
 	}()
-	return func() {
+	return func() map[string]stamp {
 		cancel()
 		<-ended
+		return w.told
 	}
 }

@@ -16,6 +16,9 @@ type watcher struct {
 	files []string // watched by name
 	trees []tree   // watched by extension
 	seen  map[string]stamp
+	// told is how the files were when changed heard of them last, before it read any:
+	// set before run, it is what the watcher before this one has told.
+	told map[string]stamp
 }
 
 // tree is the files with one of some extensions in a directory and below.
@@ -87,9 +90,15 @@ func (w *watcher) empty() bool { return len(w.files) == 0 }
 
 // run calls changed with the name of a file that was changed, added or deleted, until
 // ctx ends. It waits until one poll shows no more changes, so that a file is not used
-// half written.
-func (w *watcher) run(ctx context.Context, changed func(name string)) {
+// half written. changed reports whether it took the name.
+func (w *watcher) run(ctx context.Context, changed func(name string) bool) {
 	w.seen = w.look()
+	for name, was := range w.told {
+		if _, there := w.seen[name]; there {
+			w.seen[name] = was
+		}
+	}
+	w.told = w.seen
 	name := ""
 	for tick := time.NewTicker(watchPause); ; {
 		select {
@@ -105,7 +114,9 @@ func (w *watcher) run(ctx context.Context, changed func(name string)) {
 		case at != "":
 			name = at
 		case name != "":
-			changed(name)
+			if changed(name) {
+				w.told = now
+			}
 			name = ""
 		}
 	}

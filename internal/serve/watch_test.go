@@ -38,10 +38,11 @@ func TestWatcherSeesTheAgentsFilesOnly(t *testing.T) {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			w.run(ctx, func(name string) {
+			w.run(ctx, func(name string) bool {
 				mu.Lock()
 				defer mu.Unlock()
 				got = append(got, name)
+				return true
 			})
 		}()
 		expect := func(after string, want ...string) {
@@ -90,7 +91,10 @@ func TestWatcherWaitsUntilThingsSettle(t *testing.T) {
 		var times atomic.Int32
 		w := new(watcher)
 		w.add("/", []string{path})
-		go w.run(ctx, func(string) { times.Add(1) })
+		go w.run(ctx, func(string) bool {
+			times.Add(1)
+			return true
+		})
 		synctest.Wait()
 		time.Sleep(watchPause / 2) // between two looks
 		for range 5 {
@@ -108,5 +112,48 @@ func TestWatcherWaitsUntilThingsSettle(t *testing.T) {
 		if n := times.Load(); n != 1 {
 			t.Errorf("told %d times, want once", n)
 		}
+	})
+}
+
+// A file that is saved again while a reload is under way is noticed after it, once.
+func TestWatchersNoticeWhatChangedDuringAReload(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "parley.yaml")
+	save := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	save("1")
+	synctest.Test(t, func(t *testing.T) {
+		f := &Settings{flags: new(flags)}
+		f.path, f.Reload = name, true
+		h := &Host{now: &revision{settings: f}}
+		changes := make(chan string)
+		noticed := func() (n int) {
+			for {
+				select {
+				case <-changes:
+					n++
+				case <-time.After(5 * watchPause):
+					return n
+				}
+			}
+		}
+		watch := h.watch(t.Context(), changes, nil)
+		synctest.Wait()
+		save("22")
+		<-changes // a reload begins, and reads the file
+		save("333")
+		time.Sleep(5 * watchPause) // of the bubble: the reload waits for an agent
+		watch = h.watch(t.Context(), changes, watch())
+		if n := noticed(); n != 1 {
+			t.Errorf("the file was noticed %d times after the reload, want once", n)
+		}
+		watch = h.watch(t.Context(), changes, watch())
+		if n := noticed(); n != 0 {
+			t.Errorf("a file that stays as it is was noticed %d times", n)
+		}
+		watch()
 	})
 }
