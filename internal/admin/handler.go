@@ -317,7 +317,7 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request, c *call, route 
 	s := &streamWriter{w: w, rc: http.NewResponseController(w), cancel: cancel}
 	stop := make(chan struct{})
 	var beat sync.WaitGroup
-	beat.Go(func() { s.keepAlive(stop, h.o.Draining) })
+	beat.Go(func() { s.keepAlive(stop, h.o.Draining, func() bool { return h.stillIn(r, route) }) })
 	defer beat.Wait()
 	defer close(stop)
 	for m, err := range route.stream(c) {
@@ -350,6 +350,16 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request, c *call, route 
 	}
 	s.write(nil) // a stream that had nothing is one, too
 	return nil
+}
+
+// stillIn reports whether the caller of a stream may still have it. While nobody can say
+// that, the stream goes on.
+func (h *handler) stillIn(r *http.Request, route *route) bool {
+	caller, refused := h.o.Identify(r)
+	if refused != nil {
+		return refused.Status != http.StatusUnauthorized && refused.Status != http.StatusForbidden
+	}
+	return May(&caller, route.scope) == nil
 }
 
 // streamWriter writes a stream, of which each write has its time.
@@ -396,8 +406,8 @@ func (s *streamWriter) write(b []byte) bool {
 }
 
 // keepAlive writes comments while there is nothing else, and ends the stream when
-// the server drains.
-func (s *streamWriter) keepAlive(stop, draining <-chan struct{}) {
+// the server drains, or its caller may not have it anymore.
+func (s *streamWriter) keepAlive(stop, draining <-chan struct{}, stillIn func() bool) {
 	tick := time.NewTicker(keepAlive)
 	defer tick.Stop()
 	for {
@@ -408,7 +418,9 @@ func (s *streamWriter) keepAlive(stop, draining <-chan struct{}) {
 			s.cancel()
 			draining = nil
 		case <-tick.C:
-			if s.started() {
+			if !stillIn() {
+				s.cancel()
+			} else if s.started() {
 				s.write(wire.KeepAlive)
 			}
 		}

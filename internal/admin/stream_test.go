@@ -1,0 +1,75 @@
+package admin
+
+import (
+	"context"
+	"iter"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+)
+
+// endless is an API whose events go on until somebody ends them.
+type endless struct{ API }
+
+func (endless) Events(ctx context.Context, _ string) iter.Seq2[Event, error] {
+	return func(yield func(Event, error) bool) {
+		if yield(Event{Type: EventReadiness}, nil) {
+			<-ctx.Done()
+			yield(Event{}, ctx.Err())
+		}
+	}
+}
+
+// A stream ends soon after its caller's key was revoked or lost its scope, and not
+// while nobody can say what the key is good for.
+func TestStreamsEndWithTheirCredentials(t *testing.T) {
+	for name, c := range map[string]struct {
+		refused *Error
+		scopes  []string
+		ends    bool
+	}{
+		"revoked":         {refused: Errorf(http.StatusUnauthorized, "the API key was revoked"), ends: true},
+		"of other scopes": {scopes: []string{}, ends: true},
+		"not checked":     {refused: Errorf(http.StatusServiceUnavailable, "try again shortly")},
+		"good":            {scopes: []string{a2a.ScopeAdminRead}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var later atomic.Bool
+				h := New(endless{}, Options{Identify: func(*http.Request) (a2a.Caller, *Error) {
+					if later.Load() {
+						return a2a.Caller{Subject: "op", Scopes: c.scopes}, c.refused
+					}
+					return a2a.Caller{Subject: "op", Scopes: []string{a2a.ScopeAdminRead}}, nil
+				}})
+				ctx, leave := context.WithCancel(t.Context())
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, Path+"/events", nil))
+				}()
+				synctest.Wait()
+				later.Store(true)
+				time.Sleep(2 * keepAlive) // of the bubble
+				synctest.Wait()
+				select {
+				case <-ended:
+					if !c.ends {
+						t.Error("the stream has ended")
+					}
+				default:
+					if c.ends {
+						t.Error("the stream goes on")
+					}
+				}
+				leave()
+				<-ended
+			})
+		})
+	}
+}
