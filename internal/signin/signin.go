@@ -39,8 +39,12 @@ type Tokens struct {
 	used    bool
 }
 
-// renewBefore is how long before its end a token is renewed.
-const renewBefore = 30 * time.Second
+const (
+	// renewBefore is how long before its end a token is renewed.
+	renewBefore = 30 * time.Second
+	// lastAnswer is how long the issuer may take to answer after the request has ended.
+	lastAnswer = 2 * time.Second
+)
 
 // Used reports whether a request had a token.
 func (t *Tokens) Used() bool {
@@ -119,8 +123,10 @@ func (t *Tokens) renew(ctx context.Context) error {
 	if err := t.take(kept); err != nil || t.session.Good(renewBefore) {
 		return err
 	}
-	bounded, cancel := context.WithTimeout(ctx, 30*time.Second)
+	// The answer has the next refresh token, and the one that was sent is used up.
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastAnswer, cancel) })()
 	s, err := t.session.Renew(bounded, t.Client)
 	var refused *auth.OAuthError
 	switch {

@@ -299,6 +299,36 @@ func TestStreamOutlivesAnIssuerThatIsAway(t *testing.T) {
 	}
 }
 
+// leaving is a transport whose caller gives up when the issuer has answered.
+type leaving struct {
+	http.RoundTripper
+	leave func()
+}
+
+func (l *leaving) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := l.RoundTripper.RoundTrip(r)
+	if l.leave(); err == nil && r.Context().Err() != nil {
+		res.Body.Close()
+		return nil, r.Context().Err()
+	}
+	return res, err
+}
+
+// A request that is given up while its token is renewed does not lose the sign-in: the
+// refresh token that was sent is used up by then.
+func TestRenewalOutlivesItsRequest(t *testing.T) {
+	d := newDesk(t, -time.Minute, nil)
+	ctx, leave := context.WithCancel(t.Context())
+	p := d.process()
+	p.Client = &http.Client{Transport: &leaving{d.issuer.Client().Transport, leave}}
+	at, err := url.Parse(agentURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, _ = p.Token(ctx, d.card, at) // nobody waits for it
+	d.process().has("access-1")
+}
+
 func refuse(status int) *http.HandlerFunc {
 	f := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
 	return &f
