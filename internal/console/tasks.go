@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
@@ -251,7 +252,8 @@ func (c *Console) changes(w http.ResponseWriter, r *request) {
 			continue
 		}
 		t := e.Task
-		x := c.rendered.get(base(r.Request) + " " + e.ID + " " + t.Name + " " + t.State)
+		// What a reader missed comes without an id.
+		x := c.rendered.get(fmt.Sprint(base(r.Request), " ", e.ID, " ", t.Name, " ", t.State, " ", t.Updated.UnixNano(), " ", t.Attempt))
 		x.once.Do(func() {
 			row := c.rowOf(r, t)
 			x.dom, x.html = row.DOM, execute("row", row)
