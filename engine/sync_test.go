@@ -58,7 +58,7 @@ func TestSyncIsDurable(t *testing.T) {
 	})
 }
 
-// What was said stays durable when the task has ended without its agent.
+// The words of an agent stay durable when its task has ended without it.
 func TestSyncAfterTheEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		turns, leave := make(chan *agent.Turn, 1), make(chan struct{})

@@ -407,7 +407,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// What a client that traces its tasks was told of a task is nothing that the agent said.
+// The trace that a client was given of a task is nothing that the agent said.
 func TestTracesAreNoHistory(t *testing.T) {
 	s := serve(t, func(p *post) { p.json(`{"artifacts":[{"text":"1"}]}`) })
 	w := newWorld(t, nil, s.URL, &Options{History: 10})

@@ -74,7 +74,7 @@ func TestTheContextIsRemembered(t *testing.T) {
 	}
 }
 
-// What a client that traces its tasks was told of a task is no answer of the model.
+// The trace that a client was given of a task is no answer of the model.
 func TestTracesAreNotRemembered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		fake := openaitest.New(openaitest.Text("eins"))
