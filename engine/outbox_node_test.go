@@ -35,11 +35,14 @@ func (f *frozen) Advance(ctx context.Context, all []store.Advance) error {
 	return f.Store.Advance(ctx, all)
 }
 
-// sharedPush is a process that shares its store.
+// sharedPush is a process that shares its store, and is known there: others take what is
+// of a process that they do not know.
 func sharedPush(t testing.TB, st store.Store, ag agent.Agent, r *receivers) *world {
 	o := shared(t)
 	o.Push = r
-	return newWorldWith(t, st, ag, pushCard(), o)
+	w := newWorldWith(t, st, ag, pushCard(), o)
+	synctest.Wait()
+	return w
 }
 
 // A process delivers what others write to the logs.

@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -14,7 +16,7 @@ import (
 // looked at too.
 //
 // For each task: the log begins at 1 and has no gaps, the row's Last is its
-// end, pages of the log add up to it, a sealed task is not active, epochs and
+// end, pages of the log add up to it, its blobs are whole, a sealed task is not active, epochs and
 // counts are not negative, its receipts are of its entries and found by name, its
 // push configs are not ahead of its log and their dead letters are of its
 // entries, and its owner is among those of its ID. For each owner: the lists hold every task of keys that exists, once,
@@ -101,8 +103,27 @@ func checkTask(t testing.TB, st store.Store, k store.Key) {
 		paged = append(paged, page...)
 	}
 	same(t, "check: the log in pages", paged, all)
+	checkBlobs(t, st, k)
 	checkReceipts(t, st, &r.Row)
 	checkPushes(t, st, &r.Row)
+}
+
+// checkBlobs wants the content that is apart from a task's entries to be there, and to be
+// what it was where its name is its SHA-256, as the engine names it.
+func checkBlobs(t testing.TB, st store.Store, k store.Key) {
+	t.Helper()
+	hashes, err := st.Blobs(t.Context(), k)
+	if err != nil {
+		t.Errorf("check: the blobs of %q: %v", k.ID, err)
+	}
+	for _, h := range hashes {
+		data, err := st.Blob(t.Context(), h)
+		if err != nil {
+			t.Errorf("check: blob %q of %q: %v", h, k.ID, err)
+		} else if got := fmt.Sprintf("%x", sha256.Sum256(data)); len(h) == len(got) && h != got {
+			t.Errorf("check: blob %q of %q has other content, of %d bytes", h, k.ID, len(data))
+		}
+	}
 }
 
 // checkReceipts wants each receipt of a task to be of an entry that exists and
