@@ -66,10 +66,16 @@ func (e *Engine) awaitStop(ctx context.Context, d accepted) (ended int64, err er
 		}
 		return err == nil
 	})
-	if !there && err == nil && e.stopping() {
-		err = stored.Stopping()
+	switch {
+	case there || err != nil:
+		return ended, err
+	case e.stopping():
+		return 0, stored.Stopping()
 	}
-	return ended, err
+	// This process was about to delete the task, and sent its readers away.
+	d.topic = e.topics.Join(d.topic.Key)
+	defer e.topics.Leave(d.topic)
+	return e.awaitStop(ctx, d)
 }
 
 // start returns the task with which a stream begins, and the seq up to which it

@@ -144,3 +144,28 @@ func TestCancelElsewhereOfATaskThatBeginsAnew(t *testing.T) {
 		other.stop()
 	})
 }
+
+// A message that was forwarded is answered when its turn has stopped, though the process
+// that was asked was about to delete the task, and did not.
+func TestForwardedMessageForATaskThatWasToBeDeleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, there := pair(t, agent.Func(func(ctx context.Context, t *agent.Turn) error {
+			time.Sleep(time.Minute)
+			_, err := t.Ask(ctx, "and now?")
+			return err
+		}))
+		task := here.mustSend(sendNow("x"))
+		sent := there.posted(reply(task, "stop"))
+		synctest.Wait()
+		if !there.owners.Retire(store.Key{ID: task.ID}) {
+			t.Fatal("the task is at work here")
+		}
+		got := <-sent
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		wantState(t, got.task, a2a.TaskStateCompleted)
+		here.stop()
+		there.stop()
+	})
+}
