@@ -69,3 +69,40 @@ func TestMessageBehindAnEndThatIsLost(t *testing.T) {
 		checkState(t, mem, map[string]a2a.TaskState{task.ID: a2a.TaskStateCompleted})
 	})
 }
+
+// A message that goes to the log together with the end of the task was not taken by the
+// agent: a sender at another process is told so, too.
+func TestForwardedMessageThatIsStoredWithTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := store.NewMemory()
+		defer mem.Close()
+		st := &lateWord{Store: mem, told: make(chan func(), 10)}
+		goes, ends := make(chan bool), make(chan bool)
+		ag := agent.Func(func(ctx context.Context, t *agent.Turn) error {
+			<-goes
+			if err := t.Status("at work"); err != nil {
+				return err
+			}
+			<-ends
+			return t.Complete("done without it")
+		})
+		here := newWorldWith(t, st, ag, testCard(), shared(t))
+		there := newWorldWith(t, mem, ag, testCard(), shared(t))
+		task := here.mustSend(sendNow("x"))
+		synctest.Wait()
+		st.on.Store(true)
+		goes <- true
+		first := <-st.told
+		sent := there.posted(reply(task, "more"))
+		synctest.Wait()
+		ends <- true
+		synctest.Wait()
+		first()
+		second := <-st.told
+		st.on.Store(false)
+		second()
+		wantError(t, (<-sent).err, a2a.ErrUnsupportedOperation)
+		here.stop()
+		there.stop()
+	})
+}

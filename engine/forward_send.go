@@ -38,6 +38,9 @@ func (e *Engine) forwardSend(ctx context.Context, a *access, req *a2a.SendMessag
 		return accepted{}, err
 	}
 	d.forwarded, d.verdict = true, later
+	if answer.Unread {
+		d.post.Unread.Store(true)
+	}
 	return d, nil
 }
 
