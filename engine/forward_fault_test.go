@@ -387,3 +387,51 @@ func TestTakenBehindTheLookUp(t *testing.T) {
 		there.stop()
 	})
 }
+
+// badPost is a store that fails to post once.
+type badPost struct {
+	store.Store
+	on atomic.Bool
+}
+
+func (b *badPost) Post(ctx context.Context, all []store.Mail) error {
+	if b.on.CompareAndSwap(true, false) {
+		return store.ErrUnreachable
+	}
+	return b.Store.Post(ctx, all)
+}
+
+// Where the answer to a forwarded message is lost, and what comes next is whether the agent
+// took it, the sender's stream begins with the task as of the message.
+func TestFirstAnswerIsLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := store.NewMemory()
+		defer mem.Close()
+		st := &badPost{Store: mem}
+		ag := agent.Func(func(ctx context.Context, t *agent.Turn) error {
+			time.Sleep(lookAgain / 2)
+			_, err := t.Ask(ctx, "and now?")
+			return err
+		})
+		here := newWorldWith(t, st, ag, testCard(), shared(t))
+		there := newWorldWith(t, mem, ag, testCard(), shared(t))
+		task := here.mustSend(sendNow("x"))
+		synctest.Wait()
+		st.on.Store(true)
+		got := <-there.streamed(reply(task, "stop"))
+		if got.err != nil {
+			t.Fatal(got.err)
+		}
+		if st.on.Load() {
+			t.Error("the answer was not lost")
+		}
+		first := got.evs[0].Task
+		if first == nil || first.ID != task.ID {
+			t.Fatalf("the stream is %s", brief(got.evs))
+		}
+		wantUsers(t, first, "x", "stop")
+		sameTask(t, foldStream(got.evs), here.mustGet(task.ID))
+		here.stop()
+		there.stop()
+	})
+}

@@ -84,7 +84,7 @@ func (e *Engine) sort(ctx context.Context, body []byte, all *sync.WaitGroup) {
 			e.forwards.done(m.ID, size, a)
 			e.answer(ctx, m, a)
 			if fate != nil {
-				e.tell(ctx, m, fate)
+				e.tell(ctx, m, a.Seq, fate)
 			}
 		})
 	case known != nil:

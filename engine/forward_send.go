@@ -130,11 +130,12 @@ func (e *Engine) serveSend(ctx context.Context, s *memoSend) (*memoAnswer, *task
 	return answer, nil, nil
 }
 
-// tell says whether the agent took a message, once that is certain.
-func (e *Engine) tell(ctx context.Context, m *memo, p *task.Post) {
+// tell says whether the agent took a message, once that is certain. It repeats where
+// the message is, for the first answer may be lost.
+func (e *Engine) tell(ctx context.Context, m *memo, seq int64, p *task.Post) {
 	select {
 	case <-p.Fate.Wait(): // at the latest when its owner leaves
-		e.answer(ctx, m, &memoAnswer{Unread: p.Unread.Load()})
+		e.answer(ctx, m, &memoAnswer{Seq: seq, Unread: p.Unread.Load()})
 	case <-ctx.Done():
 	}
 }
