@@ -205,7 +205,7 @@ func (p *forwards) forget(id string) {
 func (p *forwards) answered(id string, a *memoAnswer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if c := p.asked[id]; c != nil {
+	if c := p.asked[id]; c != nil && !(a.Later && len(c) > 0) { // the verdict needs the room
 		select {
 		case c <- a:
 		default: // it came more often than it matters

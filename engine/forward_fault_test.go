@@ -435,3 +435,22 @@ func TestFirstAnswerIsLost(t *testing.T) {
 		there.stop()
 	})
 }
+
+// Answers that come several times, since a process was slow to hear them, leave room for
+// the last one, which says whether the agent took the message.
+func TestVerdictBehindManyAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var p forwards
+		answers := p.ask("1")
+		later := &memoAnswer{Seq: 3, Later: true}
+		p.answered("1", later)
+		<-answers
+		for range 3 {
+			p.answered("1", later)
+		}
+		p.answered("1", &memoAnswer{Seq: 3, Unread: true})
+		if !(&verdict{"1", answers}).unread(t.Context(), &Engine{}) {
+			t.Error("the sender is not told that the agent did not take the message")
+		}
+	})
+}
