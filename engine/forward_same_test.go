@@ -235,6 +235,20 @@ func TestSameAtAnotherProcess(t *testing.T) {
 			time.Sleep(1500 * time.Millisecond)
 			s.stream("stream", more("much more"))
 		}},
+		"0.1, left for a turn that is canceled": {agent.Func(func(ctx context.Context, t *agent.Turn) error {
+			if t.Text() == "go" {
+				return completes.Run(ctx, t)
+			}
+			return waiting.Run(ctx, t)
+		}), nil, func(s *scene, _ *a2a.Task) {
+			_, more := old(s)
+			s.send("send", s.quickly(more("more")))
+			sent := s.via.posted(more("much more"))
+			time.Sleep(1500 * time.Millisecond)
+			s.cancel("cancel", "mine")
+			got := <-sent
+			s.result("behind it", got.task, got.err)
+		}},
 		"0.1, cancel": {waiting, nil, func(s *scene, _ *a2a.Task) {
 			task, more := old(s)
 			s.cancel("cancel", task.ID)

@@ -95,6 +95,8 @@ func (o *Owner) succeedLocked() {
 	n.out.exists, n.out.last = true, o.out.last
 	n.draft, n.turn = o.succession.next.draft, o.succession.next.turn
 	n.draft.artifacts = n.draft.artifacts.clone()
+	// Whether the agent takes these messages is known to n.
+	o.turn.messages = o.turn.messages[:len(o.turn.messages)-len(n.turn.messages)]
 	n.turn.attempt = 0 // startLocked counts
 	n.mem.weight, n.adm.worked = o.mem.weight, o.adm.worked
 	n.chargeLocked()
