@@ -454,3 +454,61 @@ func TestVerdictBehindManyAnswers(t *testing.T) {
 		}
 	})
 }
+
+// Credentials that the agent did not take when it ended the task are decided upon, also
+// where another process has the task before that end is stored: the sender's process is
+// told, and nothing waits for it any longer.
+func TestCredentialsBehindAnEndThatIsDropped(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := store.NewMemory()
+		defer mem.Close()
+		st := &lateWord{Store: mem, told: make(chan func(), 10)}
+		ends := make(chan bool)
+		here := newWorldWith(t, st, agent.Func(func(ctx context.Context, t *agent.Turn) error {
+			_, err := t.AuthenticateBy(ctx, "log in", func(context.Context) error {
+				<-ends
+				return errors.New("refused")
+			})
+			return err
+		}), testCard(), shared(t))
+		other := newWorldWith(t, mem, waiting, testCard(), shared(t))
+		task := here.mustSend(send("x"))
+		wantState(t, task, a2a.TaskStateAuthRequired)
+		synctest.Wait()
+		st.on.Store(true)
+		sent := make(chan accepted, 1)
+		go func() {
+			req := reply(task, "hunter2")
+			d, err := here.deliverAs(t.Context(), &access{}, req, here.forwardName(&access{}, req), sender{here: true, fate: true})
+			if err != nil {
+				t.Error(err)
+			}
+			sent <- d
+		}()
+		tell := <-st.told
+		ends <- true
+		synctest.Wait()
+		key := store.Key{ID: task.ID}
+		if _, err := mem.Take(t.Context(), other.node, place.Everyone, key); err != nil {
+			t.Fatal(err)
+		}
+		o, err := here.owners.Acquire(t.Context(), key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ours, err := here.topics.Verify(t.Context(), o); ours || err != nil {
+			t.Errorf("the task is ours: %v, %v", ours, err)
+		}
+		o.Release()
+		st.on.Store(false)
+		tell()
+		d := <-sent
+		synctest.Wait()
+		if d.post == nil || !d.post.Fate.Was() {
+			t.Error("nobody decided what becomes of the message")
+		}
+		d.leave(here.Engine)
+		here.stop()
+		other.stop()
+	})
+}

@@ -86,6 +86,7 @@ func (os *Owners) evict(o *Owner) {
 			o.log().Warn("task was taken over by another process")
 		}
 		o.closeLocked() // nobody waits for the agent
+		tellMissed(o.out.pending, false)
 		o.out.pending, o.out.bytes, o.mem.unsaved, o.succession.next = nil, 0, 0, nil
 		o.wake.Ring()
 	}
