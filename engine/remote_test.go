@@ -632,3 +632,68 @@ func TestTakenOverIsReadFromItsBeginning(t *testing.T) {
 		next.stop()
 	})
 }
+
+// unhinted is a store without hints that is asked for a task a few times at most.
+type unhinted struct {
+	store.Store
+	asked atomic.Int32
+}
+
+func (u *unhinted) Watch(ctx context.Context, _ func(store.Hint)) error {
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+func (u *unhinted) Get(ctx context.Context, k store.Key, most int64) (*store.Record, error) {
+	if u.asked.Add(1) > 1000 {
+		return nil, errors.New("asked too often")
+	}
+	return u.Store.Get(ctx, k, most)
+}
+
+// Two clients wait for a change of a task of another process, the second one since it grew
+// in a way that changes no generation and of which no hint came: the store is not asked for
+// it without a pause.
+func TestLongPollsAroundALostHint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := store.NewMemory()
+		defer mem.Close()
+		step := make(chan bool)
+		ag := agent.Func(func(ctx context.Context, t *agent.Turn) error {
+			if err := t.Status("at work"); err != nil {
+				return err
+			}
+			<-step
+			if _, err := agent.Step(ctx, t, "a", func(context.Context) (int, error) { return 1, nil }); err != nil {
+				return err
+			}
+			<-ctx.Done()
+			return context.Cause(ctx)
+		})
+		st, o := &unhinted{Store: mem}, shared(t)
+		o.Poll = time.Hour
+		here := newWorldWith(t, mem, ag, testCard(), shared(t))
+		there := newWorldWith(t, st, ag, testCard(), o)
+		task := here.mustSend(sendNow("x"))
+		synctest.Wait()
+		current := here.mustGet(task.ID).Generation
+		done := make(chan error, 2)
+		poll := func() {
+			_, err := there.GetTask(t.Context(), &a2a.GetTaskRequest{ID: task.ID, CurrentGeneration: &current})
+			done <- err
+		}
+		go poll()
+		synctest.Wait()
+		step <- true
+		synctest.Wait()
+		st.asked.Store(0)
+		go poll()
+		for range 2 {
+			if err := <-done; err != nil {
+				t.Error(err)
+			}
+		}
+		here.stop()
+		there.stop()
+	})
+}

@@ -119,6 +119,7 @@ func (ts *Topics) LongPoll(ctx context.Context, t *Topic, task *a2a.Task, last, 
 	defer long.Stop()
 	short := time.NewTimer(poll)
 	defer short.Stop()
+	var seen *store.Row // it is shared, and may be older than the task
 	for due := false; !due; {
 		g := t.watch()
 		if !g.known {
@@ -133,7 +134,8 @@ func (ts *Topics) LongPoll(ctx context.Context, t *Topic, task *a2a.Task, last, 
 			if err != nil {
 				return nil, 0, err
 			}
-			if row.Last != last {
+			if row != seen && row.Last != last {
+				seen = row
 				if task, last, err = ts.LoadAt(ctx, t); err != nil {
 					return nil, 0, err
 				}
