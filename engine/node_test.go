@@ -348,3 +348,23 @@ func TestNoBeatsAlone(t *testing.T) {
 		w.stop()
 	})
 }
+
+// A process that loaded a task to go on with it, and has not done so yet, shows what the
+// process that had the task before does to it meanwhile.
+func TestLoadedWhileAnotherGoesOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		here, there := pair(t, interview)
+		task := here.mustSend(send("go"))
+		wantState(t, task, a2a.TaskStateInputRequired)
+		o, err := there.owners.Acquire(t.Context(), store.Key{ID: task.ID}) // as a message that waits for memory does
+		if err != nil {
+			t.Fatal(err)
+		}
+		end := here.mustSend(reply(task, "Ada"))
+		got := there.mustGet(task.ID)
+		o.Release()
+		sameTask(t, got, end)
+		here.stop()
+		there.stop()
+	})
+}

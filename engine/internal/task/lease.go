@@ -20,13 +20,15 @@ type lease struct {
 	node  string
 	epoch int64 // 0: the task is born here
 	next  int64
-	drawn bool // the task waited in the store for this process
+	last  int64 // of its log, as it was loaded
+	drawn bool  // the task waited in the store for this process
 }
 
 // Has reports whether a row, as it is stored now, says that the task is o's.
 func (o *Owner) Has(r *store.Row) bool {
 	return r.Node == o.all.Node && r.Epoch == o.lease.next ||
-		r.Node == o.lease.node && r.Epoch == o.lease.epoch // nothing was written since it was loaded
+		r.Node == o.lease.node && r.Epoch == o.lease.epoch && // nothing was written since it was loaded
+			(r.Node == "" || r.Last == o.lease.last) // a process that lives writes on with its epoch
 }
 
 // Key names the task.

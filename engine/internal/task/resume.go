@@ -59,7 +59,7 @@ func (o *Owner) load(ctx context.Context, drawn bool, patience time.Duration) er
 	if rec.Node != o.all.Node && !waits {
 		o.saved.row.Epoch = rec.Epoch + 1
 	}
-	o.lease = lease{rec.Node, rec.Epoch, o.saved.row.Epoch, drawn}
+	o.lease = lease{rec.Node, rec.Epoch, o.saved.row.Epoch, rec.Last, drawn}
 	o.saved.wanted = rec.Active
 	task := &a2a.Task{}
 	work := workClock{waits: o.all.Admission.Waited}
