@@ -149,6 +149,10 @@ func TestSameAtAnotherProcess(t *testing.T) {
 			s.send("one more", reply(task, "and more"))
 		}},
 		"blocking": {asks, nil, func(s *scene, task *a2a.Task) { s.send("send", reply(task, "more")) }},
+		"blocking, until it asks for credentials": {second(func(ctx context.Context, t *agent.Turn) error {
+			_, err := t.Authenticate(ctx, "log in")
+			return err
+		}), nil, func(s *scene, task *a2a.Task) { s.send("send", reply(task, "more")) }},
 		"unread":   {completes, nil, func(s *scene, task *a2a.Task) { s.send("send", reply(task, "more")) }},
 		"streamed": {asks, nil, func(s *scene, task *a2a.Task) { s.stream("stream", reply(task, "more")) }},
 		"streamed, unread": {completes, nil, func(s *scene, task *a2a.Task) {

@@ -45,11 +45,11 @@ func (s *service) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) 
 		if ended, err = e.awaitTurn(ctx, d); err != nil {
 			return nil, err
 		}
-		if err := d.wasRead(ctx, e); err != nil {
-			return nil, err
-		}
 	}
 	task, last, err := e.topics.EndedAt(ctx, d.topic, ended)
+	if err == nil && !conf.ReturnImmediately && task.Status.State.Terminal() { // otherwise the agent may still take it
+		err = d.wasRead(ctx, e)
+	}
 	if err == nil {
 		task, err = e.timeline(ctx, d.topic.Key, task, last, conf.TimelineLength)
 	}
