@@ -106,6 +106,7 @@ func (r *run) body(lastly bool) ([]byte, error) {
 	case "json_object":
 		m["response_format"] = map[string]any{"type": "json_object"}
 	}
+	r.sent = maps.Clone(m)
 	maps.Copy(m, a.opts.Extra)
 	return json.Marshal(m)
 }

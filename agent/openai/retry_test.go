@@ -4,6 +4,8 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -113,6 +115,50 @@ func TestEndpointsThatKnowLess(t *testing.T) {
 			t.Errorf("%d requests", len(fake.Requests()))
 		}
 	})
+}
+
+// Two turns are refused at the same time for what the endpoint does not know: both ask
+// again without it, and nothing else is left out.
+func TestEndpointsThatKnowLessAndTwoTurns(t *testing.T) {
+	for _, param := range []string{"stream_options", "max_tokens", "json_schema"} {
+		t.Run(param, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				fake := openaitest.New(openaitest.Text("{}"), openaitest.Text("{}"))
+				fake.Refuse = []string{param}
+				var begun atomic.Int32
+				both := make(chan struct{})
+				client := &http.Client{Transport: roundTrip(func(r *http.Request) (*http.Response, error) {
+					if begun.Add(1) == 2 {
+						close(both)
+					}
+					<-both
+					return fake.Client().Transport.RoundTrip(r)
+				})}
+				w := newWorld(t, fake, &openai.Options{Client: client, MaxTokens: 99})
+				var work sync.WaitGroup
+				for _, id := range []string{"m1", "m2"} {
+					work.Go(func() {
+						req := request(a2a.TextPart("who?"))
+						req.Message.MessageID = id
+						req.Message.Metadata = a2a.JSON(`{"schema":{"type":"object"}}`)
+						req.Configuration.AcceptedOutputModes = []string{"application/json"}
+						res, err := w.SendMessage(t.Context(), req)
+						if err != nil {
+							t.Error(err)
+							return
+						}
+						want(t, res.Task, a2a.TaskStateCompleted, "{}", "")
+					})
+				}
+				work.Wait()
+				for _, r := range fake.Requests() {
+					if r.Body["response_format"] == nil {
+						t.Errorf("sent %v", r.Body)
+					}
+				}
+			})
+		})
+	}
 }
 
 // Whatever an endpoint quotes, secrets are in no log and in no answer.

@@ -23,7 +23,8 @@ type run struct {
 	used     usage // of all answers
 	asked    int   // answers
 	model    string
-	span     *inference // of the request at hand
+	span     *inference     // of the request at hand
+	sent     map[string]any // its members, without Options.Extra
 }
 
 func (r *run) run(ctx context.Context) error {

@@ -81,17 +81,23 @@ func (r *run) adapt(f *fault) bool {
 	if f.api == nil || f.status != http.StatusBadRequest && f.status != http.StatusUnprocessableEntity {
 		return false
 	}
+	// The request that was refused decides: another turn may have noted the same since.
 	switch {
 	case f.api.has("max_completion_tokens"):
-		return a.newMaxTokens.CompareAndSwap(false, true)
+		a.newMaxTokens.Store(true)
+		return r.sent["max_tokens"] != nil
 	case f.api.has("stream_options"):
-		return a.noStreamOptions.CompareAndSwap(false, true)
+		a.noStreamOptions.Store(true)
+		return r.sent["stream_options"] != nil
 	case f.api.has("response_format", "json_schema", "json_object"):
-		switch r.shape() {
+		format, _ := r.sent["response_format"].(map[string]any)
+		switch format["type"] {
 		case "json_schema":
-			return a.noSchema.CompareAndSwap(false, true)
+			a.noSchema.Store(true)
+			return true
 		case "json_object": // LM Studio
-			return a.noObject.CompareAndSwap(false, true)
+			a.noObject.Store(true)
+			return true
 		}
 	}
 	return false
