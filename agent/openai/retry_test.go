@@ -161,6 +161,19 @@ func TestEndpointsThatKnowLessAndTwoTurns(t *testing.T) {
 	}
 }
 
+// An answer that is no stream may take its time as long as bytes come.
+func TestSlowAnswerInOnePiece(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := openaitest.JSON(`{"choices":[{"index":0,"finish_reason":"stop","message":{"role":"assistant","content":"fine"}}]}`)
+		slow.Pieces, slow.Every = append([]string{"\n", "\n", "\n", "\n"}, slow.Pieces...), 50*time.Second
+		w := newWorld(t, openaitest.New(slow), nil)
+		want(t, w.say("hello"), a2a.TaskStateCompleted, "fine", "")
+		if n := len(w.fake.Requests()); n != 1 {
+			t.Errorf("%d requests", n)
+		}
+	})
+}
+
 // Whatever an endpoint quotes, secrets are in no log and in no answer.
 func TestSecretsStayInside(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -164,8 +164,9 @@ func (r *run) whole(ctx context.Context, cancel context.CancelCauseFunc, res *ht
 		max = maxError
 	}
 	silent := time.AfterFunc(r.a.opts.timeout(), func() { cancel(errSilent) })
-	defer silent.Stop()
-	doc, err := io.ReadAll(io.LimitReader(res.Body, int64(max)+1))
+	alive := &pulse{r: res.Body, t0: time.Now(), heard: func() { silent.Reset(r.a.opts.timeout()) }}
+	doc, err := io.ReadAll(io.LimitReader(alive, int64(max)+1))
+	silent.Stop()
 	if res.StatusCode != http.StatusOK {
 		return nil, refused(res.StatusCode, res.Header, readError(doc)) // as far as it came
 	}

@@ -22,15 +22,19 @@ type event struct {
 
 // pulse notes when bytes came: a comment is a sign of life, and no event.
 type pulse struct {
-	r    io.Reader
-	last atomic.Int64 // nanoseconds since begin
-	t0   time.Time
+	r     io.Reader
+	heard func()       // nil, or called when bytes came
+	last  atomic.Int64 // nanoseconds since begin
+	t0    time.Time
 }
 
 func (p *pulse) Read(b []byte) (int, error) {
 	n, err := p.r.Read(b)
 	if n > 0 {
 		p.last.Store(int64(time.Since(p.t0)))
+		if p.heard != nil {
+			p.heard()
+		}
 	}
 	return n, err
 }
