@@ -62,15 +62,16 @@ func (s *Server) events(ctx context.Context, req *a2a.SendMessageRequest, id str
 
 // relay yields a stream's events. more says that the task does not rest yet, seen
 // is its id if that is known. A stream that answers a question may open with the
-// task as it was when it asked.
+// task as it was when it asked: its artifacts count, its state does not.
 func relay(stream iter.Seq2[*a2a.StreamResponse, error], answers bool, yield func(*a2a.StreamResponse) bool) (seen string, more bool, err error) {
 	for ev, err := range stream {
 		if err != nil {
 			return seen, true, err
 		}
 		if answers && seen == "" && ev.Task != nil && ev.State().Interrupted() {
-			seen = ev.TaskID()
-			continue
+			before := *ev.Task
+			before.Status = a2a.TaskStatus{State: a2a.TaskStateWorking, Timestamp: before.Status.Timestamp}
+			ev = &a2a.StreamResponse{Task: &before}
 		}
 		if !yield(ev) || ev.Message != nil || ev.State().Terminal() || ev.State().Interrupted() {
 			return seen, false, nil

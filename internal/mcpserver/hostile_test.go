@@ -84,3 +84,39 @@ func TestCallsAreBounded(t *testing.T) {
 		t.Errorf("%d calls at a time, %d left behind, %d refused", m.max, m.now, refused)
 	}
 }
+
+// told is an agent that answers with these events.
+type told struct {
+	a2a.Service
+	events []*a2a.StreamResponse
+}
+
+func (s *told) SendStreamingMessage(context.Context, *a2a.SendMessageRequest) iter.Seq2[*a2a.StreamResponse, error] {
+	return func(yield func(*a2a.StreamResponse, error) bool) {
+		for _, ev := range s.events {
+			if !yield(ev, nil) {
+				return
+			}
+		}
+	}
+}
+
+// The stream of an answer may open with the task as it was when it asked: its artifacts
+// are part of the result.
+func TestAnswerKeepsWhatTheTaskHadMade(t *testing.T) {
+	out := func(text string) *a2a.Artifact {
+		return &a2a.Artifact{ArtifactID: "a", Parts: []*a2a.Part{a2a.TextPart(text)}}
+	}
+	s := New(&told{events: []*a2a.StreamResponse{
+		{Task: &a2a.Task{ID: "t", Status: a2a.TaskStatus{State: a2a.TaskStateInputRequired}, Artifacts: []*a2a.Artifact{out("one ")}}},
+		{ArtifactUpdate: &a2a.TaskArtifactUpdateEvent{TaskID: "t", Artifact: out("two"), Append: true}},
+		{StatusUpdate: &a2a.TaskStatusUpdateEvent{TaskID: "t", Status: a2a.TaskStatus{State: a2a.TaskStateCompleted}}},
+	}}, &a2a.AgentCard{Capabilities: a2a.AgentCapabilities{Streaming: new(true)}}, nil)
+	w := &work{s: s, wait: -1}
+	if err := w.follow(t.Context(), &a2a.SendMessageRequest{Message: &a2a.Message{TaskID: "t"}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := show(s.result(w.task, false)); got != "one two|" {
+		t.Errorf("got %s", got)
+	}
+}
