@@ -9,7 +9,9 @@ import (
 	"iter"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -83,6 +85,54 @@ func TestCallsAreBounded(t *testing.T) {
 	if m.max > maxCalls || m.now != 0 || refused < calls-maxCalls {
 		t.Errorf("%d calls at a time, %d left behind, %d refused", m.max, m.now, refused)
 	}
+}
+
+// slow is an agent whose task never ends by itself.
+type slow struct {
+	a2a.Service
+	canceled atomic.Bool
+}
+
+func (s *slow) SendStreamingMessage(ctx context.Context, _ *a2a.SendMessageRequest) iter.Seq2[*a2a.StreamResponse, error] {
+	return func(yield func(*a2a.StreamResponse, error) bool) {
+		if yield(&a2a.StreamResponse{Task: &a2a.Task{ID: "t", Status: a2a.TaskStatus{State: a2a.TaskStateWorking}}}, nil) {
+			<-ctx.Done()
+			yield(nil, context.Cause(ctx))
+		}
+	}
+}
+
+func (s *slow) CancelTask(context.Context, *a2a.CancelTaskRequest) (*a2a.Task, error) {
+	s.canceled.Store(true)
+	return nil, errors.New("no")
+}
+
+// A client that leaves cancels no task, also if it cancelled another call before,
+// which had its answer already.
+func TestCancellationIsOfItsCallOnly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ag := &slow{}
+		s := New(ag, &a2a.AgentCard{Name: "x", Capabilities: a2a.AgentCapabilities{Streaming: new(true)}}, nil)
+		inR, inW := io.Pipe()
+		ended := make(chan error, 1)
+		go func() { ended <- s.Serve(t.Context(), inR, io.Discard) }()
+		for _, line := range []string{
+			`{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`,
+			`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"send_message","arguments":{"message":"x","wait_seconds":3600}}}`,
+			`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`,
+		} {
+			fmt.Fprintln(inW, line)
+			synctest.Wait()
+		}
+		inW.Close()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if ag.canceled.Load() {
+			t.Error("the task was cancelled")
+		}
+	})
 }
 
 // told is an agent that answers with these events.

@@ -105,6 +105,9 @@ type output struct{ io.Writer }
 
 func (output) Close() error { return nil }
 
+// errOver is why a call ends that its client did not cancel.
+var errOver = errors.New("mcpserver: the server or its client left")
+
 // watch ends calls when their time is up, and notes which cancellations are the
 // client's own wish: a context ends for other reasons, too.
 func (s *Server) watch(until context.Context) mcp.Middleware {
@@ -129,10 +132,10 @@ func (s *Server) watch(until context.Context) mcp.Middleware {
 					}}}, nil
 				}
 				defer s.end(session)
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithCancel(ctx)
-				defer cancel()
-				defer context.AfterFunc(until, cancel)()
+				var cancel context.CancelCauseFunc
+				ctx, cancel = context.WithCancelCause(ctx)
+				defer cancel(nil)
+				defer context.AfterFunc(until, func() { cancel(errOver) })()
 			}
 			return next(ctx, method, r)
 		}
@@ -175,8 +178,13 @@ func (s *Server) end(session *mcp.ServerSession) {
 }
 
 // wished reports whether the client cancelled the call whose context has ended. Its
-// notification and the end of the context come at the same time.
-func (s *Server) wished(session *mcp.ServerSession) bool {
+// notification and the end of the context come at the same time. A notification alone
+// proves nothing: it may be of another call, which had its answer already. The SDK
+// names a cause where the connection ended.
+func (s *Server) wished(ctx context.Context, session *mcp.ServerSession) bool {
+	if context.Cause(ctx) != context.Canceled {
+		return false
+	}
 	s.mu.Lock()
 	c := s.calls[session]
 	s.mu.Unlock()

@@ -126,7 +126,7 @@ func (w *work) end(ctx context.Context, err error) *mcp.CallToolResult {
 		}
 		return res
 	}
-	if w.task != nil && w.task.ID != "" && !w.task.Status.State.Terminal() && w.s.wished(w.request.Session) {
+	if w.task != nil && w.task.ID != "" && !w.task.Status.State.Terminal() && w.s.wished(ctx, w.request.Session) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 		defer cancel()
 		if _, err := w.s.agent.CancelTask(ctx, &a2a.CancelTaskRequest{ID: w.task.ID}); err != nil {
