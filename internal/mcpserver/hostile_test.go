@@ -170,3 +170,15 @@ func TestAnswerKeepsWhatTheTaskHadMade(t *testing.T) {
 		t.Errorf("got %s", got)
 	}
 }
+
+// A part that does not fit is left out, and later parts still have the room.
+func TestWhatDoesNotFitLeavesItsRoom(t *testing.T) {
+	s := New(nil, &a2a.AgentCard{}, &Options{MaxResult: 50})
+	long := strings.Repeat("x", 100)
+	got := show(s.message(&a2a.Message{Parts: []*a2a.Part{
+		a2a.DataPart(a2a.JSON(`"` + long + `"`)), a2a.URLPart("http://a.example/"+long, "", ""), a2a.TextPart("done"),
+	}}))
+	if got != "(data of 102 bytes is left out)|(the link file of 117 bytes is left out)|done|" {
+		t.Errorf("got %s", got)
+	}
+}

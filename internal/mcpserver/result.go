@@ -122,7 +122,9 @@ func (b *builder) parts(name string, parts []*a2a.Part) {
 			text.WriteString(b.fit(p.Text))
 		case a2a.PartData:
 			flush()
-			if doc := b.fit(string(p.Data)); json.Valid([]byte(doc)) {
+			if len(p.Data) > b.room {
+				b.leftOut("data", len(p.Data))
+			} else if doc := b.fit(string(p.Data)); json.Valid([]byte(doc)) {
 				b.data = append(b.data, json.RawMessage(doc))
 				b.content = append(b.content, &mcp.TextContent{Text: doc})
 			} else {
@@ -131,6 +133,10 @@ func (b *builder) parts(name string, parts []*a2a.Part) {
 		case a2a.PartURL:
 			flush()
 			name := cmp.Or(p.Filename, "file")
+			if len(p.URL) > b.room {
+				b.leftOut("the link "+cut(name, 200), len(p.URL))
+				continue
+			}
 			b.content = append(b.content, &mcp.ResourceLink{URI: b.fit(p.URL), Name: cut(name, 200), MIMEType: cut(p.MediaType, 200)})
 		case a2a.PartRaw:
 			flush()
