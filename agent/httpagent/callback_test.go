@@ -279,6 +279,29 @@ func TestCancelTellsTheService(t *testing.T) {
 	poll(t, "gone", func() bool { return callBack(t, at, `{"type":"complete"}`) == 410 })
 }
 
+// A task whose callbacks were taken out of the configuration says so, and its service
+// is told to stop.
+func TestCallbacksAreTakenAway(t *testing.T) {
+	st := store.NewMemory()
+	defer st.Close()
+	d := newDoor(t)
+	s, posts := accepting(t, "/jobs/1")
+	w := newWorld(t, st, s.URL, &Options{Callbacks: d.behind.Load()})
+	task := w.begin("hello")
+	wantCall(t, (<-posts).Callback, `{"type":"status","text":"x"}`, 200)
+	w.stop()
+	w = newWorld(t, st, s.URL, nil)
+	wantOutcome(t, w.state(task.ID, a2a.TaskStateFailed), "failed the service cannot call back any more")
+	select {
+	case p := <-posts:
+		if p.Request.Method != http.MethodDelete {
+			t.Errorf("the service got %s", p.Request.Method)
+		}
+	default:
+		t.Error("the service was not told to stop")
+	}
+}
+
 // takenStore is a store in which another process has every task, once that is said.
 type takenStore struct {
 	store.Store

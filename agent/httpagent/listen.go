@@ -124,6 +124,9 @@ func (l *listener) next(ctx context.Context) (heard, error) {
 			delete(l.seen, d.ID)
 		}
 	}
+	if l.inbox == nil { // the configuration had callbacks when the service answered with 202
+		return heard{}, agent.Public("the service cannot call back any more", nil)
+	}
 	clock := time.NewTimer(l.a.opts.callbackWait())
 	defer clock.Stop()
 	for {
