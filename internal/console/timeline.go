@@ -176,7 +176,9 @@ func (l *lineup) entry(e *a2a.Entry) {
 		case s.State == l.state && s.State == a2a.TaskStateWorking:
 			h.State, h.Title = 0, "Status"
 		}
-		l.state = s.State
+		if s.State != a2a.TaskStateSubmitted { // a task that begins anew does so with its message
+			l.state = s.State
+		}
 	case a2a.EntryArtifact:
 		l.chunk(e, h)
 		return
@@ -199,8 +201,9 @@ func (l *lineup) message(e *a2a.Entry, h happening) {
 		h.Kind, h.Title = "answer", "Answer"
 	case !l.fresh && l.state == a2a.TaskStateWorking:
 		h.Title = "Message for the agent at work"
-	case !l.fresh:
+	case l.state.Terminal():
 		l.turn(e.Time)
+		l.state = a2a.TaskStateSubmitted
 	}
 	l.fresh = false
 	if e.Received != nil {

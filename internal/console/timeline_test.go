@@ -110,6 +110,20 @@ turn 1, run 2, 4s
 	}
 }
 
+// A message for a task that waits for its agent begins no turn; one for a task that has
+// ended does.
+func TestLanesAreTurns(t *testing.T) {
+	s := begun().user("go").user("and mind this").state(a2a.TaskStateWorking, "").user("and that").state(a2a.TaskStateCompleted, "").
+		state(a2a.TaskStateSubmitted, "").user("once more").user("please").state(a2a.TaskStateWorking, "")
+	got := ""
+	for _, l := range lanesOf(s.entries, 0) {
+		got += fmt.Sprintf("%d:%d ", l.Turn, len(l.Events))
+	}
+	if got != "1:7 2:3 " {
+		t.Errorf("the turns are %q", got)
+	}
+}
+
 // A page that is followed from any position is the one that is loaded at the end.
 func TestAPageIsItsFragments(t *testing.T) {
 	s := begun().user("hello <b>").state(a2a.TaskStateWorking, "half way").
