@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -121,6 +122,25 @@ func TestLanesAreTurns(t *testing.T) {
 	}
 	if got != "1:7 2:3 " {
 		t.Errorf("the turns are %q", got)
+	}
+}
+
+// Each call that waits is answered when the task rests, whatever was sent after it.
+func TestWireAnswersEachCall(t *testing.T) {
+	s := begun().user("go").state(a2a.TaskStateWorking, "").user("and mind this")
+	s.add(a2a.Entry{Kind: a2a.EntryMessage, Message: a2a.UserText("tell me"), Received: &a2a.Received{Call: "SendStreamingMessage"}})
+	s.state(a2a.TaskStateCompleted, "")
+	r := &request{Request: httptest.NewRequest("GET", "/", nil), ctx: t.Context()}
+	w := (&Console{}).newWire(r, &Agent{Card: &a2a.AgentCard{}})
+	for _, e := range s.entries {
+		w.add(e)
+	}
+	got := ""
+	for _, one := range w.Items {
+		got += fmt.Sprintf("%s %t ", one.Method, one.Response != "")
+	}
+	if want := "SendMessage true  false SendMessage true SendStreamingMessage false  false "; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 

@@ -50,7 +50,7 @@ type wireReader struct {
 	a     *Agent
 	after int64
 	task  a2a.Task
-	waits int // the request whose response is the task once it rests; -1: none
+	waits []int // the requests whose response is the task once it rests
 }
 
 func (c *Console) newWire(r *request, a *Agent) *wireReader {
@@ -58,7 +58,7 @@ func (c *Console) newWire(r *request, a *Agent) *wireReader {
 	if err != nil {
 		after = 0
 	}
-	return &wireReader{c: c, r: r, a: a, after: after, waits: -1}
+	return &wireReader{c: c, r: r, a: a, after: after}
 }
 
 func (w *wireReader) add(e *a2a.Entry) {
@@ -77,8 +77,8 @@ func (w *wireReader) add(e *a2a.Entry) {
 	switch e.Kind {
 	case a2a.EntryMessage:
 		w.Items = append(w.Items, w.c.requestOf(w.r, w.a, e))
-		if w.waits = len(w.Items) - 1; w.Items[w.waits].Streamed {
-			w.waits = -1
+		if n := len(w.Items) - 1; !w.Items[n].Streamed {
+			w.waits = append(w.waits, n)
 		}
 		return
 	case a2a.EntryStatus:
@@ -89,10 +89,13 @@ func (w *wireReader) add(e *a2a.Entry) {
 		return
 	}
 	w.Items = append(w.Items, sent{Seq: e.Seq, Time: clock(e.Time), Body: shorten(string(event.AppendJSON(nil)))})
-	if s := w.task.Status.State; w.waits >= 0 && e.Status != nil && (s.Terminal() || s.Interrupted()) {
+	if s := w.task.Status.State; len(w.waits) > 0 && e.Status != nil && (s.Terminal() || s.Interrupted()) {
 		result := (&a2a.SendMessageResponse{Task: w.task.Snapshot()}).AppendJSON(nil)
-		w.Items[w.waits].Response = shorten(indent([]byte(`{"jsonrpc":"2.0","id":1,"result":` + string(result) + `}`)))
-		w.waits = -1
+		response := shorten(indent([]byte(`{"jsonrpc":"2.0","id":1,"result":` + string(result) + `}`)))
+		for _, n := range w.waits {
+			w.Items[n].Response = response
+		}
+		w.waits = nil
 	}
 }
 
