@@ -89,7 +89,7 @@ func choose(tools []*mcp.Tool, m *a2a.Message, request a2a.JSON) (w wanted, prob
 	if tool == nil {
 		return w, fmt.Sprintf("there is no tool %q. %s", cut(w.Tool, 100), help(tools))
 	}
-	if w.Arguments != nil {
+	if w.Arguments != nil && string(w.Arguments) != "null" {
 		return checked(w)
 	}
 	in := schemaOf(tool)

@@ -67,6 +67,15 @@ func FuzzChoose(f *testing.F) {
 	})
 }
 
+// Metadata that names a tool and has null for the arguments leaves them to the message.
+func TestNullIsNoArguments(t *testing.T) {
+	tools := []*mcp.Tool{{Name: "a", InputSchema: json.RawMessage(`{"properties":{"x":{"type":"string"}},"required":["x"]}`)}}
+	m := &a2a.Message{Parts: []*a2a.Part{a2a.TextPart("hello")}, Metadata: a2a.JSON(`{"tool":"a","arguments":null}`)}
+	if w, problem := choose(tools, m, nil); problem != "" || string(w.Arguments) != `{"x":"hello"}` {
+		t.Errorf("%s: the arguments are %s", problem, w.Arguments)
+	}
+}
+
 // Whatever a server lists, answers and sends besides, nobody panics, and calls end.
 func FuzzServer(f *testing.F) {
 	f.Add(`{"tools":[{"name":"a","inputSchema":{"type":"object"}}]}`, `{"content":[{"type":"text","text":"x"}]}`, "notifications/progress", `{"progressToken":"c1"}`)
