@@ -185,6 +185,58 @@ func TestExportedLogIsOfItsRow(t *testing.T) {
 	}
 }
 
+// replacedBehindPushes is a source in which a task is deleted and begins anew, once, after
+// its webhooks were read.
+type replacedBehindPushes struct {
+	archive.Source
+	again func()
+}
+
+func (b *replacedBehindPushes) Pushes(ctx context.Context, k store.Key, after string, limit int) ([]store.PushConfig, error) {
+	found, err := b.Source.Pushes(ctx, k, after, limit)
+	if b.again != nil {
+		b.again()
+		b.again = nil
+	}
+	return found, err
+}
+
+// The webhooks of an exported task are its own, not those of a deleted task of its name.
+func TestExportedWebhooksAreOfTheirTask(t *testing.T) {
+	m := memory(t)
+	now := time.Date(2026, 11, 21, 9, 8, 7, 0, time.UTC)
+	k := store.Key{Tenant: "tenant", Owner: "owner", ID: "a"}
+	begin := func(hook string, at time.Time) {
+		err := store.Do(t.Context(), m, &store.Append{
+			Row:     store.Row{Key: k, State: 1, Updated: at, Created: at},
+			Entries: []store.Entry{{Seq: 1, Time: at, Kind: 1}},
+			Pushes:  []store.PushConfig{{ID: hook, Host: hook, Created: at, Live: true}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	begin("old", now)
+	n := memory(t)
+	text := export(t, &replacedBehindPushes{m, func() {
+		r, err := m.Get(t.Context(), k, store.RowOnly)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := m.Delete(t.Context(), []store.Row{r.Row}); n != 1 || err != nil {
+			t.Fatal(n, err)
+		}
+		begin("new", now.Add(time.Second))
+	}})
+	if _, err := importInto(t, n, text); err != nil {
+		t.Fatal(err)
+	}
+	hooks, err := n.Pushes(t.Context(), k, "", 9)
+	if err != nil || len(hooks) != 1 || hooks[0].ID != "new" {
+		t.Errorf("webhooks %+v, %v; want the one of the new task", hooks, err)
+	}
+}
+
 // FuzzImport wants no panic, nothing of what is refused, and what is imported
 // exported the same way again.
 func FuzzImport(f *testing.F) {

@@ -9,11 +9,16 @@ import (
 // read reads all of a task, as of one moment.
 //
 // The order of the questions matters, because the task may go on or be deleted
-// between two of them. Push configs come before the record: then none is ahead of
-// the log, and an event delivered meanwhile is delivered again where the export is
-// imported. The log comes last: if it is whole, and the task is still the same then, it
-// was there when the rest was read.
+// between two of them. The row comes first: if the record, read later, was created at
+// the same time, what was read in between is of the same task. Push configs come before
+// the record: then none is ahead of the log, and an event delivered meanwhile is
+// delivered again where the export is imported. The log comes last: if it is whole, and
+// the task is still the same then, it was there when the rest was read.
 func read(ctx context.Context, src Source, k store.Key) (*store.Task, error) {
+	first, err := src.Get(ctx, k, store.RowOnly)
+	if err != nil {
+		return nil, err
+	}
 	t := &store.Task{}
 	if err := readPushes(ctx, src, k, t); err != nil {
 		return nil, err
@@ -23,6 +28,9 @@ func read(ctx context.Context, src Source, k store.Key) (*store.Task, error) {
 		return nil, err
 	}
 	t.Record = *rec
+	if !rec.Created.Equal(first.Created) { // the configs may be of another task of this name
+		return nil, errTorn
+	}
 	for i := range t.Pushes {
 		if t.Pushes[i].Cursor > rec.Last { // of a task that is deleted, and began anew
 			return nil, errTorn
