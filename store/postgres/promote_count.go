@@ -172,7 +172,7 @@ func (s *Store) addCounts(ctx context.Context, key int64, m *moves, more bool) e
 		if !there {
 			return errNoScope
 		}
-		if err := s.addMoves(ctx, tx, m); more || err != nil {
+		if err := s.addMoves(tx, m); more || err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, "DELETE FROM parley.tally WHERE scope = $1 AND state = 0 AND width = -1", key)

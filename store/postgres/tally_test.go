@@ -319,3 +319,39 @@ func TestScopesOfARestoredDatabase(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestDeletionOutlivesItsCaller: a deletion that has begun goes on when its caller leaves,
+// also where it changes tallies.
+func TestDeletionOutlivesItsCaller(t *testing.T) {
+	smallScopes(t)
+	lookEvery = 1 << 30 // the scope is made here
+	w := newWorld(t)
+	for i := range 9 {
+		if err := store.Do(t.Context(), w, newTask(fmt.Sprint(i), 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.promoteOne(t.Context(), scopeName{"tenant", "owner", ""}); err != nil {
+		t.Fatal(err)
+	}
+	row := *rowOf(t, w.Store, newTask("0", 1).Row.Key)
+	w.exec("SELECT pg_advisory_lock($1)", int64(tallyLock))
+	ctx, leave := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	go func() {
+		n, err := w.Delete(ctx, []store.Row{row})
+		if err != nil && !errors.Is(err, context.Canceled) { // what is left of the log is for later
+			t.Error(err)
+		}
+		ended <- n
+	}()
+	w.until(1, "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())")
+	leave()
+	w.exec("SELECT pg_advisory_unlock($1)", int64(tallyLock))
+	if n := <-ended; n != 1 {
+		t.Errorf("%d tasks deleted", n)
+	}
+	if n := w.count(wrongTallies); n != 0 {
+		t.Errorf("%d tallies are wrong", n)
+	}
+}
