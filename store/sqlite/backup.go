@@ -44,7 +44,10 @@ func (r *Reader) Backup(ctx context.Context, file string, begun func(part string
 	if err := r.copyTo(ctx, tmp.Name()); err != nil {
 		return err
 	}
-	if err := checkCopy(ctx, tmp.Name()); err != nil {
+	switch err := checkCopy(ctx, tmp.Name()); {
+	case errors.Is(err, sqlite3.INTERRUPT) && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
 		return fmt.Errorf("sqlite: back up: the copy cannot be used: %w", err)
 	}
 	if err := syncFile(tmp.Name()); err != nil {

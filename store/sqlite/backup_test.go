@@ -313,3 +313,41 @@ func killAfterEnv(t *testing.T, env, path string, lines int) {
 	cmd.Process.Kill()
 	cmd.Wait()
 }
+
+// leaving is a context that ends when it is asked as often as left says whether it has.
+type leaving struct {
+	context.Context
+	end  func(error)
+	left int
+}
+
+var errLeft = errors.New("the operator left")
+
+func (l *leaving) Err() error {
+	if l.left--; l.left == 0 {
+		l.end(errLeft)
+	}
+	return l.Context.Err()
+}
+
+// A backup that is canceled says so, whatever it did at that moment: nothing is wrong with
+// the copy or the database.
+func TestBackupIsCanceled(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "parley.db")
+	mustAppend(t, mustOpen(t, path, nil), task("a", 500))
+	r := mustRead(t, path)
+	for n := 1; ; n++ {
+		ctx, end := context.WithCancelCause(t.Context())
+		file := filepath.Join(t.TempDir(), "copy.db")
+		err := r.Backup(&leaving{ctx, end, n}, file, nil)
+		over := ctx.Err() == nil // it ended before
+		end(nil)
+		if over && err == nil {
+			t.Logf("it looks %d times whether it is canceled", n-1)
+			return
+		}
+		if err != nil && !errors.Is(err, errLeft) {
+			t.Fatalf("canceled at look %d: %v", n, err)
+		}
+	}
+}
