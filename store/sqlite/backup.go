@@ -12,6 +12,8 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
+var link = os.Link // not constant, for tests
+
 // Backup writes a copy of the database to a new file, as of one moment, beside
 // whoever works with it. The copy is checked by opening it and reading all of
 // it, and is durable when Backup returns; it is as small as it can be. A
@@ -53,13 +55,23 @@ func (r *Reader) Backup(ctx context.Context, file string, begun func(part string
 	if err := syncFile(tmp.Name()); err != nil {
 		return fmt.Errorf("sqlite: back up: %w", err)
 	}
-	// A link, unlike a rename, replaces nothing that appeared meanwhile.
-	if err := os.Link(tmp.Name(), file); errors.Is(err, fs.ErrExist) {
-		return fmt.Errorf("sqlite: back up to %s: it exists; choose another name", file)
-	} else if err != nil { // not every file system has links
-		if err := os.Rename(tmp.Name(), file); err != nil {
-			return fmt.Errorf("sqlite: back up: %w", err)
+	// A link, unlike a rename, replaces nothing that appeared meanwhile. On a file system
+	// without links the rename replaces an empty file that is made for it.
+	err = link(tmp.Name(), file)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		var empty *os.File
+		if empty, err = os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600); err == nil {
+			empty.Close()
+			if err = os.Rename(tmp.Name(), file); err != nil {
+				os.Remove(file)
+			}
 		}
+	}
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("sqlite: back up to %s: it exists; choose another name", file)
+	case err != nil:
+		return fmt.Errorf("sqlite: back up: %w", err)
 	}
 	return syncDir(file)
 }

@@ -351,3 +351,31 @@ func TestBackupIsCanceled(t *testing.T) {
 		}
 	}
 }
+
+// A backup replaces no file that appeared while it was made, also where the file system has
+// no links.
+func TestBackupWithoutLinks(t *testing.T) {
+	was := link
+	link = func(string, string) error { return errors.ErrUnsupported }
+	t.Cleanup(func() { link = was })
+	path := filepath.Join(t.TempDir(), "parley.db")
+	mustAppend(t, mustOpen(t, path, nil), task("a", 500))
+	r := mustRead(t, path)
+	file := filepath.Join(t.TempDir(), "copy.db")
+	err := r.Backup(t.Context(), file, func(string) {
+		if err := os.WriteFile(file, []byte("of another"), 0o600); err != nil {
+			t.Error(err)
+		}
+	})
+	if err == nil || !strings.Contains(err.Error(), "it exists") {
+		t.Errorf("over a file that appeared meanwhile: %v", err)
+	}
+	if b, err := os.ReadFile(file); err != nil || string(b) != "of another" {
+		t.Errorf("that file has %d bytes, %v", len(b), err)
+	}
+	file = filepath.Join(t.TempDir(), "copy.db")
+	if err := r.Backup(t.Context(), file, nil); err != nil {
+		t.Fatal(err)
+	}
+	storetest.Check(t, mustOpen(t, file, nil), task("a", 0).Row.Key)
+}
