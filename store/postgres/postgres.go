@@ -94,6 +94,7 @@ type Store struct {
 	slot    int16  // of this program's tallies, see migrations
 	scopes  scopes
 	shrunk  chan struct{}  // capacity one: tasks of scopes are gone
+	deleted atomic.Bool    // tasks were deleted since Open
 	growing chan scopeName // what may have become a scope
 	tasks   keys           // of new ones
 	pushes  keys
@@ -246,6 +247,9 @@ func (s *Store) OnCommit(f func(store.Commit)) { s.watcher.Store(&f) }
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.writer.group.Close() // which waits for what is queued
+		if s.deleted.Load() {
+			s.dropNow(context.Background())
+		}
 		s.end()
 		s.work.Wait()
 		s.pool.Close()

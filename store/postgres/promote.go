@@ -49,9 +49,7 @@ func (s *Store) promote() {
 	for {
 		select {
 		case <-s.shrunk:
-			if err := s.dropScopes(s.over); err != nil && s.over.Err() == nil {
-				s.o.Logger.Warn("old tallies could not be dropped now; they are dropped later", "error", err)
-			}
+			s.dropNow(s.over)
 		case name := <-s.growing:
 			if err := s.promoteOne(s.over, name); err != nil && s.over.Err() == nil {
 				s.o.Logger.Warn("no tally was made; lists are counted, and it is tried again", "error", err)
@@ -86,9 +84,10 @@ func (s *Store) promoteOne(ctx context.Context, name scopeName) error {
 	return wrap("tally", s.countScope(ctx, name))
 }
 
-// shrank notes that tasks are gone. What became empty by it is looked for by
-// promote.
+// shrank notes that tasks are gone. Promote looks for what became empty by it, and
+// Close looks once more, in case promote was busy.
 func (s *Store) shrank() {
+	s.deleted.Store(true)
 	select {
 	case s.shrunk <- struct{}{}:
 	default:
@@ -101,6 +100,12 @@ const emptyScopes = "SELECT c.key FROM parley.scope AS c WHERE c.context = '' AN
 	"SELECT 1 FROM parley.task AS t WHERE t.tenant = c.tenant AND t.owner = c.owner) UNION ALL " +
 	"SELECT c.key FROM parley.scope AS c WHERE c.context <> '' AND NOT EXISTS (" +
 	"SELECT 1 FROM parley.task AS t WHERE t.tenant = c.tenant AND t.owner = c.owner AND t.context = c.context)"
+
+func (s *Store) dropNow(ctx context.Context) {
+	if err := s.dropScopes(ctx); err != nil && s.over.Err() == nil {
+		s.o.Logger.Warn("old tallies could not be dropped now; they are dropped later", "error", err)
+	}
+}
 
 // dropScopes removes scopes without a task, with their tallies.
 func (s *Store) dropScopes(ctx context.Context) error {

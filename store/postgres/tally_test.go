@@ -355,3 +355,48 @@ func TestDeletionOutlivesItsCaller(t *testing.T) {
 		t.Errorf("%d tallies are wrong", n)
 	}
 }
+
+// TestErasedOwnerLeavesNoScope: the name of an owner whose tasks are deleted does not stay
+// in the database when the store is closed right after.
+func TestErasedOwnerLeavesNoScope(t *testing.T) {
+	smallScopes(t)
+	lookEvery = 1 << 30 // scopes are made here
+	w := newWorld(t)
+	var rows []store.Row
+	for i := range 18 {
+		a := newTask(fmt.Sprint(i), 1)
+		if a.Row.Owner = "other"; i%2 == 0 {
+			a.Row.Owner = "erased"
+		}
+		if err := store.Do(t.Context(), w, a); err != nil {
+			t.Fatal(err)
+		}
+		if i%2 == 0 {
+			rows = append(rows, *rowOf(t, w.Store, a.Row.Key))
+		}
+	}
+	if err := w.promoteOne(t.Context(), scopeName{"tenant", "erased", ""}); err != nil {
+		t.Fatal(err)
+	}
+	const left = "SELECT count(*) FROM parley.scope WHERE owner = 'erased'"
+	if n := w.count(left); n != 1 {
+		t.Fatalf("%d scopes", n)
+	}
+	busy, goOn := make(chan struct{}), make(chan struct{})
+	w.afterCount = func() { close(busy); <-goOn }
+	w.growing <- scopeName{"tenant", "other", ""} // which keeps promote from all else
+	<-busy
+	if n, err := w.Delete(t.Context(), rows); n != len(rows) || err != nil {
+		t.Fatalf("%d deleted, %v", n, err)
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- w.Close() }()
+	<-w.over.Done()
+	close(goOn)
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+	if n := w.count(left); n != 0 {
+		t.Errorf("%d scopes of the erased owner are left", n)
+	}
+}
