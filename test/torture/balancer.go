@@ -202,12 +202,19 @@ func (l balanced) Accept() (net.Conn, error) {
 func (l balanced) Close() error   { return nil }
 func (l balanced) Addr() net.Addr { return l.b.listener.Addr() }
 
-// relay gives a connection to a replica.
+// relay gives a connection to a replica. Where none takes it for now, as on a machine
+// so busy that all are late to say that they are ready, it waits for one: it cannot
+// answer with 503, and a connection that breaks would be a server's fault.
 func (b *balancer) relay(c net.Conn, in io.Reader) {
 	s, _, err := b.dial()
-	if err != nil {
-		abort(c)
-		return
+	for err != nil {
+		select {
+		case <-time.After(connectWithin / 10):
+			s, _, err = b.dial()
+		case <-b.over:
+			abort(c)
+			return
+		}
 	}
 	if !b.keeps(c, s) {
 		return
