@@ -129,6 +129,21 @@ func TestPushOfMessages(t *testing.T) {
 	})
 }
 
+// beginsAnew returns a process in which a task with a webhook has ended and begins anew,
+// and how many deliveries there were before.
+func beginsAnew(t *testing.T, st store.Store) (w *world, r *receivers, before int) {
+	t.Helper()
+	r = &receivers{}
+	w = pushWorld(t, st, parrot, r)
+	req := first01("mine", "one")
+	req.Configuration = &a2a.SendMessageConfiguration{TaskPushNotificationConfig: &a2a.TaskPushNotificationConfig{URL: "old"}}
+	w.mustSend(req)
+	passes(time.Minute)
+	before = len(r.Seqs("mine"))
+	w.mustSend(first01("mine", "again"))
+	return w, r, before
+}
+
 // endsLate is a store in which a task begins anew while it is noted that its webhooks
 // have nothing more to deliver: between the look at them and the append. The first look
 // fails.
@@ -165,15 +180,8 @@ func TestPushThatEndsWhileItsTaskBeginsAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &endsLate{Store: store.NewMemory(), looked: make(chan struct{})}
 		defer st.Close()
-		r := &receivers{}
-		w := pushWorld(t, st, parrot, r)
+		w, r, before := beginsAnew(t, st)
 		defer w.stop()
-		req := first01("mine", "one")
-		req.Configuration = &a2a.SendMessageConfiguration{TaskPushNotificationConfig: &a2a.TaskPushNotificationConfig{URL: "old"}}
-		w.mustSend(req)
-		passes(time.Minute)
-		before := len(r.Seqs("mine"))
-		w.mustSend(first01("mine", "again"))
 		passes(time.Minute)
 		if n := len(r.Seqs("mine")) - before; before == 0 || n != 2 { // submitted and completed
 			t.Errorf("%d came in the first turn, and %d in the second", before, n)
@@ -212,15 +220,8 @@ func TestPushThatEndsBehindItsTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &endsBehind{Store: store.NewMemory(), began: make(chan struct{})}
 		defer st.Close()
-		r := &receivers{}
-		w := pushWorld(t, st, parrot, r)
+		w, r, before := beginsAnew(t, st)
 		defer w.stop()
-		req := first01("mine", "one")
-		req.Configuration = &a2a.SendMessageConfiguration{TaskPushNotificationConfig: &a2a.TaskPushNotificationConfig{URL: "old"}}
-		w.mustSend(req)
-		passes(time.Minute)
-		before := len(r.Seqs("mine"))
-		w.mustSend(first01("mine", "again"))
 		close(st.began)
 		passes(10 * time.Minute)
 		if n := len(r.Seqs("mine")) - before; before == 0 || n != 2 || st.state.Load() != 3 { // submitted and completed

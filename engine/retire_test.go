@@ -68,17 +68,20 @@ func TestLogOfARetiredTaskEnds(t *testing.T) {
 	}
 }
 
+// reluctant is an agent that works until it is canceled, and takes its time to leave.
+func reluctant(ctx context.Context, _ *agent.Turn) error {
+	<-ctx.Done()
+	time.Sleep(time.Second)
+	return context.Cause(ctx)
+}
+
 // Whoever waits for the end of a task at another process hears of it, though this one was
 // about to delete the task, and did not.
 func TestCancelOfATaskThatWasToBeDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()
 		defer st.Close()
-		works := newWorldWith(t, st, agent.Func(func(ctx context.Context, turn *agent.Turn) error {
-			<-ctx.Done()
-			time.Sleep(time.Second) // it takes its time to leave
-			return context.Cause(ctx)
-		}), testCard(), shared(t))
+		works := newWorldWith(t, st, agent.Func(reluctant), testCard(), shared(t))
 		other := newWorldWith(t, st, parrot, testCard(), shared(t))
 		task := works.mustSend(sendNow("x"))
 		done := make(chan error, 1)
@@ -110,11 +113,7 @@ func TestCancelElsewhereOfATaskThatBeginsAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()
 		defer st.Close()
-		works := newWorldWith(t, st, agent.Func(func(ctx context.Context, turn *agent.Turn) error {
-			<-ctx.Done()
-			time.Sleep(time.Second) // it takes its time to leave
-			return context.Cause(ctx)
-		}), testCard(), shared(t))
+		works := newWorldWith(t, st, agent.Func(reluctant), testCard(), shared(t))
 		other := newWorldWith(t, st, parrot, testCard(), shared(t))
 		now := func(text string) *a2a.SendMessageRequest {
 			req := first01("mine", text)

@@ -13,8 +13,8 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// loggedIn returns a console whose viewers are judged by an error, and a request of one
-// who has logged in.
+// loggedIn returns a console whose viewers are judged by an error, and a request of a
+// viewer with a session.
 func loggedIn(t *testing.T, o Options, judge func() error) (*Console, *http.Request) {
 	t.Helper()
 	o.Secret = []byte(strings.Repeat("s", 32))

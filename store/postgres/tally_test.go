@@ -340,7 +340,7 @@ func TestDeletionOutlivesItsCaller(t *testing.T) {
 	ended := make(chan int, 1)
 	go func() {
 		n, err := w.Delete(ctx, []store.Row{row})
-		if err != nil && !errors.Is(err, context.Canceled) { // what is left of the log is for later
+		if err != nil && !errors.Is(err, context.Canceled) { // Delete reports it for the rest of the log, which it purges later
 			t.Error(err)
 		}
 		ended <- n
