@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -114,6 +115,9 @@ func TestManyTurnsAtOnce(t *testing.T) {
 				mem := store.NewMemory()
 				t.Cleanup(func() { mem.Close() })
 				w := newWorld(t, storetest.Faulty(mem, step+2, fault), parrot)
+				for !w.Registered() { // or that write fails, and Run with it
+					runtime.Gosched()
+				}
 				var all sync.WaitGroup
 				for i := range callers {
 					all.Go(func() {
