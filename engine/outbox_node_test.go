@@ -35,14 +35,11 @@ func (f *frozen) Advance(ctx context.Context, all []store.Advance) error {
 	return f.Store.Advance(ctx, all)
 }
 
-// sharedPush is a process that shares its store, and is known there: others take what is
-// of a process that they do not know.
+// sharedPush is a process that shares its store.
 func sharedPush(t testing.TB, st store.Store, ag agent.Agent, r *receivers) *world {
 	o := shared(t)
 	o.Push = r
-	w := newWorldWith(t, st, ag, pushCard(), o)
-	synctest.Wait()
-	return w
+	return newWorldWith(t, st, ag, pushCard(), o)
 }
 
 // A process delivers what others write to the logs.
@@ -65,6 +62,26 @@ func TestPushOfATaskOfAnotherProcess(t *testing.T) {
 		}
 		works.stop()
 		tells.stop()
+	})
+}
+
+// Nobody takes the webhooks of a process that has yet to say that it lives.
+func TestPushBeforeTheFirstBeat(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		works := newWorldWith(t, st, waiting, testCard(), shared(t))
+		task := works.mustSend(sendNow("go"))
+		o := shared(t)
+		o.Push = new(receivers)
+		tells := New(st, waiting, pushCard(), o)
+		if _, err := tells.CreateTaskPushNotificationConfig(t.Context(), &a2a.TaskPushNotificationConfig{TaskID: task.ID, URL: "h"}); err != nil {
+			t.Fatal(err)
+		}
+		if n, err := st.ClaimPushes(t.Context(), "another", time.Now().Add(-o.DeadAfter), 10); n != 0 || err != nil {
+			t.Errorf("another process takes %d, %v", n, err)
+		}
+		works.stop()
 	})
 }
 

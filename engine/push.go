@@ -68,6 +68,9 @@ func (s *service) enterPush(ctx context.Context, tenant, need string) (*access, 
 }
 
 func (e *Engine) setPush(ctx context.Context, p *store.PushConfig) error {
+	if err := e.present(ctx); err != nil { // or others take what this process is to deliver
+		return err
+	}
 	err := e.store.SetPush(ctx, p)
 	switch {
 	case err == nil:
