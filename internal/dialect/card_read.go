@@ -37,6 +37,9 @@ func ParseCard(doc []byte) (*a2a.AgentCard, error) {
 	card.SupportedInterfaces = o.interfaces(card.SupportedInterfaces)
 	o.oldCapabilities(card)
 	if schemes := o.object("securitySchemes"); schemes != nil {
+		if card.SecuritySchemes == nil { // null under the other spelling of the name
+			card.SecuritySchemes = map[string]*a2a.SecurityScheme{}
+		}
 		for name := range schemes.members.unique() {
 			if s := card.SecuritySchemes[name]; s == nil || *s == (a2a.SecurityScheme{}) {
 				card.SecuritySchemes[name] = schemes.oldScheme(name)

@@ -25,3 +25,14 @@ func TestCardsKeepWhatIsUnknown(t *testing.T) {
 		}
 	}
 }
+
+// A foreign card must not take its reader down, whatever it repeats.
+func TestCardNamesSecuritySchemesInTwoSpellings(t *testing.T) {
+	card, err := ParseCard([]byte(`{"securitySchemes":{"b":{"type":"http","scheme":"Bearer"}},"security_schemes":null}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := card.SecuritySchemes["b"]; s == nil || s.HTTPAuth == nil || s.HTTPAuth.Scheme != "Bearer" {
+		t.Errorf("got %+v", s)
+	}
+}
