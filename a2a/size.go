@@ -32,8 +32,8 @@ func (a *Artifact) Size() int {
 	return sizeOfParts(a.Parts) + len(a.Name) + len(a.Description) + len(a.Metadata)
 }
 
-// Size returns the size of the task's messages, artifacts and metadata in bytes, or that
-// of its JSON if it is Encoded.
+// Size returns the size of the task's messages, artifacts, timeline and metadata in bytes,
+// or that of its JSON if it is Encoded.
 func (t *Task) Size() int {
 	if t == nil {
 		return 0
@@ -47,6 +47,15 @@ func (t *Task) Size() int {
 	}
 	for _, a := range t.Artifacts {
 		n += a.Size()
+	}
+	for _, e := range t.Timeline {
+		n += e.Message.Size()
+		if e.Status != nil {
+			n += e.Status.Message.Size()
+		}
+	}
+	for _, e := range t.Elicitations {
+		n += len(e.Metadata)
 	}
 	return n
 }

@@ -80,11 +80,15 @@ func CheckProtoResult(result any) error {
 		c.message(r.Message)
 		if u := r.StatusUpdate; u != nil {
 			c.json(u.Metadata)
-			c.message(u.Status.Message)
+			c.status(&u.Status)
 		}
 		if u := r.ArtifactUpdate; u != nil {
 			c.json(u.Metadata)
 			c.artifact(u.Artifact)
+		}
+		if u := r.MessageUpdate; u != nil {
+			c.json(u.Metadata)
+			c.message(u.Message)
 		}
 	}
 	if c.left < 0 {
@@ -101,12 +105,30 @@ func (c *valueCount) task(t *a2a.Task) {
 		return
 	}
 	c.json(t.Metadata)
-	c.message(t.Status.Message)
+	c.status(&t.Status)
 	for _, m := range t.History {
 		c.message(m)
 	}
 	for _, a := range t.Artifacts {
 		c.artifact(a)
+	}
+	for _, e := range t.Timeline {
+		c.message(e.Message)
+		c.status(e.Status)
+	}
+	c.elicitations(t.Elicitations)
+}
+
+func (c *valueCount) status(s *a2a.TaskStatus) {
+	if s != nil {
+		c.message(s.Message)
+		c.elicitations(s.Elicitations)
+	}
+}
+
+func (c *valueCount) elicitations(list []*a2a.Elicitation) {
+	for _, e := range list {
+		c.json(e.Metadata)
 	}
 }
 

@@ -93,18 +93,21 @@ func TestCheckProtoResult(t *testing.T) {
 		result any
 		ok     bool
 	}{
-		"nothing":           {nil, true},
-		"a direct answer":   {&a2a.SendMessageResponse{Message: &a2a.Message{Parts: data(half)}}, true},
-		"a task":            {task(half), true},
-		"too large":         {task(2 * half), false},
-		"sent":              {&a2a.SendMessageResponse{Task: task(2 * half)}, false},
-		"together":          {&a2a.ListTasksResponse{Tasks: []*a2a.Task{task(half), task(half)}}, false},
-		"a first element":   {&a2a.StreamResponse{Task: task(2 * half)}, false},
-		"a status":          {&a2a.StreamResponse{StatusUpdate: &a2a.TaskStatusUpdateEvent{Status: a2a.TaskStatus{Message: &a2a.Message{Parts: data(3 * half)}}}}, false},
-		"an artifact":       {&a2a.StreamResponse{ArtifactUpdate: &a2a.TaskArtifactUpdateEvent{Artifact: &a2a.Artifact{Parts: data(3 * half)}}}, false},
-		"metadata":          {&a2a.Task{Metadata: a2a.JSON(`{"a":` + strings.Repeat("[", 3*half) + strings.Repeat("]", 3*half) + `}`), Status: a2a.TaskStatus{}}, true},
-		"what text says":    {&a2a.Task{Metadata: quoted}, true},
-		"a list of configs": {&a2a.ListTaskPushNotificationConfigsResponse{}, true},
+		"nothing":            {nil, true},
+		"a direct answer":    {&a2a.SendMessageResponse{Message: &a2a.Message{Parts: data(half)}}, true},
+		"a task":             {task(half), true},
+		"too large":          {task(2 * half), false},
+		"sent":               {&a2a.SendMessageResponse{Task: task(2 * half)}, false},
+		"together":           {&a2a.ListTasksResponse{Tasks: []*a2a.Task{task(half), task(half)}}, false},
+		"a first element":    {&a2a.StreamResponse{Task: task(2 * half)}, false},
+		"a status":           {&a2a.StreamResponse{StatusUpdate: &a2a.TaskStatusUpdateEvent{Status: a2a.TaskStatus{Message: &a2a.Message{Parts: data(3 * half)}}}}, false},
+		"an artifact":        {&a2a.StreamResponse{ArtifactUpdate: &a2a.TaskArtifactUpdateEvent{Artifact: &a2a.Artifact{Parts: data(3 * half)}}}, false},
+		"a timeline":         {&a2a.Task{Timeline: []*a2a.TimelineEntry{{Message: &a2a.Message{Parts: data(2 * half)}}, {Status: &a2a.TaskStatus{Message: &a2a.Message{Parts: data(2 * half)}}}}}, false},
+		"questions":          {&a2a.Task{Elicitations: []*a2a.Elicitation{{Metadata: a2a.JSON(`{"a":[` + strings.Repeat("0,", 4*half) + `0]}`)}}}, false},
+		"a client's message": {&a2a.StreamResponse{MessageUpdate: &a2a.TaskMessageUpdateEvent{Message: &a2a.Message{Parts: data(3 * half)}}}, false},
+		"metadata":           {&a2a.Task{Metadata: a2a.JSON(`{"a":` + strings.Repeat("[", 3*half) + strings.Repeat("]", 3*half) + `}`), Status: a2a.TaskStatus{}}, true},
+		"what text says":     {&a2a.Task{Metadata: quoted}, true},
+		"a list of configs":  {&a2a.ListTaskPushNotificationConfigsResponse{}, true},
 	} {
 		err := CheckProtoResult(tt.result)
 		var e *a2a.Error
