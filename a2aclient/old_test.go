@@ -412,6 +412,25 @@ func TestNoListOverREST(t *testing.T) {
 	}
 }
 
+// Errors of HTTP+JSON have no form in 0.3: the server in Python says a text and a status.
+func TestTooLateToCancelOverREST(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(409)
+		io.WriteString(w, `{"message":"Task cannot be canceled"}`)
+	}))
+	defer srv.Close()
+	c, err := New(&a2a.AgentCard{Name: "x", SupportedInterfaces: []*a2a.AgentInterface{
+		{URL: srv.URL, ProtocolBinding: "HTTP+JSON", ProtocolVersion: "0.3"},
+	}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: "t"}); said(err) == nil || said(err).Code != a2a.CodeTaskNotCancelable {
+		t.Errorf("got %v", err)
+	}
+}
+
 // An agent whose card says gRPC of 1.0 and that has only the service of 0.3.
 func TestGRPCOfAnotherVersion(t *testing.T) {
 	var mu sync.Mutex

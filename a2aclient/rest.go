@@ -64,6 +64,9 @@ func (b *rest) answer(k *call, res *http.Response, body []byte) (any, error) {
 			strings.Contains(strings.ToLower(err.Message), "task") {
 			err.Code = a2a.CodeTaskNotFound // 0.3 has no form for errors: some have but a text
 		}
+		if b.dialect < dialect.V10 && k.op == dialect.CancelTask && err.Code == a2a.CodeInvalidRequest && res.StatusCode == http.StatusConflict {
+			err.Code = a2a.CodeTaskNotCancelable // which is what all its servers mean by the status
+		}
 		return nil, err
 	}
 	if dialect.Get(k.op).Silent {
