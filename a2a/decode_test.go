@@ -242,6 +242,7 @@ func TestDraftSpellingsAreRead(t *testing.T) {
 	for _, in := range []string{
 		`{"taskId":"1","id":"w","config":{"url":"u","token":"t"}}`,
 		`{"taskId":"1","pushNotificationConfig":{"id":"w","url":"u","token":"t"}}`,
+		`{"taskId":"1","configId":"w","config":{"url":"u","token":"t"}}`, // of 1.0.0-rc
 	} {
 		p := decodes[TaskPushNotificationConfig](t, in)
 		if got := string(p.AppendJSON(nil)); got != `{"id":"w","taskId":"1","url":"u","token":"t"}` {

@@ -21,7 +21,8 @@ type draftConfiguration struct {
 // the task's id in an object of its own.
 type draftWebhook struct {
 	TaskPushNotificationConfig
-	Config *TaskPushNotificationConfig `json:"config|pushNotificationConfig"`
+	ConfigID string                      `json:"configId"`
+	Config   *TaskPushNotificationConfig `json:"config|pushNotificationConfig"`
 }
 
 // draftAuthentication reads an AuthenticationInfo, which had a list of schemes.
@@ -58,7 +59,7 @@ func readWebhook(r *json.Reader, c *TaskPushNotificationConfig) *json.Fault {
 	*c = in.TaskPushNotificationConfig
 	if inner := in.Config; c.URL == "" && inner != nil {
 		c.URL, c.Token, c.Authentication = inner.URL, inner.Token, inner.Authentication
-		c.ID = cmp.Or(c.ID, inner.ID)
+		c.ID = cmp.Or(c.ID, in.ConfigID, inner.ID)
 	}
 	return f
 }

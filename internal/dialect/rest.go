@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"cmp"
 	stdjson "encoding/json"
 	"net/url"
 	"slices"
@@ -39,8 +40,14 @@ func DecodeREST(m Match, query url.Values, body []byte) (any, error) {
 	for _, f := range m.Fields {
 		*field(req, f.Name) = f.Value
 	}
-	if w, ok := req.(*a2a.TaskPushNotificationConfig); ok && m.Dialect == V03 && w.ID == "" {
-		w.ID = w.TaskID // as everywhere in 0.3; the codec did not know the task
+	if w, ok := req.(*a2a.TaskPushNotificationConfig); ok {
+		if w.ID == "" || m.Dialect == V03 && w.ID == w.TaskID {
+			// The body is the config alone by the proto of 0.3 and of 1.0.0-rc, so its id is here.
+			w.ID = cmp.Or(query.Get("configId"), query.Get("config_id"), w.ID)
+		}
+		if m.Dialect == V03 && w.ID == "" {
+			w.ID = w.TaskID // as everywhere in 0.3; the codec did not know the task
+		}
 	}
 	if t := field(req, "tenant"); m.Tenant != "" {
 		if *t != "" && *t != m.Tenant {

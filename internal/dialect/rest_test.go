@@ -109,6 +109,7 @@ func TestPathWinsOverBody(t *testing.T) {
 		{"/acme/tasks/t1:subscribe", `{}`, &a2a.SubscribeToTaskRequest{Tenant: "acme", ID: "t1"}},
 		{"/acme/tasks/t1:subscribe", `{"tenant":"acme"}`, &a2a.SubscribeToTaskRequest{Tenant: "acme", ID: "t1"}},
 		{"/tasks/t1/pushNotificationConfigs", `{"taskId":"x","id":"c","url":"u"}`, &a2a.TaskPushNotificationConfig{TaskID: "t1", ID: "c", URL: "u"}},
+		{"/tasks/t1/pushNotificationConfigs?configId=c", `{"url":"u"}`, &a2a.TaskPushNotificationConfig{TaskID: "t1", ID: "c", URL: "u"}}, // the proto of 1.0.0-rc
 	} {
 		got, err := decodeREST(t, "POST", tt.target, tt.body)
 		if err != nil {

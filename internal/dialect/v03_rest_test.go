@@ -91,6 +91,9 @@ func TestV03Routes(t *testing.T) {
 		{"JavaScript sets a webhook", "POST", "/v1/tasks/t/pushNotificationConfigs", "", `{"name":"tasks/t/pushNotificationConfigs/p","pushNotificationConfig":{"id":"p","url":"u"}}`, `{"id":"p","taskId":"t","url":"u"}`},
 		{"a bare webhook", "POST", "/v1/tasks/t/pushNotificationConfigs", "", `{"id":"p","url":"u"}`, `{"id":"p","taskId":"t","url":"u"}`},
 		{"a webhook in config", "POST", "/v1/tasks/t/pushNotificationConfigs", "", `{"config":{"pushNotificationConfig":{"id":"p","url":"u"}}}`, `{"id":"p","taskId":"t","url":"u"}`},
+		{"the proto sets a webhook", "POST", "/v1/tasks/t/pushNotificationConfigs", "configId=p", `{"pushNotificationConfig":{"url":"u"}}`, `{"id":"p","taskId":"t","url":"u"}`},
+		{"the proto sets a webhook with a name", "POST", "/v1/tasks/t/pushNotificationConfigs", "config_id=p", `{"name":"tasks/t","pushNotificationConfig":{"url":"u"}}`, `{"id":"p","taskId":"t","url":"u"}`},
+		{"the body counts", "POST", "/v1/tasks/t/pushNotificationConfigs", "configId=q", `{"pushNotificationConfig":{"id":"p","url":"u"}}`, `{"id":"p","taskId":"t","url":"u"}`},
 	} {
 		m, _, err := DetectREST(tt.method, tt.path, "", true)
 		if err != nil {
