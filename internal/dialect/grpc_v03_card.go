@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -98,7 +99,7 @@ func cardOfV03PB(op Op, c *v03.AgentCard) (any, error) {
 		}
 		p.SecuritySchemes[name] = recast(s, new(pb.SecurityScheme))
 	}
-	version := c.GetProtocolVersion()
+	version := cmp.Or(c.GetProtocolVersion(), V03.Version()) // the default of its schema
 	if d, ok := ParseVersion(version); ok {
 		version = d.Version()
 	}

@@ -137,6 +137,11 @@ func TestCardOverGRPCOfV03(t *testing.T) {
 	if _, err := g.DecodeResult(GetExtendedAgentCard, nil, new(v03.AgentCard)); err != nil {
 		t.Errorf("an empty card: %v", err)
 	}
+	// Protocol buffers leave out what is the default.
+	got, err = g.DecodeResult(GetExtendedAgentCard, nil, &v03.AgentCard{Url: "http://h"})
+	if err != nil || got.(*a2a.AgentCard).SupportedInterfaces[0].ProtocolVersion != "0.3" {
+		t.Errorf("a card without a version: %+v, %v", got, err)
+	}
 }
 
 // The numbers are those of the specification's proto at 0.3.0, and of what was
