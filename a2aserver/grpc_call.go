@@ -106,6 +106,11 @@ func grpcHandler(to Site, d dialect.Dialect, op dialect.Op) grpc.StreamHandler {
 		defer func() {
 			s.calls.Add(-1)
 			x.own.Close()
+			if x.ctx.Err() != nil {
+				// Inside of net/http the request may be over: nobody else gives back
+				// what was held for its answer since then.
+				x.hold.Close()
+			}
 			if v := recover(); v != nil {
 				err = panicError(v)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/internal/pb"
 	"github.com/parley-a2a/parley/internal/port"
+	"golang.org/x/net/http2"
 )
 
 // unread is the writer of a client that reads nothing until it is let.
@@ -206,6 +207,27 @@ func TestAnswersOverGRPCWaitForMemory(t *testing.T) {
 			t.Errorf("%d bytes are held for an answer that is not read", n)
 		}
 		time.Sleep(2 * time.Minute) // it is given up
+		synctest.Wait()
+		if n := s.memory.Used(); n != 0 {
+			t.Errorf("%d bytes are held when the call is over", n)
+		}
+	})
+}
+
+// An answer that comes when its client has left holds nothing when the call is over.
+func TestAnswersOverGRPCToNobodyHoldNothing(t *testing.T) {
+	text := strings.Repeat("x", large2)
+	var answer chan struct{}
+	svc := func() *fake {
+		answer = make(chan struct{})
+		return &fake{get: func(context.Context, *a2a.GetTaskRequest) (*a2a.Task, error) { <-answer; return largeTask(text), nil }}
+	}
+	grpcPipe(t, svc, func(t *testing.T, s *Server, _ *fake, c *h2client, _ bool) {
+		id := c.call("GetTask", &pb.GetTaskRequest{Id: "t"})
+		synctest.Wait()
+		_ = c.f.WriteRSTStream(id, http2.ErrCodeCancel)
+		synctest.Wait()
+		close(answer)
 		synctest.Wait()
 		if n := s.memory.Used(); n != 0 {
 			t.Errorf("%d bytes are held when the call is over", n)
