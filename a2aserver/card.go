@@ -88,6 +88,7 @@ func (s *Server) serveExtended(w http.ResponseWriter, r *http.Request) {
 	f.codec = dialect.CodecOf(dialect.V03, a2a.BindingJSONRPC) // of its card, 0.2 reads what it knows
 	x := s.newHTTPCall(w, r, f)
 	defer x.protect()
+	defer x.letGo()
 	x.operation(f.dialect, dialect.GetExtendedAgentCard)
 	err := x.enter()
 	if err == nil {

@@ -235,6 +235,28 @@ func TestAnswersOverGRPCToNobodyHoldNothing(t *testing.T) {
 	})
 }
 
+// largeCard has an extended card of 1 MiB.
+type largeCard struct{ a2a.Unimplemented }
+
+func (largeCard) GetExtendedAgentCard(context.Context, *a2a.GetExtendedAgentCardRequest) (*a2a.AgentCard, error) {
+	c := *testCard()
+	c.Description = strings.Repeat("x", 1<<20)
+	return &c, nil
+}
+
+// The extended card as 0.2 has it holds no memory when it is out.
+func TestExtendedCardsGiveTheirMemoryBack(t *testing.T) {
+	s := New(largeCard{}, testCard(), nil)
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, httptest.NewRequest("GET", extendedPath, nil))
+	if w.Code != 200 || w.Body.Len() < 1<<20 {
+		t.Fatal(w.Code, w.Body.Len())
+	}
+	if n := s.memory.Used(); n != 0 {
+		t.Errorf("%d bytes are held behind it", n)
+	}
+}
+
 // A client that takes a large answer slowly has the time for it, unless others
 // wait for the memory.
 func TestSlowReadersGiveWay(t *testing.T) {
