@@ -4,7 +4,9 @@ import (
 	"context"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/port"
 	"github.com/parley-a2a/parley/internal/port/porttest"
+	"github.com/parley-a2a/parley/internal/wire"
 	"golang.org/x/net/http2"
 	"google.golang.org/grpc/codes"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
@@ -280,5 +283,65 @@ func TestStrangersOverHTTP(t *testing.T) {
 		}
 		_ = p.Close()
 		<-ended
+	})
+}
+
+// repeated is a body that goes on until so many bytes were read.
+type repeated struct {
+	ctx  context.Context
+	what []byte
+	most int64
+	read atomic.Int64
+}
+
+func (b *repeated) Read(p []byte) (int, error) {
+	if b.read.Load() >= b.most {
+		<-b.ctx.Done()
+		return 0, b.ctx.Err()
+	}
+	for n := range p {
+		p[n] = b.what[(b.read.Load()+int64(n))%int64(len(b.what))]
+	}
+	b.read.Add(int64(len(p)))
+	return len(p), nil
+}
+
+func (b *repeated) Close() error { return nil }
+
+// stuck is the writer of a client that reads nothing until it leaves.
+type stuck struct {
+	*httptest.ResponseRecorder
+	ctx context.Context
+}
+
+func (w stuck) Write([]byte) (int, error) {
+	<-w.ctx.Done()
+	return 0, w.ctx.Err()
+}
+
+// Inside of net/http the requests of a call over gRPC do not fill the memory while its
+// client takes no answers.
+func TestGRPCBodiesHaveALimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const most = 1 << 20
+		s := New(&fake{}, testCard(), &Options{MaxBody: most})
+		p := NewPort(s)
+		defer p.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		b := &repeated{ctx: ctx, what: wire.AppendMessage(nil, []byte("\x3a\x00")), most: 8 * most}
+		r := httptest.NewRequest("POST", reflectionMethod, nil).WithContext(ctx)
+		r.ProtoMajor, r.Proto, r.Body, r.ContentLength = 2, "HTTP/2.0", b, -1
+		r.Header = http.Header{"Content-Type": {"application/grpc"}, "Te": {"trailers"}}
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			p.handler().ServeHTTP(stuck{httptest.NewRecorder(), ctx}, r)
+		}()
+		synctest.Wait()
+		if n := b.read.Load(); n > 2*most {
+			t.Errorf("%d bytes of requests are in memory for a client that does not read", n)
+		}
+		cancel()
+		<-over
 	})
 }

@@ -84,6 +84,9 @@ func (p *Port) handler() http.Handler {
 		}
 		limitBody(w, r)
 		front := p.s.front()
+		// grpc-go reads all that comes into memory, also while nobody takes it. A message
+		// has 5 bytes before it.
+		r.Body = http.MaxBytesReader(w, r.Body, front.opts.maxBody()+5)
 		r, done := front.holdBody(r, false)
 		defer done()
 		// grpc-go's handler returns before its answer is written. The memory of a
