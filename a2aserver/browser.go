@@ -100,6 +100,7 @@ func (s *Server) refuseOrigin(w http.ResponseWriter, r *http.Request) {
 		f = &rpcFraming{dialect: dialect.Says(requestedVersion(r))}
 	}
 	x := s.newHTTPCall(w, r, f)
+	defer x.end()
 	s.audits(&x.audit, &x.request)
 	x.fail(a2a.Errorf(a2a.CodePermissionDenied, "web pages of other origins may not call this agent; its operator can allow them, one by one"))
 }

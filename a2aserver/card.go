@@ -54,7 +54,9 @@ func (s *Server) serveCard(w http.ResponseWriter, r *http.Request, path string) 
 		card, err = s.signed(&s.public, card, func(c *a2a.AgentCard) []byte { return dialect.AppendCard(nil, c, dialect.CardV10) })
 	}
 	if err != nil {
-		s.newHTTPCall(w, r, &restFraming{mediaType: jsonMedia, dialect: dialect.V10}).fail(err)
+		x := s.newHTTPCall(w, r, &restFraming{mediaType: jsonMedia, dialect: dialect.V10})
+		defer x.end()
+		x.fail(err)
 		return
 	}
 	h := w.Header()

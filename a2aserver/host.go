@@ -296,5 +296,6 @@ func (t *table) serveNothing(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	x := t.root.newHTTPCall(w, r, &restFraming{mediaType: jsonMedia, dialect: dialect.V10})
+	defer x.end()
 	x.fail(a2a.Errorf(a2a.CodeMethodNotFound, "there is nothing at this path"))
 }

@@ -86,8 +86,9 @@ func (t *table) serveSearch(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		t.root.newHTTPCall(w, r, &restFraming{mediaType: jsonMedia, dialect: dialect.V10}).
-			fail(a2a.Errorf(a2a.CodeMethodNotAllowed, "%s is not allowed here: use POST", method(r)))
+		x := t.root.newHTTPCall(w, r, &restFraming{mediaType: jsonMedia, dialect: dialect.V10})
+		defer x.end()
+		x.fail(a2a.Errorf(a2a.CodeMethodNotAllowed, "%s is not allowed here: use POST", method(r)))
 		return
 	}
 	t.serveListed(w, r, searchPath, func(x *httpCall, base string) (any, error) {

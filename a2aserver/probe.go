@@ -44,6 +44,7 @@ func (s *Server) onlyGet(w http.ResponseWriter, r *http.Request, allow string) b
 		return true
 	}
 	x := s.newHTTPCall(w, r, &restFraming{mediaType: jsonMedia, dialect: dialect.V10})
+	defer x.end()
 	w.Header().Set("Allow", allow)
 	x.fail(a2a.Errorf(a2a.CodeMethodNotAllowed, "%s is not allowed here: use %s", method(r), allow))
 	return false

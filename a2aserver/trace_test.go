@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -236,6 +237,48 @@ func TestSpansOfCallsThatAreNotKnown(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	checkUnknown(t, r, "grpc", map[attribute.Key]string{"rpc.system.name": "grpc", "rpc.method": "_OTHER", "error.type": "UNIMPLEMENTED", "parley.binding": "GRPC"})
+}
+
+// So has one that no agent gets: by a Host, by the check of web pages, or for its method.
+func TestSpansOfCallsThatNoAgentGets(t *testing.T) {
+	const parent = "Traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+	for _, tt := range []struct {
+		name, method, path, header string
+		span, code                 string
+	}{
+		{"no such agent", "POST", "/agents/b/tasks", "A2A-Version: 1.0", "POST", "404"},
+		{"nothing at the path", "GET", "/nothing", "A2A-Version: 1.0", "GET", "404"},
+		{"a page of another origin", "POST", "/agents/a/", "Origin: https://example.org", "jsonrpc", a2a.CodePermissionDenied.String()},
+		{"a card that is posted", "POST", "/agents/a" + cardPath, "A2A-Version: 1.0", "POST", "405"},
+		{"a card with a bad Host", "GET", "/agents/a" + cardPath, "", "GET", "400"},
+		{"a search by GET", "GET", searchPath, "", "GET", "405"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r, o := traced()
+			h, err := NewHost([]Route{{Name: "a", Service: &fake{}, Card: testCard()}}, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q := httptest.NewRequest(tt.method, tt.path, nil)
+			if tt.code == "400" {
+				q.Host = "a b"
+			}
+			for _, line := range []string{parent, tt.header} {
+				if name, value, ok := strings.Cut(line, ": "); ok {
+					q.Header.Set(name, value)
+				}
+			}
+			h.ServeHTTP(httptest.NewRecorder(), q)
+			if len(r) == 0 {
+				t.Fatal("it has no span")
+			}
+			has := map[attribute.Key]string{"error.type": tt.code}
+			if tt.span == "jsonrpc" {
+				has = map[attribute.Key]string{"parley.error.code": tt.code}
+			}
+			checkUnknown(t, r, tt.span, has)
+		})
+	}
 }
 
 func checkUnknown(t *testing.T, r ends, name string, has map[attribute.Key]string) {
