@@ -3,6 +3,7 @@
 package signin
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,7 +34,7 @@ type Tokens struct {
 
 	mu      sync.Mutex // protects the fields below; held while a token is renewed
 	looked  bool
-	kept    *contexts.SignIn // nil: there is nothing
+	kept    *contexts.SignIn // as the file was read or written last; nil: there is nothing
 	session *auth.OAuthSession
 	warned  bool
 	used    bool
@@ -120,8 +121,12 @@ func (t *Tokens) renew(ctx context.Context) error {
 	if kept == nil {
 		return t.over(errors.New("another process signed out"))
 	}
-	if err := t.take(kept); err != nil || t.session.Good(renewBefore) {
-		return err
+	// If the file is as before, this process has what is in it, or newer tokens that
+	// could not be kept.
+	if !bytes.Equal(kept.Session, t.kept.Session) {
+		if err := t.take(kept); err != nil || t.session.Good(renewBefore) {
+			return err
+		}
 	}
 	// The answer has the next refresh token, and the one that was sent is used up.
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
@@ -151,8 +156,13 @@ func (t *Tokens) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t.session, t.kept = s, &contexts.SignIn{Agent: kept.Agent, Context: kept.Context, Session: doc}
-	return t.Dir.Save(t.kept)
+	t.session = s
+	next := &contexts.SignIn{Agent: kept.Agent, Context: kept.Context, Session: doc}
+	if err := t.Dir.Save(next); err != nil {
+		return err
+	}
+	t.kept = next
+	return nil
 }
 
 func (t *Tokens) over(err error) error {

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"runtime"
 	"strings"
 	"sync"
@@ -397,4 +398,39 @@ func TestHasBrowser(t *testing.T) {
 			t.Errorf("with %q there is a browser: %v", one.list, got)
 		}
 	}
+}
+
+// A renewal that could not be kept, as on a full disk, is not lost to the process that
+// made it: what the file has is used up.
+func TestRenewalThatIsNotKept(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a directory with an open file cannot be moved away")
+	}
+	d := newDesk(t, -time.Minute, nil)
+	away := string(d.dir) + ".away"
+	short := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := d.issuer.renewed.Load()
+		if r.PostFormValue("refresh_token") != fmt.Sprintf("refresh-%d", n) {
+			(*refuse(http.StatusBadRequest))(w, r)
+			return
+		}
+		if n == 0 { // nothing can be written until the answer has arrived
+			if err := errors.Join(os.Rename(string(d.dir), away), os.WriteFile(string(d.dir), nil, 0o600)); err != nil {
+				t.Error(err)
+			}
+		}
+		w.Header().Set("Content-Type", "application/json")
+		fmt.Fprintf(w, `{"access_token":"access-%d","refresh_token":"refresh-%d","token_type":"Bearer","expires_in":20}`, n+1, n+1)
+		d.issuer.renewed.Add(1)
+	})
+	d.issuer.answer.Store(&short)
+	p := d.process()
+	if _, err := p.token(agentURL); err == nil {
+		t.Error("nobody is told that the tokens were not kept")
+	}
+	if err := errors.Join(os.Remove(string(d.dir)), os.Rename(away, string(d.dir))); err != nil {
+		t.Fatal(err)
+	}
+	p.has("access-2")
+	d.process().has("access-3")
 }
