@@ -141,7 +141,19 @@ func newAuthLogout(a *app) *cobra.Command {
 // logout deletes first: a token that the issuer still knows is worth less than one
 // that stays here because the issuer does not answer.
 func (a *app) logout(ctx context.Context, kept *contexts.SignIn) error {
-	if err := a.around.contexts.SignIns().Remove(kept); err != nil {
+	dir := a.around.contexts.SignIns()
+	// A process that renews the tokens at this moment is about to write new ones.
+	unlock, err := dir.Lock(ctx, kept)
+	switch {
+	case err == nil:
+		defer unlock()
+		if newest, err := dir.Load(kept.Agent, kept.Context); err == nil && newest != nil {
+			kept = newest
+		}
+	case ctx.Err() != nil:
+		return err
+	}
+	if err := dir.Remove(kept); err != nil {
 		return err
 	}
 	var s auth.OAuthSession
