@@ -67,6 +67,8 @@ func (l *OAuth) Device(ctx context.Context, show func(DeviceCode)) (*OAuthSessio
 			wait = min(2*wait, maxInterval) // a connection that failed (RFC 8628 §3.5)
 		case e.Code == "slow_down":
 			wait = min(wait+defaultInterval, maxInterval)
+		case e.Status >= http.StatusInternalServerError || e.Status == http.StatusTooManyRequests:
+			wait = min(2*wait, maxInterval) // a server that is down or overloaded has refused nothing
 		case e.Code != "authorization_pending":
 			return nil, err
 		}

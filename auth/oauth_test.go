@@ -39,7 +39,8 @@ type fakeServer struct {
 	refuse   string // its code
 	nonce    string
 	revoked  string
-	lost     int // connections that fail before the token
+	lost     int   // connections that fail before the token
+	down     []int // statuses of a token endpoint that is down
 }
 
 func newServer(t *testing.T) *fakeServer {
@@ -87,6 +88,11 @@ func (f *fakeServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case "/token":
 		f.asked = append(f.asked, form)
 		_, f.basic, _ = r.BasicAuth()
+		if len(f.down) > 0 {
+			w.WriteHeader(f.down[0])
+			f.down = f.down[1:]
+			return
+		}
 		if len(f.polls) > 0 {
 			f.status, f.refuse, f.polls = 400, f.polls[0], f.polls[1:]
 		} else if form.Get("grant_type") == deviceGrant {
@@ -173,6 +179,22 @@ func TestDeviceSignIn(t *testing.T) {
 		}
 		if s.Access != "access-1" || s.Refresh != "refresh-1" || !s.Good(9*time.Minute) || s.Good(11*time.Minute) {
 			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// A server that is overloaded or down for a moment has not refused the sign-in.
+func TestDeviceSignInOutlastsAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newServer(t)
+		f.down = []int{http.StatusTooManyRequests, http.StatusBadGateway}
+		begun := time.Now()
+		s, err := signIn(t, f, oidcCard(), OAuthOptions{}).Device(t.Context(), func(DeviceCode) {})
+		if err != nil || s.Access != "access-1" {
+			t.Fatalf("%+v, %v", s, err)
+		}
+		if took := time.Since(begun); took != 35*time.Second { // 5 s, 10 and 20
+			t.Errorf("it took %v", took)
 		}
 	})
 }
