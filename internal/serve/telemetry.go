@@ -118,10 +118,11 @@ func (h *Host) startTelemetry(ctx context.Context, f *telemetryFlags, keep bool)
 	if f.sample != noShare {
 		s.Sample = &f.sample
 	}
-	var err error
-	if h.telemetry, err = export.Start(ctx, s); err != nil {
+	t, err := export.Start(ctx, s)
+	if err != nil {
 		return failure.Usagef("telemetry: %v", err)
 	}
+	h.telemetry = t
 	return nil
 }
 

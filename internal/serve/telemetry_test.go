@@ -104,3 +104,12 @@ func TestTelemetryFlags(t *testing.T) {
 		}
 	}
 }
+
+// A host whose telemetry cannot begin says why, and lets go of what it has opened.
+func TestTelemetryThatCannotBegin(t *testing.T) {
+	env := inFileDir(t, map[string]string{"OTEL_TRACES_EXPORTER": "console"}, nil)
+	_, err := Open(t.Context(), env, lineOf(t, "--listen=127.0.0.1:0", "--ephemeral", "--file="), nil)
+	if err == nil || !strings.Contains(err.Error(), "OTEL_TRACES_EXPORTER") {
+		t.Errorf("it is open: %v", err)
+	}
+}
