@@ -115,7 +115,7 @@ func (d Dir) Save(name string, c Context) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(d.file(name)); err == nil {
+	if _, err := os.Lstat(d.file(name)); err == nil && d != "" {
 		return failure.Usagef("there is a context %s already", name).WithHint("choose another name, or first: parley context remove %s", name)
 	}
 	text, err := json.MarshalIndent(c, "", "  ")
@@ -128,6 +128,9 @@ func (d Dir) Save(name string, c Context) error {
 // Use says which context is in use; "" means no context.
 func (d Dir) Use(name string) error {
 	if name == "" {
+		if d == "" {
+			return nil
+		}
 		if err := os.Remove(filepath.Join(string(d), current)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return unusable(string(d), err)
 		}
@@ -158,6 +161,9 @@ func (d Dir) Current() (string, error) {
 func (d Dir) Remove(name string) error {
 	if err := checkName(name); err != nil {
 		return err
+	}
+	if d == "" { // its files would be those of the working directory
+		return failure.Usagef("there is no context %s", name).WithHint("%s", d.there(name))
 	}
 	now, err := d.Current()
 	if err != nil {

@@ -74,6 +74,31 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// Without a home there are no contexts, and no file of the working directory is one.
+func TestNoHome(t *testing.T) {
+	t.Chdir(t.TempDir())
+	for _, name := range []string{"package.json", current} {
+		if err := os.WriteFile(name, []byte("{}"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d := Dir("")
+	if err := d.Remove("package"); err == nil || !strings.Contains(err.Error(), "there is no context package") {
+		t.Errorf("removed: %v", err)
+	}
+	if err := d.Use(""); err != nil {
+		t.Error(err)
+	}
+	if err := d.Save("package", nil); err == nil || !strings.Contains(err.Error(), "this user has none") {
+		t.Errorf("saved: %v", err)
+	}
+	for _, name := range []string{"package.json", current} {
+		if _, err := os.Stat(name); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"agent-card":"https://a.example","bearer":"x"}`))
 	f.Add([]byte(`null`))
