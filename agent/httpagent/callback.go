@@ -23,11 +23,10 @@ import (
 // again, needs the same one, or the messages that are still at work with the other
 // cannot be reached. It may be used concurrently.
 type Callbacks struct {
-	// set by NewCallbacks, then constant
-	url    string // ends with a slash
-	secret []byte
+	secret []byte // set by NewCallbacks, then constant
 
 	mu     sync.Mutex // protects the fields below
+	url    string     // ends with a slash
 	open   map[string]*inbox
 	over   map[string]bool // keys of exchanges that ended here, the newest ones
 	oldest []string        // of over, in their order
@@ -39,19 +38,32 @@ type Callbacks struct {
 // which nobody can guess without it. It has at least 16 bytes and must be the same
 // after a restart, or services cannot reach messages that were sent before.
 func NewCallbacks(rawURL string, secret a2a.Secret) (*Callbacks, error) {
-	u := a2a.WebURL(rawURL)
-	if u == nil || u.RawQuery != "" || u.Fragment != "" {
-		return nil, errors.New("httpagent: callbacks need an absolute URL of http or https without a query")
-	}
 	if len(secret) < 16 {
 		return nil, errors.New("httpagent: callbacks need a secret of at least 16 bytes")
 	}
-	return &Callbacks{
-		url:    strings.TrimRight(rawURL, "/") + "/",
+	c := &Callbacks{
 		secret: []byte(secret.Reveal()),
 		open:   map[string]*inbox{},
 		over:   map[string]bool{},
-	}, nil
+	}
+	if err := c.Move(rawURL); err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// Move has services call back at another URL, as NewCallbacks has it, from the next
+// message on. Those that were told of the old one are heard as long as it leads to the
+// handler, too.
+func (c *Callbacks) Move(rawURL string) error {
+	u := a2a.WebURL(rawURL)
+	if u == nil || u.RawQuery != "" || u.Fragment != "" {
+		return errors.New("httpagent: callbacks need an absolute URL of http or https without a query")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.url = strings.TrimRight(rawURL, "/") + "/"
+	return nil
 }
 
 // Handler takes the calls of services. It needs no guard: a caller that knows the
@@ -96,6 +108,8 @@ func (c *Callbacks) address(key string) string {
 	if c == nil {
 		return ""
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return c.url + key + "." + c.seal(key)
 }
 

@@ -34,7 +34,7 @@ type factory struct {
 	meters metric.MeterProvider // nil: nothing is counted
 
 	current   map[string]*instance            // agents of the revision in force, by name
-	callbacks map[string]*httpagent.Callbacks // where services call back, by URL
+	callbacks map[string]*httpagent.Callbacks // where services call back, by the names of agents
 }
 
 // instance is an agent as the factory made it.
@@ -42,6 +42,7 @@ type instance struct {
 	from   config.Agent // its description
 	onLost string       // what becomes of its task when the server is lost
 	runs   int          // how many lost runs fail a task
+	public string       // the URL on the cards when it was made
 
 	agent     agent.Agent
 	callbacks http.Handler // nil: none
@@ -75,10 +76,10 @@ func (m *factory) make(c *config.Agent, l lost, again bool) (_ *instance, isNew 
 	if c.MaxRuns > 0 {
 		l.runs = c.MaxRuns
 	}
-	if old := m.current[c.Name]; old != nil && !(again && isCommand(c)) && old.onLost == l.onLost && old.runs == l.runs && reflect.DeepEqual(old.from, *c) {
+	if old := m.current[c.Name]; old != nil && !(again && isCommand(c)) && !(c.Proxy != nil && c.Proxy.Push && old.public != m.public) && old.onLost == l.onLost && old.runs == l.runs && reflect.DeepEqual(old.from, *c) {
 		return old, false, nil
 	}
-	n := &instance{from: *c, onLost: l.onLost, runs: l.runs}
+	n := &instance{from: *c, onLost: l.onLost, runs: l.runs, public: m.public}
 	log := m.log
 	if c.Name != "" {
 		log = log.With("agent", c.Name)

@@ -35,13 +35,15 @@ func (m *factory) http(n *instance, c *config.HTTP, log *slog.Logger) error {
 		if err != nil {
 			return err
 		}
-		// Later agents at this URL share it: services call back for messages that wait
+		own, err := httpagent.NewCallbacks(at, m.secret)
+		if err != nil {
+			return err
+		}
+		// Later agents of this name share it: services call back for messages that wait
 		// at the address that they were given.
-		if o.Callbacks = m.callbacks[at]; o.Callbacks == nil {
-			if o.Callbacks, err = httpagent.NewCallbacks(at, m.secret); err != nil {
-				return err
-			}
-			m.callbacks[at] = o.Callbacks
+		if o.Callbacks = m.callbacks[n.from.Name]; o.Callbacks == nil {
+			o.Callbacks = own
+			m.callbacks[n.from.Name] = own
 		}
 		n.callbacks = o.Callbacks.Handler()
 	}

@@ -154,6 +154,11 @@ func (r *revision) commit(m *factory) {
 	m.current = map[string]*instance{}
 	for _, n := range r.agents {
 		m.current[n.from.Name] = n
+		if c := n.from.HTTP; c != nil && c.Callbacks { // its description may name no address, and public_url another one
+			if at, err := m.callbackURL(c.CallbackURL, n.from.Name); err == nil {
+				_ = m.callbacks[n.from.Name].Move(at) // it was judged when the agent, or the address on the cards, was
+			}
+		}
 	}
 	r.started = nil
 }

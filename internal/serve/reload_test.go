@@ -1,0 +1,103 @@
+package serve
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/config"
+)
+
+// Services call back at the address in force, also where the description of their agent
+// has not changed, and those that were told of another one before are heard, too.
+func TestReloadMovesCallbacks(t *testing.T) {
+	told := make(chan string, 1)
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if m := regexp.MustCompile(`"callback":"([^"]*)"`).FindSubmatch(body); m != nil {
+			told <- string(m[1])
+		}
+		w.WriteHeader(http.StatusAccepted)
+	}))
+	defer service.Close()
+	file := func(public, own string) string {
+		return "version: 1\nauth: {anonymous: true}\npublic_url: " + public + "\nagents: {echo: {default: true, http: {url: " + service.URL + ", callbacks: true" + own + "}}}\n"
+	}
+	env := inFileDir(t, nil, map[string]string{"parley.yaml": file("https://a.example", "")})
+	h, err := Open(t.Context(), env, lineOf(t, "--listen=127.0.0.1:0", "--ephemeral"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	reload := func(text string) {
+		t.Helper()
+		if err := os.WriteFile("parley.yaml", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if !h.reload(t.Context(), "a test", false) {
+			t.Fatal("it is not reloaded")
+		}
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	engine := make(chan error, 1)
+	go func() { engine <- h.server.Run(ctx) }()
+	defer func() { stop(); <-engine }()
+	send := func(want string) (*a2a.Task, string) {
+		t.Helper()
+		res, err := h.server.Engine().SendMessage(t.Context(), &a2a.SendMessageRequest{
+			Message:       &a2a.Message{MessageID: want, Role: a2a.RoleUser, Parts: []*a2a.Part{a2a.TextPart("x")}},
+			Configuration: &a2a.SendMessageConfiguration{ReturnImmediately: true},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := <-told
+		if !strings.HasPrefix(at, want+"/callbacks/echo/") {
+			t.Errorf("the service is told %s, want %s", at, want)
+		}
+		return res.Task, at
+	}
+	first, at := send("https://a.example")
+	reload(file("https://b.example", ""))
+	send("https://b.example")
+	reload(file("https://b.example", ", callback_url: https://c.example"))
+	send("https://c.example")
+
+	q := httptest.NewRequest(http.MethodPost, strings.TrimPrefix(at, "https://a.example"), strings.NewReader(`{"type":"complete"}`))
+	w := httptest.NewRecorder()
+	h.server.Handler().ServeHTTP(w, q)
+	if w.Code != http.StatusOK {
+		t.Errorf("the first callback is answered %d: %s", w.Code, w.Body)
+	}
+	got, err := h.server.Engine().GetTask(t.Context(), &a2a.GetTaskRequest{ID: first.ID})
+	if err != nil || got.Status.State != a2a.TaskStateCompleted {
+		t.Errorf("the first task is %+v, %v", got, err)
+	}
+}
+
+// An agent that is another one behind this server is told of a new address on the cards.
+func TestReloadMovesPushes(t *testing.T) {
+	m := &factory{log: slog.New(slog.DiscardHandler), secret: "a secret of the server", public: "https://a.example", current: map[string]*instance{}}
+	c := &config.Agent{Name: "x", Proxy: &config.Proxy{Agent: "http://127.0.0.1:1", Push: true}}
+	for _, want := range []struct {
+		public string
+		isNew  bool
+	}{{"https://a.example", true}, {"https://a.example", false}, {"https://b.example", true}, {"https://b.example", false}} {
+		m.public = want.public
+		n, isNew, err := m.make(c, lost{}, false)
+		if err != nil || isNew != want.isNew {
+			t.Fatalf("at %s it is new: %t, %v", want.public, isNew, err)
+		}
+		if isNew {
+			defer n.close()
+		}
+		m.current["x"] = n
+	}
+}
