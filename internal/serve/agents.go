@@ -76,7 +76,11 @@ func (m *factory) make(c *config.Agent, l lost, again bool) (_ *instance, isNew 
 	if c.MaxRuns > 0 {
 		l.runs = c.MaxRuns
 	}
-	if old := m.current[c.Name]; old != nil && !(again && isCommand(c)) && !(c.Proxy != nil && c.Proxy.Push && old.public != m.public) && old.onLost == l.onLost && old.runs == l.runs && reflect.DeepEqual(old.from, *c) {
+	// What is not in the description: where a proxied agent calls back, and its keys.
+	stale := func(old *instance) bool {
+		return c.Proxy != nil && (c.Proxy.Push && old.public != m.public || len(c.Proxy.Verify) > 0)
+	}
+	if old := m.current[c.Name]; old != nil && !(again && isCommand(c)) && !stale(old) && old.onLost == l.onLost && old.runs == l.runs && reflect.DeepEqual(old.from, *c) {
 		return old, false, nil
 	}
 	n := &instance{from: *c, onLost: l.onLost, runs: l.runs, public: m.public}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/config"
 )
 
@@ -100,4 +101,55 @@ func TestReloadMovesPushes(t *testing.T) {
 		}
 		m.current["x"] = n
 	}
+}
+
+// A reload reads the keys of cards, too: one that was taken out of its file, as after a
+// theft, is not trusted until the next start.
+func TestReloadReadsTheKeysOfCards(t *testing.T) {
+	t.Chdir(t.TempDir())
+	var keys [2]*auth.Key
+	for i := range keys {
+		var err error
+		if keys[i], err = auth.GenerateKey("EdDSA"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	trust := func(k *auth.Key) {
+		t.Helper()
+		doc, err := k.Public().MarshalJSON()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile("trust.jwk", doc, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	behind := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		doc, _, err := auth.SignJSON([]byte(`{"name":"Signed","description":"d","version":"1","capabilities":{},"skills":[],"defaultInputModes":["text/plain"],"defaultOutputModes":["text/plain"],"supportedInterfaces":[{"url":"http://`+r.Host+`","protocolBinding":"JSONRPC","protocolVersion":"1.0"}]}`), keys[0], nil)
+		if err != nil {
+			t.Error(err)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(doc)
+	}))
+	defer behind.Close()
+	trust(keys[0])
+	m := &factory{log: slog.New(slog.DiscardHandler), current: map[string]*instance{}}
+	reload := func(good bool) {
+		t.Helper()
+		n, _, err := m.make(&config.Agent{Name: "x", Proxy: &config.Proxy{Agent: behind.URL, Verify: []string{"trust.jwk"}}}, lost{}, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = n.close() })
+		m.current["x"] = n
+		if _, err := n.fetch(t.Context()); (err == nil) != good {
+			t.Errorf("the card is good: %t, %v", !good, err)
+		}
+	}
+	reload(true)
+	trust(keys[1])
+	reload(false)
+	trust(keys[0])
+	reload(true)
 }
