@@ -291,10 +291,14 @@ func location(u *url.URL) string {
 
 // printable is a reference as it may stand in an error: no password, no query.
 func printable(ref string) string {
-	if u, err := url.Parse(ref); err == nil && u.Host != "" {
-		ref = location(u)
-	} else if i := strings.LastIndexByte(ref, '@'); i >= 0 {
-		ref = ref[i+1:]
+	whole := ref
+	if !strings.Contains(ref, "://") && !looksLikeFile(ref) {
+		whole = "//" + ref // a host
+	}
+	if u, err := url.Parse(whole); err == nil && u.Host != "" {
+		ref = strings.TrimPrefix(location(u), "//")
+	} else if !looksLikeFile(ref) {
+		ref, _, _ = strings.Cut(ref[strings.LastIndexByte(ref, '@')+1:], "?")
 	}
 	if len(ref) > 200 {
 		ref = ref[:200] + "…"

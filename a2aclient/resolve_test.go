@@ -336,7 +336,10 @@ func TestReferencesInErrorsHaveNoSecrets(t *testing.T) {
 	srv := httptest.NewServer(http.NotFoundHandler())
 	defer srv.Close()
 	host := strings.TrimPrefix(srv.URL, "http://")
-	for _, ref := range []string{"http://user:secret@" + host, "http://" + host + "/x.json?key=secret", "user:secret@" + host + "/x"} {
+	for _, ref := range []string{
+		"http://user:secret@" + host, "http://" + host + "/x.json?key=secret", "user:secret@" + host + "/x",
+		host + "/x?key=secret", host + "?key=secret", host + "/x?to=me@secret", host + "/%zz?key=secret", "http://" + host + "/%zz?key=secret",
+	} {
 		_, err := Resolve(t.Context(), ref, nil)
 		if err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%v", err)
