@@ -82,7 +82,6 @@ func (c *Client) send(ctx context.Context, k *call) (*http.Response, error) {
 	if k.lastEventID != "" {
 		h.Set("Last-Event-ID", k.lastEventID)
 	}
-	k.setKey(h)
 	k.setHops(ctx, h)
 	setTrace(ctx, h)
 	creds, client := c.creds, c.http
@@ -92,6 +91,10 @@ func (c *Client) send(ctx context.Context, k *call) (*http.Response, error) {
 	if creds, err = c.withToken(ctx, creds, req.URL); err != nil {
 		return nil, err
 	}
+	if k.message != nil && !creds.any() { // there is no token
+		k.message.window = min(k.message.window, c.knows(false))
+	}
+	k.setKey(h)
 	req = creds.addTo(req)
 	start := time.Now()
 	res, err := client.Do(req)

@@ -45,11 +45,11 @@ func (n failures) wait() time.Duration {
 	return d/2 + rand.N(d/2)
 }
 
-// knows returns how long the agent knows a message when it comes again; 0 if it
-// does not, or nobody says so.
-func (c *Client) knows() time.Duration {
+// knows returns how long the agent knows a message when it comes again, sent with
+// credentials or without; 0 if it does not, or nobody says so.
+func (c *Client) knows(credentials bool) time.Duration {
 	r, ok := dialect.ReadRetry(c.Card())
-	if !ok || !r.Anonymous && !c.authenticated() {
+	if !ok || !r.Anonymous && !c.authenticated(credentials) {
 		return 0
 	}
 	return r.Window
@@ -58,11 +58,11 @@ func (c *Client) knows() time.Duration {
 // authenticated reports whether the agent knows who calls: there are
 // credentials, and the card says what they are for. An agent whose card has no
 // place for them need not look at them.
-func (c *Client) authenticated() bool {
+func (c *Client) authenticated(credentials bool) bool {
 	if len(c.Card().SecuritySchemes) == 0 {
 		return false
 	}
-	if c.creds.any() {
+	if credentials {
 		return true
 	}
 	for name := range c.opts.Header {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
@@ -160,6 +161,9 @@ func TestMessagesAreSentAgainWhenTheServerIsBack(t *testing.T) {
 // A client that may not send again does not, whatever happens.
 func TestMessagesAreNotSentAgainWithoutAPromise(t *testing.T) {
 	known := dialect.Retry{Window: time.Hour}
+	token := func(is string) func(context.Context, *a2a.AgentCard, *url.URL) (string, error) {
+		return func(context.Context, *a2a.AgentCard, *url.URL) (string, error) { return is, nil }
+	}
 	for name, tt := range map[string]struct {
 		o       Options
 		retry   *dialect.Retry
@@ -173,6 +177,9 @@ func TestMessagesAreNotSentAgainWithoutAPromise(t *testing.T) {
 		"retries switched off":       {Options{Retries: -1}, &toAll, true, 1},
 		"bearer":                     {Options{Bearer: "x"}, &known, true, 2},
 		"key":                        {Options{APIKey: "x"}, &known, true, 2},
+		"a token":                    {Options{Token: token("x")}, &known, true, 2},
+		"no token":                   {Options{Token: token("")}, &known, true, 1},
+		"a token for nobody":         {Options{Token: token("x")}, &known, false, 1},
 		"a header":                   {Options{Header: http.Header{"authorization": {"Basic x"}}}, &known, true, 2},
 		"anonymous, who are welcome": {Options{}, &toAll, false, 2},
 	} {

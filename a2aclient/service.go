@@ -246,7 +246,7 @@ func (c *Client) sendRequest(req *a2a.SendMessageRequest) (*sending, error) {
 	if r.IdempotencyKey != "" && !dialect.CheckKey(r.IdempotencyKey) {
 		return nil, a2a.Invalid(dialect.KeyHeader, "must be up to 255 printable ASCII characters")
 	}
-	window := c.knows()
+	window := c.knows(c.creds.any() || c.opts.Token != nil) // send looks at the token
 	if m := r.Message; m != nil && m.MessageID == "" {
 		named := *m
 		named.MessageID = newID()
