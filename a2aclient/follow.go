@@ -172,11 +172,12 @@ func (f *Follower) watch(ctx context.Context, last *a2a.Task, req *a2a.GetTaskRe
 		t, err := f.Agent.GetTask(ctx, req)
 		if err != nil {
 			failures++
-			if failures == maxPollFailures || !transient(ctx, err) {
+			asked := askedToWait(err)
+			if failures == maxPollFailures || !transient(ctx, err) || asked > longestWait {
 				yield(nil, err)
 				return
 			}
-			wait = min(2*max(wait, f.poll()), max(maxPollPause, f.poll()))
+			wait = max(min(2*max(wait, f.poll()), max(maxPollPause, f.poll())), asked)
 			if f.Lost != nil {
 				f.Lost(req.ID, err)
 			}

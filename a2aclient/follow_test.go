@@ -203,6 +203,23 @@ func TestPollsSlowDownToTheInterval(t *testing.T) {
 	})
 }
 
+// An agent that limits its callers and says when to come back is not polled before.
+func TestPollsComeWhenTheAgentAsksForThem(t *testing.T) {
+	busy := func(d time.Duration) error { return &a2a.Error{Code: a2a.CodeRateLimited, Peer: true, RetryAfter: d} }
+	synctest.Test(t, func(t *testing.T) {
+		minute := busy(time.Minute)
+		s := &scripted{gets: []any{task(2), minute, minute, minute, minute, task(3)}}
+		got, err := states(followerOf(s, false).Watch(t.Context(), &a2a.GetTaskRequest{ID: "t1"}))
+		if want := []string{"WORKING", "COMPLETED"}; err != nil || !slices.Equal(got, want) || s.gotAt[5]-s.gotAt[1] != 4*time.Minute {
+			t.Errorf("showed %v, %v at %v", got, err, s.gotAt)
+		}
+		s = &scripted{gets: []any{task(2), busy(time.Hour), task(3)}}
+		if _, err := states(followerOf(s, false).Watch(t.Context(), &a2a.GetTaskRequest{ID: "t1"})); !errors.Is(err, a2a.ErrRateLimited) {
+			t.Errorf("error %v, want that of an agent that is busy for long", err)
+		}
+	})
+}
+
 func TestWatchPollsOneTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &scripted{gets: []any{task(2), task(2), task(5)}}
