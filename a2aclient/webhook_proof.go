@@ -32,14 +32,15 @@ func (v *WebhookVerifier) prove(ctx context.Context, h http.Header, body []byte)
 	if errors.Is(err, webhook.ErrMalformed) || errors.Is(err2, webhook.ErrMalformed) {
 		return proof{}, unproven("the headers of the signature cannot be read")
 	}
-	if signed == nil && token == nil {
+	byKeys := v.pinned != nil || v.keys != nil
+	if signed == nil && (token == nil || !byKeys && v.opts.Unsigned) { // without keys, a JWT is the receiver's own
 		if v.opts.Unsigned && (v.opts.Token == "" || v.carriesToken(h)) {
 			return proof{}, nil
 		}
 		return proof{}, unproven("the delivery is not signed")
 	}
 	var p proof
-	if v.pinned != nil || v.keys != nil {
+	if byKeys {
 		if p, err = v.byKey(ctx, signed, token, body); err != nil {
 			return proof{}, err
 		}

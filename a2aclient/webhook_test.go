@@ -225,6 +225,8 @@ func TestWebhookRequiresWhatIsConfigured(t *testing.T) {
 		{"unsigned: nothing", unsigned, plain(""), 200},
 		{"unsigned: signed by whomever", unsigned, foreign, 200},
 		{"unsigned: with the token", unsignedToken, plain("secret"), 200},
+		{"unsigned: with the token and a JWT of the receiver's", unsignedToken, jwt("", "secret"), 200},
+		{"unsigned: with a JWT of the receiver's alone", unsignedToken, jwt("", ""), 401},
 		{"unsigned: another token", unsignedToken, plain("other"), 401},
 		{"unsigned: no token", unsignedToken, plain(""), 401},
 		{"unsigned: signed with another token", unsignedToken, both("other"), 401},
