@@ -114,6 +114,7 @@ func Save(dir string, files []*File, force bool) (err error) {
 	}
 	defer root.Close()
 	taken := map[string]bool{} // case does not count on every system
+	last := map[string]int{}   // numbers that names have got
 	var temps []string
 	defer func() {
 		for _, temp := range temps {
@@ -129,9 +130,11 @@ func Save(dir string, files []*File, force bool) (err error) {
 		if f.URL != "" {
 			continue
 		}
-		name := Name(f.name)
-		for n := 2; taken[strings.ToLower(name)]; n++ {
-			name = numbered(Name(f.name), n)
+		base := Name(f.name)
+		name := base
+		for taken[strings.ToLower(name)] {
+			last[base] = max(last[base], 1) + 1
+			name = numbered(base, last[base])
 		}
 		taken[strings.ToLower(name)] = true
 		switch st, err := root.Lstat(name); {
