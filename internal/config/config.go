@@ -81,11 +81,11 @@ type HTTP struct {
 	Body        string        // template of the request; empty: docs/http.md's
 	Answer      string        // where the answer is; empty: docs/http.md's
 	Timeout     time.Duration // until the answer has come in full, but for streams and callbacks; 0: 5 m
-	Retries     int           // after answers that say so; 0: 5
+	Retries     *int          // after answers that say so; nil: 5
 	Callbacks   bool          // the service may answer 202 and call back
 	CallbackURL string        // where it reaches this process; empty: public_url
-	Concurrency int
-	Egress      *Egress // nil: any address but link-local and cloud metadata
+	Concurrency int           // requests at a time, more wait; 0: 256
+	Egress      *Egress       // nil: any address but link-local and cloud metadata
 }
 
 // OpenAI is an agent that is a model.
@@ -104,7 +104,7 @@ type OpenAI struct {
 	Files        bool           // the model takes files
 	FlushEvery   time.Duration  // tokens of this time make a chunk; 0: 100 ms
 	Timeout      time.Duration  // of the model's silence; 0: 2 m
-	Retries      int
+	Retries      *int           // before the first token; nil: 5
 	Concurrency  int
 	Tools        []MCP // servers whose tools the model may call
 	MaxToolCalls int   // in one turn; 0: 20

@@ -45,10 +45,10 @@ var httpFields = []*field{
 	row("body", text, "the request, for a service with its own format: `{\"prompt\": \"${text}\"}` or `prompt=${text}`").verbatim().checkedAs("body"),
 	row("answer", text, "where such a service's answer is: `.reply`, or `text` for the whole response").verbatim().checkedAs("answer"),
 	row("timeout", duration, "time until the answer is complete; not for streams and callbacks").or("5m"),
-	row("retries", integer, "how often a failed request is repeated").to(100).or("5"),
+	row("retries", integer, "how often a failed request is repeated; 0 is never").to(100).or("5"),
 	row("callbacks", boolean, "the service may answer 202 and call back").or("false"),
 	row("callback_url", link, "where the service reaches this server").or("`public_url`"),
-	row("concurrency", integer, "requests at a time, more wait; 0 is any number").or("0"),
+	row("concurrency", integer, "requests at a time, more wait").or("256"),
 	egress,
 }
 
@@ -67,7 +67,7 @@ var openaiFields = []*field{
 	row("files", boolean, "the model accepts files").or("false"),
 	row("flush_every", duration, "how long tokens are gathered into a chunk").or("100ms"),
 	row("timeout", duration, "how long the model may be silent").or("2m"),
-	row("retries", integer, "how often a request is repeated before the first token").to(100).or("5"),
+	row("retries", integer, "how often a request is repeated before the first token; 0 is never").to(100).or("5"),
 	row("concurrency", integer, "requests at a time, more wait; 0 is any number").or("0"),
 	&field{name: "tools", kind: list, elem: &field{kind: object, fields: toolFields}, doc: "MCP servers whose tools the model may call"},
 	row("max_tool_calls", integer, "calls of tools in one turn").or("20"),

@@ -29,7 +29,7 @@ func (m *factory) http(n *instance, c *config.HTTP, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	o := &httpagent.Options{Client: client, Headers: c.Headers, Timeout: c.Timeout, Retries: c.Retries, Concurrency: c.Concurrency, Logger: log, Body: c.Body, Answer: c.Answer}
+	o := &httpagent.Options{Client: client, Headers: c.Headers, Timeout: c.Timeout, Retries: retries(c.Retries), Concurrency: c.Concurrency, Logger: log, Body: c.Body, Answer: c.Answer}
 	if c.Callbacks {
 		at, err := m.callbackURL(c.CallbackURL, n.from.Name)
 		if err != nil {
@@ -57,6 +57,18 @@ func (m *factory) http(n *instance, c *config.HTTP, log *slog.Logger) error {
 	return nil
 }
 
+// retries is what Options of agents call the file's number: they have 0 for the default,
+// and less for none.
+func retries(n *int) int {
+	switch {
+	case n == nil:
+		return 0
+	case *n == 0:
+		return -1
+	}
+	return *n
+}
+
 // openai makes an agent of a model, with the tools that it may call.
 func (m *factory) openai(n *instance, c *config.OpenAI, log *slog.Logger) error {
 	client, err := plainClient(c.Egress, log)
@@ -65,7 +77,7 @@ func (m *factory) openai(n *instance, c *config.OpenAI, log *slog.Logger) error 
 	}
 	o := &openai.Options{
 		APIKey: c.APIKey, Headers: c.Headers, System: c.System, SystemFile: c.SystemFile, Temperature: c.Temperature, MaxTokens: c.MaxTokens,
-		Extra: c.Extra, History: c.History, Images: c.Images, Files: c.Files, FlushEvery: c.FlushEvery, Timeout: c.Timeout, Retries: c.Retries,
+		Extra: c.Extra, History: c.History, Images: c.Images, Files: c.Files, FlushEvery: c.FlushEvery, Timeout: c.Timeout, Retries: retries(c.Retries),
 		Concurrency: c.Concurrency, MaxToolCalls: c.MaxToolCalls, Client: client, Logger: log, MeterProvider: m.meters,
 	}
 	var boxes closers

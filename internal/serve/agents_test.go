@@ -1,13 +1,17 @@
 package serve
 
 import (
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/config"
 )
@@ -99,5 +103,26 @@ func TestCardsOfAFile(t *testing.T) {
 	c.Card.Skills = nil
 	if card, extended := withCard(agent.ExecCard(c.Exec.Command), c, nil); extended != nil || len(card.Skills) != 1 || card.Capabilities.ExtendedAgentCard != nil {
 		t.Errorf("without skills of its own: %+v, %+v", card, extended)
+	}
+}
+
+// retries: 0 in the file is never, and not the default.
+func TestNoRetries(t *testing.T) {
+	var calls atomic.Int32
+	busy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodPost { // others look whether it is there
+			calls.Add(1)
+		}
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer busy.Close()
+	for kind, settings := range map[string]string{"http": "retries: 0", "openai": "model: m, retries: 0"} {
+		calls.Store(0)
+		file := filepath.Join(t.TempDir(), "parley.yaml")
+		mustWrite(t, file, fmt.Sprintf("version: 1\nagents: {a: {%s: {url: %q, %s}}}\n", kind, busy.URL, settings), 0o600)
+		task := runHost(t, Flag{"file", file}, Flag{"data", t.TempDir()}).send(t, "hello "+kind)
+		if n := calls.Load(); n != 1 || task.Status.State != a2a.TaskStateFailed {
+			t.Errorf("%s: the task is %s after %d requests, want failed after one", kind, task.Status.State, n)
+		}
 	}
 }
