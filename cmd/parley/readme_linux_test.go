@@ -259,7 +259,7 @@ func (s *session) play(block []string) (out []string) {
 		if line == "^C\n" {
 			s.first.Type("\x03")
 			shown, code := s.first.Prompt()
-			if byGo := strings.HasPrefix(s.serves, "go run "); code != 0 && !byGo || byGo && strings.TrimSuffix(strings.TrimSpace(shown), "stopped") != "^C" { // go itself exits with 1
+			if byGo := strings.HasPrefix(s.serves, "go run "); code != 0 && !byGo || byGo && !strings.HasSuffix(strings.TrimSuffix(strings.TrimSpace(shown), "stopped"), "^C") { // go itself exits with 1
 				s.t.Errorf("Ctrl-C ends %s with exit code %d:\n%s", s.serves, code, shown)
 			}
 			s.serves = ""
