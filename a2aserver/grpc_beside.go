@@ -116,6 +116,17 @@ func (h *healthService) Check(ctx context.Context, req *healthpb.HealthCheckRequ
 	return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING}, nil
 }
 
+// List says of all services what Check says of one.
+func (h *healthService) List(ctx context.Context, req *healthpb.HealthListRequest) (*healthpb.HealthListResponse, error) {
+	all, err := h.Server.List(ctx, req)
+	for name := range all.GetStatuses() {
+		if all.Statuses[name], err = h.Check(ctx, &healthpb.HealthCheckRequest{Service: name}); err != nil {
+			return nil, err
+		}
+	}
+	return all, err
+}
+
 func (h *healthService) Watch(req *healthpb.HealthCheckRequest, stream healthpb.Health_WatchServer) error {
 	return runBeside(h.to.front(), stream, watchTime, func(b *beside) error {
 		return h.Server.Watch(req, &grpc.GenericServerStream[healthpb.HealthCheckRequest, healthpb.HealthCheckResponse]{ServerStream: b})

@@ -12,11 +12,13 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/port"
 	"github.com/parley-a2a/parley/internal/port/porttest"
 	"github.com/parley-a2a/parley/internal/wire"
 	"golang.org/x/net/http2"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
@@ -246,6 +248,27 @@ func TestConnectionsThatAreChecked(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A list of the services' health says the same as a look at one of them.
+func TestHealthIsListedAsItIs(t *testing.T) {
+	var why error
+	h := &healthService{health.NewServer(), New(agreeable{}, testCard(), &Options{Ready: func() error { return why }})}
+	h.SetServingStatus(dialect.GRPCService, healthpb.HealthCheckResponse_SERVING)
+	for want, err := range map[healthpb.HealthCheckResponse_ServingStatus]error{
+		healthpb.HealthCheckResponse_SERVING: nil, healthpb.HealthCheckResponse_NOT_SERVING: errClosing,
+	} {
+		why = err
+		all, err := h.List(t.Context(), &healthpb.HealthListRequest{})
+		if err != nil || len(all.Statuses) != 2 {
+			t.Fatalf("%v, %v", all, err)
+		}
+		for name, is := range all.Statuses {
+			if one, err := h.Check(t.Context(), &healthpb.HealthCheckRequest{Service: name}); err != nil || one.Status != want || is.Status != want {
+				t.Errorf("%q is %v in the list and %v by itself, want %v", name, is.Status, one, want)
+			}
+		}
+	}
 }
 
 // When an address has as many answers under way as it may have, what comes is
