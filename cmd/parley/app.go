@@ -89,7 +89,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	var f *failure.Error
 	if !errors.As(err, &f) {
-		f = usageOf(root, err).(*failure.Error) // cobra's own: nothing of ours has run
+		if err = unwritten(err); !errors.As(err, &f) {
+			f = usageOf(root, err).(*failure.Error) // cobra's own: nothing of ours has run
+		}
 	}
 	return a.fail(f, args)
 }
@@ -120,7 +122,7 @@ func (a *app) fail(f *failure.Error, args []string) int {
 		_ = a.print.Unfinished(t) // the failure is what matters now
 	}
 	if err := a.print.Failure(f); err != nil {
-		fmt.Fprintf(a.stderr, "Error: %v\n", err)
+		fmt.Fprintf(a.stderr, "Error: %v\n", f) // standard output has no place for it
 	}
 	return f.Exit()
 }

@@ -22,7 +22,7 @@ import (
 // by Appendix D of a2a-cli. ctx is the command's.
 func (a *app) explain(ctx context.Context, err error) *failure.Error {
 	var f *failure.Error
-	if errors.As(err, &f) {
+	if errors.As(unwritten(err), &f) {
 		return f
 	}
 	switch cause := context.Cause(ctx); {

@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"text/tabwriter"
 
@@ -67,6 +69,16 @@ func printed(err error) error {
 		return failure.New(failure.CodeInternal, "print: "+err.Error(), err)
 	}
 	return nil
+}
+
+// unwritten makes a failure of an error of writing, as to a full disk; it returns
+// others as they are.
+func unwritten(err error) error {
+	var path *fs.PathError
+	if errors.As(err, &path) && path.Op == "write" {
+		return printed(err)
+	}
+	return err
 }
 
 // exitFor is the exit code of --exit-status. The codes up to 5 say what became of the
