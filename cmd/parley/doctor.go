@@ -15,7 +15,7 @@ func newDoctor(a *app) *cobra.Command {
 	var line *serve.Line
 	var output *string
 	cmd := &cobra.Command{
-		Use:   "doctor [flags] [-- command arguments...]",
+		Use:   "doctor [options] [-- command arguments...]",
 		Short: "Find out why parley serve does not start or work",
 		Long: `Check what parley serve would find with the same options, variables and parley.yaml:
 port, certificate, callers, data directory, disk, database, API keys, agents and the

@@ -12,7 +12,7 @@ func newServe(a *app) *cobra.Command {
 	var line *serve.Line
 	cmd := &cobra.Command{
 		Aliases: []string{"demo-server"}, // a2a-cli §7.1: without arguments it is one
-		Use:     "serve [flags] [-- command arguments...]",
+		Use:     "serve [options] [-- command arguments...]",
 		Short:   "Run an agent: a command, a service, a model, another agent",
 		Long: `Run an agent until interrupted. Without arguments it is the built-in demo agent.
 With a command behind --, each message runs that command: it reads the message's
