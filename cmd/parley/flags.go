@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
@@ -132,7 +133,10 @@ func (f *flags) setOutput(s string) (err error) {
 		}
 		return err
 	}
-	return flagvalue.Choice(&f.output, "text", "json", "yaml", "table").Set(s)
+	if flagvalue.Choice(&f.output, "text", "json", "yaml", "table").Set(s) != nil {
+		return errors.New("must be text, json, yaml, table or template=TEXT")
+	}
+	return nil
 }
 
 // setJQ takes the value of --jq.

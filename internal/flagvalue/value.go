@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -87,8 +88,15 @@ func Choice(to *string, words ...string) *Value {
 				return w, nil
 			}
 		}
-		return "", fmt.Errorf("must be %s", strings.Join(words, " or "))
+		return "", fmt.Errorf("must be %s", anyOf(words))
 	}, func(s string) string { return s })
+}
+
+// anyOf lists words, of which an empty one stands for the default.
+func anyOf(words []string) string {
+	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" })
+	last := len(words) - 1
+	return strings.TrimPrefix(strings.Join(words[:last], ", ")+" or ", " or ") + words[last]
 }
 
 var units = []struct {
