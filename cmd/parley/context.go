@@ -42,7 +42,7 @@ A2ACLI_* variables and .env files override a context, unless --context names it.
   parley context use prod
   parley send --context prod "hello"`,
 		Args:        cobra.ExactArgs(2),
-		Annotations: shared,
+		Annotations: map[string]string{readsSettings: "context"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			c, err := a.contextOf(cmd, args[1])
 			if err != nil {

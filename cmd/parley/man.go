@@ -33,7 +33,10 @@ manual: parley man ~/.local/share/man/man1, then man parley.`,
 					m.Shared = sub
 				}
 			}
-			m.HasShared = func(cmd *cobra.Command) bool { return cmd.Annotations[readsSettings] == "all" }
+			m.HasShared = func(cmd *cobra.Command) bool {
+				shows := cmd.Annotations[readsSettings]
+				return shows == "all" || shows == "context"
+			}
 			if err := a.help.WriteMan(root, m, args[0]); err != nil {
 				return failure.Usagef("%v", err)
 			}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -151,10 +152,24 @@ func (a *app) client(cmd *cobra.Command, run func(ctx context.Context, args []st
 	})
 }
 
-// readsSettings marks the commands whose help shows the shared options: "all", or of "output".
+// readsSettings marks the commands whose help shows the shared options: "all", those
+// of "output", or those that a "context" keeps.
 const readsSettings = "reads settings"
 
 var shared = map[string]string{readsSettings: "all"}
+
+// showsOption reports whether help shows a shared option in a command marked with shows.
+func showsOption(shows, name string) bool {
+	switch shows {
+	case "all":
+		return true
+	case "output":
+		return name == "output" || name == "jq"
+	case "context":
+		return slices.Contains(inContexts[1:], name)
+	}
+	return false
+}
 
 // configured makes cmd a command whose options are resolved before it runs.
 func (a *app) configured(cmd *cobra.Command, run func(cmd *cobra.Command, args []string) error) *cobra.Command {
@@ -208,7 +223,7 @@ func usageOf(cmd *cobra.Command, err error) error {
 // §6.5), and hides the shared options where they mean nothing. Configuration that cannot be read is for the command to complain of.
 func (a *app) showEffective(cmd *cobra.Command) {
 	if shows := cmd.Annotations[readsSettings]; shows != "all" && cmd.HasParent() {
-		cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = shows == "" || f.Name != "output" && f.Name != "jq" })
+		cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = !showsOption(shows, f.Name) })
 		return
 	}
 	s, _, err := loadSettings(a.around, a.flags.config, a.flags.context)
