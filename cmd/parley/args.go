@@ -26,7 +26,11 @@ func sayArgs(cmd *cobra.Command) {
 					return usageOf(cmd, fmt.Errorf("unexpected argument %q", args[n]))
 				}
 			}
-			return failure.Usagef("an argument is missing").
+			missing := "an argument"
+			if words := strings.Fields(cmd.Use)[1:]; len(args) < len(words) {
+				missing = strings.TrimSuffix(words[len(args)], "...")
+			}
+			return failure.Usagef("%s is missing", missing).
 				WithHint("%s %s; %s --help shows how it is used", cmd.Parent().CommandPath(), cmd.Use, cmd.CommandPath())
 		}
 	}
@@ -52,6 +56,6 @@ func oneMessage(cmd *cobra.Command, args []string) error {
 	if len(args) < 2 {
 		return nil
 	}
-	return failure.Usagef("the message is one argument, and these are %d", len(args)).
+	return failure.Usagef("the message must be one argument, and there are %d", len(args)).
 		WithHint("put it in quotes: %s %s", cmd.CommandPath(), plain.Quote(strings.Join(args, " ")))
 }
