@@ -97,10 +97,15 @@ func (a *app) catalogs(names ...string) (list []*crawl.Catalog, err error) {
 	return list, nil
 }
 
+// noCatalogs says how to have the first.
+func (a *app) noCatalogs() {
+	a.stderr.Note("Hint", "there are no catalogs yet: parley catalog add https://agents.example.org")
+}
+
 func (a *app) showCatalogs(list []*crawl.Catalog) error {
 	if list == nil {
 		list = []*crawl.Catalog{}
-		a.stderr.Note("Hint", "there are no catalogs yet: parley catalog add https://agents.example.org")
+		a.noCatalogs()
 	}
 	return a.print.Doc(map[string]any{"catalogs": list}, func(out *output.Writer) {
 		for i, c := range list {
@@ -161,8 +166,11 @@ func newCatalogSearch(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		if len(found) == 0 {
-			a.stderr.Note("Note", "nothing is found in %s", plain.Count(len(list), "catalog"))
+		switch {
+		case len(list) == 0:
+			a.noCatalogs()
+		case len(found) == 0:
+			a.stderr.Note("Note", "nothing found in %s", plain.Count(len(list), "catalog"))
 		}
 		return a.print.Doc(&catalog.SearchResponse{Results: found}, func(out *output.Writer) {
 			for _, agent := range agents {

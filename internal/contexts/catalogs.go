@@ -59,9 +59,9 @@ func (d Catalogs) Load(name string) ([]byte, error) {
 func (d Catalogs) none(name string) error {
 	f := failure.Usagef("there is no catalog %s", plain.Quote(name))
 	if list, err := d.Names(); err == nil && len(list) > 0 {
-		return f.WithHint("there is %s; parley catalog add makes another", strings.Join(list, ", "))
+		return f.WithHint("the catalogs are: %s; parley catalog add reads another", strings.Join(list, ", "))
 	}
-	return f.WithHint("parley catalog add https://agents.example.org")
+	return f.WithHint("there are none yet: parley catalog add https://agents.example.org")
 }
 
 // Remove deletes a document.

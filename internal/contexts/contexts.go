@@ -107,7 +107,7 @@ func (d Dir) there(not string) string {
 	if err != nil || len(list) == 0 {
 		return "make it: parley context add " + not + " URL"
 	}
-	return "there is " + strings.Join(list, ", ") + "; parley context add makes another"
+	return "the contexts are: " + strings.Join(list, ", ") + "; parley context add makes another"
 }
 
 // Save writes a context that is not there yet.
