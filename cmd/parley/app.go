@@ -63,6 +63,9 @@ type app struct {
 	// subject is the task that the command line names; "" if it names none.
 	subject string
 
+	// webhook is the one of that task that the command line names; "" if it names none.
+	webhook string
+
 	// last is the latest that is known about the task of this invocation,
 	// without its content; nil before it has one. Failures name it.
 	last *a2a.Task

@@ -214,6 +214,9 @@ func (a *app) protocolHint(e *a2a.Error) string {
 	case a2a.CodePushNotificationNotSupported:
 		return "wait for the task instead: " + c.Line("task subscribe", "<task-id>")
 	case a2a.CodeTaskNotFound:
+		if a.webhook != "" {
+			return "the task's webhooks: " + c.Line("task push-config list", output.Argument(a.subject))
+		}
 		return "the tasks you can see: " + c.Line("task list")
 	case a2a.CodeTaskNotCancelable:
 		return "see how it ended: " + c.Get(a.subject)

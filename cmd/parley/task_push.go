@@ -115,6 +115,7 @@ func (a *app) dialConfig(ctx context.Context, args []string) (c *a2aclient.Clien
 	}
 	switch {
 	case len(args) == 2 && args[1] != "":
+		a.webhook = args[1]
 		return c, args[1], nil
 	case c.Outdated():
 		return c, args[0], nil
