@@ -36,7 +36,8 @@ signatures. PEM cannot hold an expiry.`,
 	cmd.Flags().StringVar(&alg, "alg", auth.Algorithms[0], "`algorithm`: "+strings.Join(auth.Algorithms, ", "))
 	cmd.Flags().StringVar(&out, "out", "", "`file` to write, which must not exist")
 	cmd.Flags().StringVar(&end.expires, "expires", "", "`time` at which the key expires, such as 2027-12-31 (its first moment, in UTC) or 2027-12-31T18:00:00Z (default: never)")
-	cmd.Flags().Var(flagvalue.Span(&end.validFor), "valid-for", "how `long` the key is valid, such as 8760h for a year")
+	cmd.Flags().Var(flagvalue.Span(&end.validFor), "valid-for", "how `long` the key is valid, such as 8760h for a year (default: for ever)")
+	cmd.Flags().Lookup("valid-for").DefValue = "" // its 0s means no end
 	return cmd
 }
 
@@ -78,7 +79,7 @@ func (a *app) makeCardKey(alg, out string, end *keyEnd) error {
 	case err != nil:
 		return err
 	case isPEM && !until.IsZero():
-		return failure.Usagef("PEM has no place for the end of a key").WithHint("leave out .pem: a JSON Web Key has one")
+		return failure.Usagef("a PEM file cannot hold when the key expires").WithHint("give --out a name that does not end in .pem: a JSON Web Key can hold it")
 	}
 	key, err := auth.GenerateKey(alg)
 	if err != nil {
@@ -96,7 +97,7 @@ func (a *app) makeCardKey(alg, out string, end *keyEnd) error {
 	}
 	if err := writeSecret(out, doc); err != nil {
 		if errors.Is(err, fs.ErrExist) {
-			return failure.Usagef("%s exists", plain.Quote(out)).WithHint("a key that is lost cannot be had again: move the file away first")
+			return failure.Usagef("%s exists, and is not overwritten", plain.Quote(out)).WithHint("choose another name, or move the file away first")
 		}
 		return failure.New(failure.CodeInternal, "write the key: "+err.Error(), err)
 	}
