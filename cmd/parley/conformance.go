@@ -160,6 +160,9 @@ func (a *app) conformance(ctx context.Context, f *conformanceFlags) error {
 	if len(report.Failed(acts.Must)) > 0 && slices.ContainsFunc(report.Results, lacksBehavior) {
 		a.stderr.Note("Hint", "the agent lacks behaviors that tests ask for by a word such as tck-input-required, and some failures may be answers to such words; docs/conformance-runner.md lists them, and parley conformance agent has them all")
 	}
+	if len(report.Results) == 0 {
+		a.stderr.Note("Hint", "no test was chosen: parley conformance --list prints the tests, from which --only, --skip, --level, --transport and --a2a-version choose")
+	}
 	if f.writeBaseline != "" {
 		if err := os.WriteFile(f.writeBaseline, report.WriteBaseline(), 0o666); err != nil {
 			return failure.Usagef("--write-baseline: %v", err)

@@ -195,6 +195,8 @@ func (r *Report) Verdict() string {
 	switch {
 	case len(r.Errors()) > 0 && failed == 0:
 		return "not judged in full: there were errors of the tests"
+	case failed == 1:
+		return "not conformant: 1 MUST test failed"
 	case failed > 0:
 		return fmt.Sprintf("not conformant: %d MUST tests failed", failed)
 	case c.Passed+c.Known == 0:
