@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/flagvalue"
 	"github.com/parley-a2a/parley/internal/mcpserver"
 	"github.com/parley-a2a/parley/internal/plain"
+	"github.com/parley-a2a/parley/internal/serve"
 )
 
 // mcpFlags are the options of mcp.
@@ -66,7 +68,12 @@ func (a *app) mcp(ctx context.Context, f *mcpFlags) error {
 				WithHint("a server for others needs credentials: parley serve has them, over A2A")
 		}
 		if l, err = net.Listen("tcp", f.http); err != nil {
-			return failure.Usagef("--http %s: %v", plain.Quote(f.http), err)
+			err = serve.ListenFailure("parley mcp --http", f.http, err)
+			var f *failure.Error
+			if errors.As(err, &f) {
+				f.Code = failure.CodeUsage // as for other values of --http
+			}
+			return err
 		}
 		defer l.Close()
 	}
@@ -78,7 +85,15 @@ func (a *app) mcp(ctx context.Context, f *mcpFlags) error {
 		Skills: f.skills, Wait: f.wait, Poll: a.flags.pollInterval, Logger: a.log,
 	})
 	if l == nil {
-		return s.Serve(ctx, a.stdin, a.stdout)
+		if err := unwritten(s.Serve(ctx, a.stdin, a.stdout)); err != nil {
+			var f *failure.Error
+			if errors.As(err, &f) || ctx.Err() != nil {
+				return err
+			}
+			return failure.New(failure.CodeInternal, "standard input has no message of MCP: "+err.Error(), err).
+				WithHint("an MCP client starts parley mcp and writes to it; docs/mcp.md shows how to set one up")
+		}
+		return nil
 	}
 	fmt.Fprintf(a.stderr, "MCP server of %s at http://%s/mcp\n", plain.Line(c.Card().Name), l.Addr())
 	return serveMCP(ctx, l, s)

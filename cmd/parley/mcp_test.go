@@ -110,6 +110,32 @@ func TestMCPListensOnThisMachineOnly(t *testing.T) {
 	}
 }
 
+func TestMCPSaysWhatIsWrong(t *testing.T) {
+	url := demoAgent(t)
+	taken := strings.TrimPrefix(url, "http://")
+	for name, c := range map[string]struct {
+		args []string
+		in   string
+		code int
+		want []string
+	}{
+		"a port that is taken": {[]string{"--http", taken}, "", 2, []string{"Error: A2ACLI_ERR_USAGE: " + taken + " is taken", "Hint: stop that program, or choose another port: parley mcp --http 127.0.0.1:0"}},
+		"no message of MCP":    {nil, "hello\n", 1, []string{"Error: A2ACLI_ERR_INTERNAL: standard input has no message of MCP: ", "Hint: an MCP client starts parley mcp"}},
+		"nothing to read":      {nil, "", 0, nil},
+	} {
+		var errs bytes.Buffer
+		code := run(t.Context(), append([]string{"mcp", "-a", url}, c.args...), strings.NewReader(c.in), io.Discard, &errs)
+		if code != c.code {
+			t.Errorf("%s: exit code %d: %s", name, code, errs.String())
+		}
+		for _, want := range c.want {
+			if !strings.Contains(errs.String(), want) {
+				t.Errorf("%s: no %q in: %s", name, want, errs.String())
+			}
+		}
+	}
+}
+
 // TestMCPDocument plays the calls that docs/mcp.md shows; TestReadmeTranscript plays the rest.
 func TestMCPDocument(t *testing.T) {
 	file := filepath.Join("..", "..", "docs", "mcp.md")
