@@ -118,6 +118,9 @@ func (f *Form) check(fs *pflag.FlagSet, command bool) error {
 	if fs.Changed("proxy") && strings.TrimSpace(f.Proxy) == "" {
 		return failure.Usagef("--proxy needs the address of an agent")
 	}
+	if scheme, _, ok := strings.Cut(f.Proxy, "://"); ok && !slices.Contains([]string{"http", "https", "file"}, strings.ToLower(scheme)) {
+		return failure.Usagef("--proxy must be a host, an http or https URL, or a card's file")
+	}
 	return nil
 }
 
