@@ -49,6 +49,20 @@ is the agent at /.`,
 	return cmd
 }
 
+// whose is the owner of the context, in words.
+func (f *eraseFlags) whose() string {
+	var whose string
+	for _, part := range []struct{ what, name string }{{"owner", f.owner}, {"tenant", f.tenant}, {"agent", f.agent}} {
+		if part.name != "" {
+			whose += " of " + part.what + " " + plain.Quote(part.name)
+		}
+	}
+	if f.owner == "" && f.tenant == "" {
+		whose += " of callers who are not authenticated"
+	}
+	return whose
+}
+
 func (a *app) erase(ctx context.Context, db *database.Location, f *eraseFlags) (err error) {
 	st, err := db.OpenAlone(ctx, true)
 	if err != nil {
@@ -94,7 +108,7 @@ func (a *app) erase(ctx context.Context, db *database.Location, f *eraseFlags) (
 	}
 	stop()
 	if total == 0 && receipts == 0 {
-		a.stderr.Note("Note", "there is no task of context %s of agent %q, tenant %q, owner %q", plain.Quote(f.context), f.agent, f.tenant, f.owner)
+		a.stderr.Note("Note", "there is no task of context %s%s; --owner, --tenant and --agent say whose context is meant", plain.Quote(f.context), f.whose())
 	}
 	what := plain.Count(total, "task")
 	if receipts > 0 {

@@ -2,7 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"os"
 
@@ -75,6 +78,9 @@ func (a *app) export(ctx context.Context, src archive.Source, to io.Writer) (arc
 // exportTo writes a new file, durably. One that was cut off has no checksum.
 func (a *app) exportTo(ctx context.Context, src archive.Source, name string) (n archive.Count, sum string, err error) {
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return n, "", fmt.Errorf("%s exists; choose another name", plain.Quote(name))
+	}
 	if err != nil {
 		return n, "", err
 	}
