@@ -42,7 +42,7 @@ with that file and the options behind --.`,
 		}
 		return a.sayValues(s.Values(line))
 	})
-	cmd.Flags().BoolVar(&ofFile, "origin", false, "of "+serve.DefaultFile+", or another file")
+	cmd.Flags().BoolVar(&ofFile, "origin", false, "show the settings of parley serve, with FILE or "+serve.DefaultFile)
 	return cmd
 }
 

@@ -34,7 +34,7 @@ the options behind --. Nothing is served or written.`,
 	}, func(cmd *cobra.Command, args []string) error {
 		s, _, err := a.fileOf(cmd, args, elsewhere)
 		if f := (*failure.Error)(nil); errors.As(err, &f) && len(f.Lines) > 0 {
-			return f.WithHint("docs/config.md has all settings; parley config schema makes an editor know them")
+			return f.WithHint("docs/config.md has all settings; parley config schema prints them for your editor")
 		}
 		if err != nil {
 			return err

@@ -110,7 +110,7 @@ func (a *app) listen(ctx context.Context, f *listenFlags) error {
 	case o.Unsigned:
 		a.stderr.Note("Note", "nothing is verified: --agent-card and --token say what deliveries must be signed with")
 	case o.AnySource:
-		a.stderr.Note("Note", "what other callers have the agent post is taken, too: --token or --source says which is yours")
+		a.stderr.Note("Note", "deliveries for all callers of the agent are accepted: --token or --source limits them to yours")
 	}
 	err = r.Serve(ctx, l)
 	if errors.Is(err, errTimeout) {

@@ -136,7 +136,7 @@ func TestWhatIsBehindComesLater(t *testing.T) {
 	at := l.Addr().String()
 	l.Close()
 	s := k.serve(t, "", "--proxy", "http://"+at)
-	s.await(&s.err, `^Card: it is not known yet, because what is behind does not answer: `)
+	s.await(&s.err, `^Card: it is not known yet, because the service behind the agent does not answer: `)
 	behind := newTools(t)
 	behind.serve(t, "", "--listen", at)
 	s.await(&s.err, `msg="the card of an upstream has changed" agent="agent at `+at+`" name="Parley demo"`)

@@ -182,7 +182,7 @@ func (r *revision) findings() (found []string) {
 	}
 	for i, n := range r.agents {
 		if n.unknown != nil {
-			say(n.from.Name, "it is not known yet, because what is behind does not answer: "+plain.Line(n.unknown.Error()))
+			say(n.from.Name, "it is not known yet, because the service behind the agent does not answer: "+plain.Line(n.unknown.Error()))
 			continue
 		}
 		madeUp := n.madeUp && n.from.Card.Description == "" && len(n.from.Card.Skills) == 0
