@@ -230,7 +230,7 @@ func (a *app) protocolHint(e *a2a.Error) string {
 		}
 	case a2a.CodeVersionNotSupported:
 		if a.flags.version != "" {
-			return "leave --a2a-version out to use what both sides know; see " + c.Line("card get")
+			return "leave --a2a-version out to use what both sides know"
 		}
 		return "see the versions it speaks: " + c.Line("card get")
 	case a2a.CodeContentTypeNotSupported:
