@@ -80,9 +80,6 @@ func (a *app) login(ctx context.Context, l *login) error {
 	if err := a.findAgent(); err != nil {
 		return err
 	}
-	if err := a.clientOf(ctx, l); err != nil {
-		return err
-	}
 	a.flags.bearer, a.flags.apiKey, a.flags.basic = "", "", userPassword{} // an issuer gets none of them
 	o := a.clientOptions()
 	o.Token = nil
@@ -93,8 +90,14 @@ func (a *app) login(ctx context.Context, l *login) error {
 	}
 	a.card = c.Card()
 	schemes := auth.OAuthSchemes(a.card)
-	if len(schemes) == 0 {
+	switch {
+	case len(a.card.SecuritySchemes) == 0:
+		return failure.Usagef("there is nothing to sign in to: the agent's card asks for no credentials").WithHint("call it without: %s", a.commands.Line("send", `"<message>"`))
+	case len(schemes) == 0:
 		return failure.Usagef("the agent's card has no security scheme of OAuth 2 or OpenID Connect to sign in with").WithHint("%s", a.wanted())
+	}
+	if err := a.clientOf(ctx, l); err != nil {
+		return err
 	}
 	l.scheme = cmp.Or(l.scheme, schemes[0])
 	if !slices.Contains(schemes, l.scheme) {
