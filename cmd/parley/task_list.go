@@ -34,6 +34,9 @@ and --status narrow the list.`,
 		if f.pageSize < 0 || f.pageSize > a2a.MaxPageSize {
 			return failure.Usagef("--page-size must be from 1 to %d", a2a.MaxPageSize)
 		}
+		if a.flags.wait && a.settings.from["wait"].level == fromFlag {
+			a.stderr.Note("Note", "--wait is for one task, and a list is as of now: %s", a.commands.Line("task subscribe", "<task-id>"))
+		}
 		return a.list(ctx, &f)
 	})
 	fs := cmd.Flags()
