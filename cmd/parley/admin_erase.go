@@ -33,6 +33,8 @@ first. Earlier backups and exports still contain the tasks.
 A context belongs to its owner: without --owner and --tenant, to the callers who are
 not authenticated. Each agent of a server has contexts of its own: without --agent, it
 is the agent at /.`,
+		Example: `  parley admin erase --context <context-id>
+  parley admin erase --context <context-id> --owner anna --tenant acme`,
 		Args: cobra.NoArgs,
 	}, func(ctx context.Context, db *database.Location, _ []string) error {
 		if f.context == "" {

@@ -63,6 +63,8 @@ func newAdminPushList(a *app) *cobra.Command {
 		Long: `List the webhooks of all tasks, how much of each task's log has been delivered, and
 what comes next. A webhook is idle, pending, retrying, disabled (the receiver answered
 410) or completed. Tokens, credentials and paths are not shown.`,
+		Example: `  parley admin push list
+  parley admin push list --failing`,
 		Args: cobra.NoArgs,
 	}, func(ctx context.Context, db *database.Location, _ []string) (err error) {
 		r, err := db.OpenBeside(ctx)
@@ -141,6 +143,8 @@ func newAdminPushDead(a *app) *cobra.Command {
 		Short: "List dead letters: deliveries that were given up; the server may be running",
 		Long: `List dead letters: deliveries that a receiver refused (4xx except 408, 410, 425 and 429)
 or that failed for a day. parley admin push redeliver sends them again.`,
+		Example: `  parley admin push dead
+  parley admin push dead --task <task-id>`,
 		Args: cobra.NoArgs,
 	}, func(ctx context.Context, db *database.Location, _ []string) (err error) {
 		r, err := db.OpenBeside(ctx)

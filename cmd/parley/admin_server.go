@@ -122,7 +122,9 @@ func newAdminStatus(a *app) *cobra.Command {
 	cmd := a.ofServer(&cobra.Command{
 		Use:   "status",
 		Short: "Show whether a running server is ready, its agents and its database",
-		Args:  cobra.NoArgs,
+		Example: `  parley admin status
+  parley admin status --data /var/lib/parley`,
+		Args: cobra.NoArgs,
 	}, func(ctx context.Context, api admin.API, l *admin.Local) error {
 		ready, err := api.Readiness(ctx)
 		if err != nil {

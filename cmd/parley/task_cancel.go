@@ -10,9 +10,10 @@ import (
 
 func newTaskCancel(a *app) *cobra.Command {
 	return a.client(&cobra.Command{
-		Use:   "cancel <task-id>",
-		Short: "Cancel a task",
-		Args:  oneTask,
+		Use:     "cancel <task-id>",
+		Short:   "Cancel a task",
+		Example: `  parley task cancel <task-id>`,
+		Args:    oneTask,
 	}, func(ctx context.Context, args []string) error {
 		a.subject = args[0]
 		c, err := a.dial(ctx)

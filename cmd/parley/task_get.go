@@ -15,6 +15,9 @@ func newTaskGet(a *app) *cobra.Command {
 		Short: "Show a task's state, artifacts and, with --history, messages",
 		Long: `Show a task: its state, its artifacts and, with --history n, its last messages.
 With --wait it polls until the task has finished or needs you.`,
+		Example: `  parley task get <task-id>
+  parley task get --wait --history 10 <task-id>
+  parley task get <task-id> -o json --jq .status.state`,
 		Args: oneTask,
 	}, func(ctx context.Context, args []string) error {
 		if err := save.check(); err != nil {

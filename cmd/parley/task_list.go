@@ -29,6 +29,9 @@ func newTaskList(a *app) *cobra.Command {
 		Short: "List tasks, newest first",
 		Long: `List the agent's tasks that you may see, newest first, a page at a time. --context-id
 and --status narrow the list.`,
+		Example: `  parley task list
+  parley task list --status input-required
+  parley task list --context-id <id> --all -o json`,
 		Args: cobra.NoArgs,
 	}, func(ctx context.Context, _ []string) error {
 		if f.pageSize < 0 || f.pageSize > a2a.MaxPageSize {

@@ -65,7 +65,8 @@ func newPushGet(a *app) *cobra.Command {
 		Short: "Show a webhook of a task",
 		Long: `Show a webhook of a task, as far as the agent tells: credentials are for the
 receiver only. Agents of versions before 1.0 may have one without an id; leave it out.`,
-		Args: oneConfig,
+		Example: `  parley task push-config get <task-id> <config-id>`,
+		Args:    oneConfig,
 	}, func(ctx context.Context, args []string) error {
 		c, id, err := a.dialConfig(ctx, args)
 		if err != nil {
@@ -85,7 +86,8 @@ func newPushDelete(a *app) *cobra.Command {
 		Short: "Delete a webhook of a task",
 		Long: `Have the agent post no more to a webhook. To delete one that is not there is no
 failure. Agents of versions before 1.0 may have one without an id; leave it out.`,
-		Args: oneConfig,
+		Example: `  parley task push-config delete <task-id> <config-id>`,
+		Args:    oneConfig,
 	}, func(ctx context.Context, args []string) error {
 		c, id, err := a.dialConfig(ctx, args)
 		if err != nil {
@@ -130,9 +132,10 @@ func newPushList(a *app) *cobra.Command {
 		all   bool
 	)
 	cmd := a.client(&cobra.Command{
-		Use:   "list <task-id>",
-		Short: "List the webhooks of a task",
-		Args:  oneTask,
+		Use:     "list <task-id>",
+		Short:   "List the webhooks of a task",
+		Example: `  parley task push-config list <task-id>`,
+		Args:    oneTask,
 	}, func(ctx context.Context, args []string) error {
 		a.subject = args[0]
 		if size < 0 {

@@ -15,6 +15,8 @@ func newTaskSubscribe(a *app) *cobra.Command {
 		Short: "Follow a task's events until it finishes or needs you",
 		Long: `Follow a running task until it has finished or needs you: with --stream, print every
 event as it arrives, otherwise the task at its end.`,
+		Example: `  parley task subscribe <task-id>
+  parley task subscribe --stream <task-id>`,
 		Args: oneTask,
 	}, func(ctx context.Context, args []string) error {
 		if err := save.check(); err != nil {
