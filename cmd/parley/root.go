@@ -79,7 +79,8 @@ to any A2A agent, by default to the one that parley serve runs on this machine.`
 			group(cmd)
 			cmd.Short, cmd.Long = "Print a completion script for your shell", ""
 		case "help":
-			cmd.Short, cmd.Long = "Explain a command or a topic", ""
+			cmd.Use, cmd.Short = "help [command | topic]", "Explain a command or a topic"
+			cmd.Long = "Explain a command or a topic. The topics are options and exit-codes."
 			cmd.Args = func(_ *cobra.Command, args []string) error {
 				if found, rest, _ := root.Find(args); found.HasSubCommands() {
 					return found.Args(found, rest)

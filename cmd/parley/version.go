@@ -74,7 +74,8 @@ func newVersion(a *app) *cobra.Command {
 		Short: "Print the version of this program",
 		Long: `Print the version of this program, the commit it was built from and the date of that
 commit. -o json prints them as an object.`,
-		Args: cobra.NoArgs,
+		Args:        cobra.NoArgs,
+		Annotations: map[string]string{readsSettings: "output"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := a.configure(cmd.Context(), cmd.Flags())
 			if !a.flags.machine() { // also with a broken configuration, which you may be about to report
