@@ -153,3 +153,27 @@ func TestReloadReadsTheKeysOfCards(t *testing.T) {
 	trust(keys[0])
 	reload(true)
 }
+
+// Callers that are authenticated from a reload on are not in the audit log before the next
+// start, unless it was named: the operator hears of it.
+func TestReloadThatMissesTheAuditLog(t *testing.T) {
+	var log strings.Builder
+	env := inFileDir(t, nil, map[string]string{"parley.yaml": small})
+	load := func() *Settings {
+		t.Helper()
+		f, err := env.Load(lineOf(t), false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	h := &Host{atStart: load().untilRestart(), log: slog.New(slog.NewTextHandler(&log, nil))}
+	h.stale(load())
+	if err := os.WriteFile("parley.yaml", []byte("auth: {keys: true}\n"+small), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h.stale(load())
+	if strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), "settings=logs") {
+		t.Errorf("the log has %q", log.String())
+	}
+}
