@@ -322,7 +322,7 @@ func TestPagesOfAnOperator(t *testing.T) {
 	v.has(v.get("/operate"), "Not ready", "the disk is &lt;full&gt;", "no &lt;space&gt;", "3.0 GiB", "silent", "The last 1m0s", ">12<", "1 fail", "≤ 2.5 ms", "3 wait for capacity", "1.0 GiB free", "<polyline")
 	v.has(v.get("/operate?view=settings"), "listen", "&lt;x&gt;")
 	v.has(v.post("/operate/draft", map[string]string{"draft": "bad"}), "line 3, column 2", "unknown &lt;member&gt;")
-	v.has(v.post("/operate/draft", map[string]string{"draft": "good"}), "The draft has no mistakes")
+	v.has(v.post("/operate/draft", map[string]string{"draft": "good"}), "The draft has no mistakes", `href="/console/operate?view=keys"`)
 	v.has(v.get("/operate?view=keys"), "&lt;laptop&gt;", "Revoke")
 	if page := v.get("/operate?view=keys"); strings.Contains(page, "parley_secret") {
 		t.Error("the list of keys has a token")
