@@ -244,6 +244,9 @@ func (o *operator) Redeliver(_ context.Context, r admin.Redelivery) (*admin.Rede
 	if !r.All && r.ID == "" {
 		return nil, admin.Invalid("id", "is missing")
 	}
+	if r.ID != "" {
+		return &admin.Redelivered{Hastened: 1}, nil
+	}
 	return &admin.Redelivered{Letters: 7}, nil
 }
 
@@ -317,7 +320,8 @@ func TestPagesOfAnOperator(t *testing.T) {
 	v.has(v.get("/agents"), "the command &lt;cat&gt; ended", "2 running")
 	v.has(v.get("/agents/-"), "is &lt;empty&gt;", "description: x", "no credentials", "parley send -a")
 	v.has(v.get("/webhooks"), "&lt;host&gt;", "status 503 &lt;b&gt;", "gave &lt;up&gt;", "Send again", "n%22ext")
-	v.has(v.post("/webhooks", map[string]string{"all": "yes"}), "7 dead letters are sent again")
+	v.has(v.post("/webhooks", map[string]string{"all": "yes"}), "7 dead letters are sent again. </p>")
+	v.has(v.post("/webhooks", map[string]string{"task": "n1", "config": "w1"}), `role="status">1 webhook is tried at once.</p>`)
 	v.has(v.post("/webhooks", nil), "id: is missing")
 	v.has(v.get("/operate"), "Not ready", "the disk is &lt;full&gt;", "no &lt;space&gt;", "3.0 GiB", "silent", "The last 1m0s", ">12<", "1 fail", "≤ 2.5 ms", "3 wait for capacity", "1.0 GiB free", "<polyline")
 	v.has(v.get("/operate?view=settings"), "listen", "&lt;x&gt;")
