@@ -252,13 +252,12 @@ func when(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05Z")
 }
 
+// age is how long ago a time was. Pages that stay open go on counting: see live.js.
 func age(now, t time.Time) string {
-	d := now.Sub(t)
+	d := max(now.Sub(t), 0)
 	switch {
 	case t.IsZero():
 		return ""
-	case d < time.Second:
-		return "now"
 	case d < time.Minute:
 		return fmt.Sprintf("%d s", d/time.Second)
 	case d < time.Hour:

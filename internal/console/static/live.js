@@ -219,10 +219,16 @@ function followTasks() {
 followTasks();
 document.addEventListener("live", followTasks);
 
-// Elapsed times: data-since is when it began, in milliseconds.
+// Elapsed times: data-since is when it began, in milliseconds. Ages: a page that stays open
+// counts on from what the server said, in its words.
 setInterval(() => {
   for (const el of document.querySelectorAll("[data-since]")) {
     if (el instanceof HTMLElement) el.textContent = elapsed(Date.now() - Number(el.dataset.since));
+  }
+  for (const el of document.querySelectorAll("time[data-age]")) {
+    if (!(el instanceof HTMLTimeElement)) continue;
+    const now = age(Date.now() - Date.parse(el.dateTime.replace(" ", "T")));
+    if (el.textContent !== now) el.textContent = now;
   }
 }, 1000);
 
@@ -232,4 +238,13 @@ function elapsed(ms) {
   if (s < 60) return `${s} s`;
   if (s < 3600) return `${Math.floor(s / 60)} min ${s % 60} s`;
   return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
+}
+
+/** @param {number} ms */
+function age(ms) {
+  const s = Math.max(0, Math.floor(ms / 1000));
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min`;
+  if (s < 48 * 3600) return `${Math.floor(s / 3600)} h`;
+  return `${Math.floor(s / 86400)} days`;
 }
