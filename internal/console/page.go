@@ -88,11 +88,17 @@ func (c *Console) page(pattern string, f func(http.ResponseWriter, *request)) {
 		case unchecked(err):
 			c.fail(w, r, http.StatusServiceUnavailable, "Your session cannot be checked at the moment", "You stay logged in: try again shortly.")
 			return
+		case err != nil && isFragment(r):
+			c.fail(w, r, http.StatusUnauthorized, "Your session has ended", ended)
+			return
 		case err != nil:
 			c.leave(w, r) // the key was revoked, or has expired
 			return
 		case s == nil && r.Method == http.MethodGet && (strings.HasSuffix(pattern, "/live") || strings.HasSuffix(pattern, "/waiting")):
 			http.Error(w, "log in first", http.StatusUnauthorized)
+			return
+		case s == nil && isFragment(r):
+			c.fail(w, r, http.StatusUnauthorized, "Your session has ended", ended)
 			return
 		case s == nil:
 			http.Redirect(w, r, base(r)+"/login", http.StatusSeeOther)
@@ -100,14 +106,21 @@ func (c *Console) page(pattern string, f func(http.ResponseWriter, *request)) {
 		}
 		if r.Method == http.MethodPost {
 			r.Body = http.MaxBytesReader(w, r.Body, c.opts.MaxUpload+64<<10)
+			if most := new(http.MaxBytesError); errors.As(errors.Join(r.ParseForm(), r.ParseMultipartForm(32<<20)), &most) {
+				c.fail(w, r, http.StatusRequestEntityTooLarge, "Nothing was sent", "It is too large: a message with its files may have "+size(int(c.opts.MaxUpload))+".")
+				return
+			}
 			if r.FormValue("csrf") != s.CSRF {
-				c.fail(w, r, http.StatusForbidden, "This page has expired", "Its session has ended: reload the page and try again.")
+				c.fail(w, r, http.StatusForbidden, "This page has expired", ended)
 				return
 			}
 		}
 		f(w, &request{r, a2a.WithCaller(r.Context(), viewer), viewer, s.CSRF})
 	})
 }
+
+// ended says what to do on a page whose session has ended.
+const ended = "Copy what you have written, log in again and open the page anew."
 
 // back is the page of the console that a form was sent from, or else another one.
 func back(r *request, otherwise string) string {
@@ -121,7 +134,9 @@ func back(r *request, otherwise string) string {
 
 // fragment reports whether a form was sent by a script, which wants what to change on
 // its page, and no page.
-func (r *request) fragment() bool { return r.URL.Query().Has("fragment") }
+func (r *request) fragment() bool { return isFragment(r.Request) }
+
+func isFragment(r *http.Request) bool { return r.URL.Query().Has("fragment") }
 
 // sendFragments answers with what to change on the page.
 func sendFragments(w http.ResponseWriter, f *fragments) {
@@ -197,8 +212,13 @@ func (c *Console) showStatus(w http.ResponseWriter, r *request, status int, name
 	c.renderStatus(w, r.Request, status, name, p)
 }
 
-// fail renders a page that says what went wrong and what to do.
+// fail renders a page that says what went wrong and what to do. A script shows it on its
+// own page.
 func (c *Console) fail(w http.ResponseWriter, r *http.Request, status int, what, do string) {
+	if isFragment(r) {
+		http.Error(w, what+". "+do, status)
+		return
+	}
 	c.renderStatus(w, r, status, "failure", page{Title: what, Data: do})
 }
 

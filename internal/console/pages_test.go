@@ -498,3 +498,33 @@ func TestAnAgentElsewhere(t *testing.T) {
 	v.has(v.get("/elsewhere?agent=https://agent.example"), "are not called from here")
 	v.has(v.get("/chat/"+key[1]), "There is no such agent")
 }
+
+// A script that sends a form shows the answer as text, so it is a sentence and no page;
+// and whoever has no session learns that, where a redirect would look like a server that
+// is away.
+func TestAScriptLearnsWhyNothingWasSent(t *testing.T) {
+	s := serveWith(t, func(o *console.Options) { o.MaxUpload = 1000 })
+	v := open(t, s)
+	csrf := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(v.get("/agents"))[1]
+	for _, one := range []struct {
+		with   *http.Client
+		form   string
+		status int
+		want   string
+	}{
+		{http.DefaultClient, "text=hello", http.StatusUnauthorized, "Your session has ended. Copy what you have written, log in again and open the page anew.\n"},
+		{v.http, "text=hello&csrf=of-another-session", http.StatusForbidden, "This page has expired. Copy what you have written, log in again and open the page anew.\n"},
+		{v.http, "csrf=" + csrf + "&text=" + strings.Repeat("x", 70<<10), http.StatusRequestEntityTooLarge, "Nothing was sent. It is too large: a message with its files may have 1000 bytes.\n"},
+		{v.http, "text=hello&csrf=" + csrf, http.StatusOK, "hello"},
+	} {
+		res, err := one.with.Post(s.URL+"/console/chat/-?fragment", "application/x-www-form-urlencoded", strings.NewReader(one.form))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil || res.StatusCode != one.status || !strings.Contains(string(b), one.want) || strings.Contains(string(b), "<h1>") {
+			t.Errorf("%.40s is answered %d %.300s, %v; want %d %s", one.form, res.StatusCode, b, err, one.status, one.want)
+		}
+	}
+}
