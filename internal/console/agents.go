@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -95,6 +96,10 @@ func named(list []admin.Agent, name string) *admin.Agent {
 }
 
 func (c *Console) agent(w http.ResponseWriter, r *request, a *Agent) {
+	if a.ref != "" {
+		http.Redirect(w, r.Request, base(r.Request)+"/elsewhere?agent="+url.QueryEscape(a.ref), http.StatusSeeOther)
+		return
+	}
 	d := agentData{Agent: a, Key: a.key(), Card: a.Card, Chat: base(r.Request) + "/chat/" + a.key() + "?"}
 	if c.opts.Published != nil {
 		card := new(a2a.AgentCard)

@@ -464,6 +464,7 @@ func TestAnAgentElsewhere(t *testing.T) {
 	v := open(t, serveWith(t, func(o *console.Options) {
 		a := o.Agents()[0]
 		card := *a.Card
+		card.SupportedInterfaces = []*a2a.AgentInterface{{URL: "https://agent.example/rpc", ProtocolBinding: "JSONRPC", ProtocolVersion: "1.0"}}
 		card.Description = "pays \u202eeerf\u202c"
 		far.Card, far.Service = &card, a.Service
 		o.Local = a2a.Caller{Scopes: a2a.Scopes}
@@ -494,6 +495,8 @@ func TestAnAgentElsewhere(t *testing.T) {
 	v.post("/tasks/"+key[1]+"/"+at[1]+"/answer", map[string]string{"text": "Vienna"})
 	v.ended("/tasks/" + key[1] + "/" + at[1])
 	v.has(v.get("/tasks/"+key[1]+"/"+at[1]), "Vienna", "completed")
+	v.has(v.get("/tasks/"+key[1]+"/"+at[1]+"?view=wire"), "curl &#39;https://agent.example/rpc&#39;", "parley send -a &#39;https://agent.example&#39;")
+	v.has(v.get("/agents/"+key[1]), "What answers")
 	v = open(t, serve(t))
 	v.has(v.get("/elsewhere?agent=https://agent.example"), "are not called from here")
 	v.has(v.get("/chat/"+key[1]), "There is no such agent")

@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -135,7 +136,7 @@ func (c *Console) requestOf(r *request, a *Agent, e *a2a.Entry) sent {
 		one.Curl += " -H \"Authorization: Bearer $TOKEN\""
 	}
 	one.Curl = shorten(one.Curl + " -d " + quote(`{"jsonrpc":"2.0","id":1,"method":"`+one.Method+`","params":`+params+`}`))
-	one.CLI = shorten("parley send -a " + quote(to) + " " + quote(m.Text()))
+	one.CLI = shorten("parley send -a " + quote(cmp.Or(a.ref, to)) + " " + quote(m.Text()))
 	if r.csrf != "" && len(params) <= maxBody {
 		one.Params = indent([]byte(params))
 	}
@@ -169,8 +170,16 @@ func (c *Console) resend(w http.ResponseWriter, r *request, a *Agent) {
 	}
 }
 
-// agentURL is where an agent is called, for people to copy.
+// agentURL is where an agent is called, for people to copy: one elsewhere over JSON-RPC.
 func (c *Console) agentURL(r *request, a *Agent) string {
+	if a.ref != "" {
+		for _, i := range a.Card.SupportedInterfaces {
+			if i.ProtocolBinding == a2a.BindingJSONRPC && i.ProtocolVersion == a2a.Version("").String() {
+				return i.URL
+			}
+		}
+		return a.ref
+	}
 	at := *asked(r.Request)
 	at.Path = strings.TrimSuffix(at.Path, c.prefix)
 	if a.Name != "" {
