@@ -184,6 +184,7 @@ func eventText(name, id, data string) string {
 			b.WriteString(field.name + field.value + "\n")
 		}
 	}
+	data = strings.ReplaceAll(data, "\r", "&#13;") // it would end a line, and what follows could be a field
 	for line := range strings.SplitSeq(data, "\n") {
 		b.WriteString("data: ")
 		b.WriteString(line)

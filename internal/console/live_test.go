@@ -122,3 +122,11 @@ func TestRecents(t *testing.T) {
 		t.Errorf("%d are kept with %d names, want the last %d", len(c.of), len(c.names), maxRecents)
 	}
 }
+
+// Whatever an agent puts into a name or a media type, an event stays one event, with its
+// own id.
+func TestACarriageReturnEndsNoLine(t *testing.T) {
+	if got, want := eventText("", "5", "a\rid: 9\r\rb\nc"), "id: 5\ndata: a&#13;id: 9&#13;&#13;b\ndata: c\n\n"; got != want {
+		t.Errorf("the event is %q, want %q", got, want)
+	}
+}
