@@ -25,3 +25,15 @@ func TestAcceptedFiles(t *testing.T) {
 		}
 	}
 }
+
+// A file is saved under the name that the page shows: one that is turned around would end
+// in something else.
+func TestFileNamesDoNotMislead(t *testing.T) {
+	for name, want := range map[string]string{
+		"": "file", "a.png": "a.png", `..\..\a.png`: "a.png", "photo\u202egnp.exe": "photo\uFFFDgnp.exe",
+	} {
+		if got := fileName(&a2a.Part{Filename: name}); got != want {
+			t.Errorf("%q is saved as %q, want %q", name, got, want)
+		}
+	}
+}

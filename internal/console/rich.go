@@ -187,7 +187,7 @@ func branch(d *json.Decoder, depth int, left *int) (*node, error) {
 
 // fileName is what a part is called when it is saved.
 func fileName(p *a2a.Part) string {
-	name := path.Base(strings.ReplaceAll(p.Filename, "\\", "/"))
+	name := path.Base(strings.ReplaceAll(calm(p.Filename), "\\", "/"))
 	if name = strings.Trim(name, "./ "); name != "" {
 		return name
 	}
