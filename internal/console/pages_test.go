@@ -531,3 +531,17 @@ func TestAScriptLearnsWhyNothingWasSent(t *testing.T) {
 		}
 	}
 }
+
+// The inbox counts all that waits, and says so where it does not show all of it.
+func TestAFullInbox(t *testing.T) {
+	v := open(t, serve(t))
+	for range 52 {
+		v.post("/chat/-", map[string]string{"text": "ask+Which"})
+	}
+	v.has(v.get("/inbox"), "52 tasks wait for an answer", "These are the 50 that asked last")
+	v = open(t, serve(t))
+	v.post("/chat/-", map[string]string{"text": "ask+Which"})
+	if page := v.get("/inbox"); strings.Contains(page, "asked last") || !strings.Contains(page, "1 task waits") {
+		t.Errorf("the inbox of one says %s", page)
+	}
+}

@@ -279,14 +279,16 @@ type rendered struct {
 // inbox lists what waits for a person, oldest first, with the questions.
 func (c *Console) inbox(w http.ResponseWriter, r *request) {
 	var rows []row
+	more := false
 	for _, state := range []a2a.TaskState{a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired} {
 		d := tasksData{Agents: c.agentRows(), State: admin.StateWord(state)}
-		list, _, _, err := c.own(r, &d)
+		list, _, next, err := c.own(r, &d)
 		if err != nil {
 			c.failed(w, r, err)
 			return
 		}
 		rows = append(rows, list...)
+		more = more || next != "" || len(d.More) > 0
 	}
 	slices.SortStableFunc(rows, func(x, y row) int { return x.Changed.Compare(y.Changed) })
 	shown := rows[:0]
@@ -306,7 +308,12 @@ func (c *Console) inbox(w http.ResponseWriter, r *request) {
 		}
 		shown = append(shown, o)
 	}
-	c.show(w, r, "inbox", page{Title: "Inbox", Place: "inbox", Data: struct{ Rows []row }{shown}})
+	c.show(w, r, "inbox", page{Title: "Inbox", Place: "inbox", Data: inboxData{shown, more}})
+}
+
+type inboxData struct {
+	Rows []row
+	More bool // older ones wait, too
 }
 
 // count tells a page how much waits for the viewer.
