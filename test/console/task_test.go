@@ -241,6 +241,56 @@ func TestReplyAtTheTask(t *testing.T) {
 	p.shows("completed")
 }
 
+// A page of a task that is at work follows it: what stands above the conversation, the
+// scrubber, and the field below it once the task asks.
+func TestTaskPageFollowsTheTask(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	id := s.send("/", "stream 40 50")
+	p := s.open()
+	p.screen(s.at("/tasks/-/" + id))
+	p.until(`document.querySelector("#about .state").textContent === "completed" && document.querySelector("#about").innerText.includes("Download all")`)
+	p.until(`document.querySelector("#at").max === "44" && document.querySelector("#at").value === "44" && document.querySelector("output").textContent === "44 of 44"`)
+	if p.says("Cancel") {
+		t.Error("a task that has ended can be canceled")
+	}
+
+	id = s.send("/", "sleep 600")
+	p.screen(s.at("/tasks/-/" + id))
+	s.cli("task", "cancel", id)
+	p.until(`document.querySelector("#about .state").textContent === "canceled"`)
+}
+
+// While a page shows the past, what the task does now does not come into it.
+func TestThePastStandsStill(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	id := s.send("/", "stream 20000 50")
+	p := s.open()
+	p.screen(s.at("/tasks/-/" + id))
+	p.shows("chunk 8")
+	p.until(`Number(document.querySelector("#at").max) > 10`)
+	move := func(to string) {
+		js[bool](p, `((e) => { e.value = `+to+`; e.dispatchEvent(new Event("input", {bubbles: true})); return true })(document.querySelector("#at"))`)
+	}
+	move(`"6"`)
+	p.shows("as of entry 6")
+	js[bool](p, `new Promise((done) => setTimeout(done, 500, true))`) // chunks come meanwhile
+	if text := strings.Join(strings.Fields(p.text("#as-of .said:not(.user)")), " "); text != "stream chunk 1 chunk 2 chunk 3" {
+		t.Errorf("as of entry 6 the page says %q", text)
+	}
+	move("e.max")
+	p.until(`document.querySelector("#as-of [data-live]")`)
+	at := js[int](p, `document.querySelector("#as-of .said:not(.user)").innerText.match(/\d+/g).length`)
+	p.shows(fmt.Sprintf("chunk %d\n", at+20))
+	numbers := js[[]int](p, `document.querySelector("#as-of .said:not(.user)").innerText.match(/\d+/g).map(Number)`)
+	for i, n := range numbers {
+		if n != i+1 {
+			t.Fatalf("chunk %d stands where %d should", n, i+1)
+		}
+	}
+}
+
 // The timeline has a question, its answer and what came of it, in order.
 func TestTimelineOfAQuestion(t *testing.T) {
 	t.Parallel()

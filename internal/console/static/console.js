@@ -225,25 +225,28 @@ if (figures instanceof HTMLElement) {
   }, Number(figures.dataset.every) * 1000);
 }
 
-// A page that shows what waits is fetched anew when that has changed, unless somebody
-// is writing in it.
+// A page that shows what waits is fetched anew when that has changed, and the page of a task
+// when its state has, unless somebody is writing in it or about to press what has opened.
 async function refresh() {
   const part = document.querySelector("[data-fresh]");
-  if (!part) return;
-  for (const field of part.querySelectorAll("textarea, input:not([type=hidden])")) {
-    if (field === document.activeElement || (field instanceof HTMLTextAreaElement && field.value)) return;
-  }
+  if (!part || busy(part)) return;
   const from = /** @type {HTMLElement} */ (part).dataset.fresh || location.href;
   const answer = await fetch(from, { redirect: "error" }).catch(() => undefined);
   if (!answer?.ok) return;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   keepFocus(() => {
-    for (const id of [part.id, "waiting-words"]) {
+    for (const id of [part.id, "waiting-words", "reply"]) {
       const old = document.getElementById(id);
       const now = page.getElementById(id);
-      if (old && now) become(old, now);
+      if (old && now && !busy(old)) become(old, now);
     }
   });
+}
+
+/** @param {Element} part */
+function busy(part) {
+  if (part.querySelector("details.confirm[open]")) return true;
+  return [...part.querySelectorAll("textarea, input:not([type=hidden])")].some((field) => field === document.activeElement || (field instanceof HTMLTextAreaElement && field.value !== ""));
 }
 
 // The scrubber of a task: the page shows the task as of each position that it passes.
@@ -251,10 +254,10 @@ const scrub = document.querySelector("[data-scrub]");
 if (scrub instanceof HTMLFormElement) {
   const range = /** @type {HTMLInputElement} */ (scrub.elements.namedItem("at"));
   let wanted = 0;
-  let busy = false;
+  let shows = false;
   const show = async () => {
-    if (busy) return;
-    busy = true;
+    if (shows) return;
+    shows = true;
     for (let at = 0; at !== wanted; ) {
       at = wanted;
       const here = new URL(location.href);
@@ -272,13 +275,32 @@ if (scrub instanceof HTMLFormElement) {
       copyButtons();
       document.dispatchEvent(new CustomEvent("live"));
     }
-    busy = false;
+    shows = false;
   };
-  range.addEventListener("input", () => {
+  const tell = () => {
     const said = scrub.querySelector("output");
     if (said) said.textContent = `${range.value} of ${range.max}`;
+  };
+  range.addEventListener("input", () => {
+    tell();
     wanted = Number(range.value);
     show();
+  });
+
+  // What stands above the conversation, and the form below it, follow it.
+  let known = document.querySelector("#about .state")?.textContent;
+  document.addEventListener("live", () => {
+    const talk = document.querySelector("#as-of [data-live]");
+    const last = talk instanceof HTMLElement && talk.dataset.live?.match(/\d+$/)?.[0];
+    if (!talk || !last) return;
+    const end = range.value === range.max;
+    range.max = last;
+    if (end) range.value = last;
+    tell();
+    const state = talk.querySelector("[id$=state] .state")?.textContent;
+    if (!state || state === known) return;
+    known = state;
+    refresh();
   });
 }
 

@@ -193,15 +193,22 @@ if (list instanceof HTMLElement) {
 // positions of all of them, joined by dots.
 /** @type {(() => void) | undefined} */
 let stop;
-let followed = "";
+/** @type {HTMLElement[]} */
+let followed = [];
 
 function followTasks() {
   const tasks = /** @type {HTMLElement[]} */ ([...document.querySelectorAll("[data-live]")]).slice(-40);
-  const names = tasks.map((el) => el.dataset.task ?? "").join(" ");
   const nav = document.querySelector(".places .name");
-  if (!tasks.length || names === followed || !(nav instanceof HTMLAnchorElement)) return;
-  followed = names;
+  if (!(nav instanceof HTMLAnchorElement)) return;
+  // An element that took another's place, as the scrubber puts it there, has its own position.
+  if (tasks.length === followed.length && tasks.every((el, i) => el === followed[i])) return;
+  followed = tasks;
   stop?.();
+  stop = undefined;
+  if (!tasks.length) { // a page of the past: nothing goes on
+    connection(false);
+    return;
+  }
   stop = follow(
     () => {
       const at = new URL("live", nav.href);
@@ -218,6 +225,11 @@ function followTasks() {
 }
 followTasks();
 document.addEventListener("live", followTasks);
+
+// A page that the browser kept, and shows again, has lost its streams.
+window.addEventListener("pageshow", (e) => {
+  if (e.persisted) location.reload();
+});
 
 // Elapsed times: data-since is when it began, in milliseconds. Ages: a page that stays open
 // counts on from what the server said, in its words.
