@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"runtime"
-	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -90,21 +89,7 @@ func (t *Telemetry) startMetrics(ctx context.Context, s *Settings) error {
 
 func (s *Settings) metricExporter(ctx context.Context, protocol string) (sdkmetric.Exporter, error) {
 	if protocol == GRPC {
-		var o []otlpmetricgrpc.Option
-		if s.Endpoint != "" {
-			o = append(o, otlpmetricgrpc.WithEndpointURL(s.Endpoint))
-		}
-		if s.Headers != nil {
-			o = append(o, otlpmetricgrpc.WithHeaders(s.Headers))
-		}
-		return otlpmetricgrpc.New(ctx, o...)
+		return otlpmetricgrpc.New(ctx, target(s, "", otlpmetricgrpc.WithEndpointURL, otlpmetricgrpc.WithHeaders)...)
 	}
-	var o []otlpmetrichttp.Option
-	if s.Endpoint != "" {
-		o = append(o, otlpmetrichttp.WithEndpointURL(strings.TrimRight(s.Endpoint, "/")+"/v1/metrics"))
-	}
-	if s.Headers != nil {
-		o = append(o, otlpmetrichttp.WithHeaders(s.Headers))
-	}
-	return otlpmetrichttp.New(ctx, o...)
+	return otlpmetrichttp.New(ctx, target(s, "/v1/metrics", otlpmetrichttp.WithEndpointURL, otlpmetrichttp.WithHeaders)...)
 }

@@ -65,23 +65,23 @@ func sendTo(out *outlet) []sdktrace.TracerProviderOption {
 
 func (s *Settings) traceExporter(ctx context.Context, protocol string) (sdktrace.SpanExporter, error) {
 	if protocol == GRPC {
-		var o []otlptracegrpc.Option
-		if s.Endpoint != "" {
-			o = append(o, otlptracegrpc.WithEndpointURL(s.Endpoint))
-		}
-		if s.Headers != nil {
-			o = append(o, otlptracegrpc.WithHeaders(s.Headers))
-		}
-		return otlptracegrpc.New(ctx, o...)
+		return otlptracegrpc.New(ctx, target(s, "", otlptracegrpc.WithEndpointURL, otlptracegrpc.WithHeaders)...)
 	}
-	var o []otlptracehttp.Option
-	if s.Endpoint != "" {
-		o = append(o, otlptracehttp.WithEndpointURL(strings.TrimRight(s.Endpoint, "/")+"/v1/traces"))
+	return otlptracehttp.New(ctx, target(s, "/v1/traces", otlptracehttp.WithEndpointURL, otlptracehttp.WithHeaders)...)
+}
+
+// target is the collector's address and headers as options of an exporter, as far as
+// they are set; route is where a collector takes the signal over HTTP.
+func target[O any](s *Settings, route string, endpoint func(string) O, headers func(map[string]string) O) (o []O) {
+	if s.Endpoint != "" && route != "" {
+		o = append(o, endpoint(strings.TrimRight(s.Endpoint, "/")+route))
+	} else if s.Endpoint != "" {
+		o = append(o, endpoint(s.Endpoint))
 	}
 	if s.Headers != nil {
-		o = append(o, otlptracehttp.WithHeaders(s.Headers))
+		o = append(o, headers(s.Headers))
 	}
-	return otlptracehttp.New(ctx, o...)
+	return o
 }
 
 // plainURL is a URL as it may be shown.
