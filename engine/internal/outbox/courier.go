@@ -260,7 +260,7 @@ func (w *courier) try(ctx context.Context, seq int64, ev *a2a.StreamResponse, ta
 		n.Task = task.Snapshot()
 	}
 	begun := w.e.Now()
-	within, cancel := context.WithTimeout(ctx, w.limit.attempt)
+	within, cancel := context.WithTimeout(ctx, attemptTime)
 	out = w.notify(within, n, attempt)
 	cancel()
 	at := w.e.Now()
@@ -303,7 +303,7 @@ func (w *courier) again(en *a2a.Entry, out *a2a.Outcome, hostSince, at time.Time
 	if en.Time.After(end) {
 		end = en.Time
 	}
-	end = end.Add(w.limit.giveUp)
+	end = end.Add(giveUpAfter)
 	if !at.Before(end) {
 		out.Verdict = a2a.GiveUp
 		return
@@ -322,9 +322,9 @@ func (w *courier) again(en *a2a.Entry, out *a2a.Outcome, hostSince, at time.Time
 // long as after the one before, so that receivers that come back are not met
 // by all at once.
 func (o *Outbox) backoff(tries int32) time.Duration {
-	most := o.limit.longest
+	most := longestPause
 	if tries < 20 {
-		most = min(o.limit.first<<(max(tries, 1)-1), o.limit.longest)
+		most = min(firstPause<<(max(tries, 1)-1), longestPause)
 	}
 	return rand.N(most) + time.Millisecond
 }

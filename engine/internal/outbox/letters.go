@@ -14,7 +14,7 @@ import (
 // The configuration may have ended or may be disabled, and its own deliveries
 // do not wait for them.
 
-// readLetters looks for them at the start and then every limit.letters, until
+// readLetters looks for them at the start and then every lettersEvery, until
 // ctx ends.
 func (o *Outbox) readLetters(ctx context.Context) {
 	for ctx.Err() == nil {
@@ -22,7 +22,7 @@ func (o *Outbox) readLetters(ctx context.Context) {
 		if err := o.findLetters(ctx); err != nil {
 			o.complain(ctx, "dead letters could not be looked up; it is tried again", err)
 		}
-		o.rest(ctx, max(o.limit.letters, 100*time.Since(begun)))
+		o.rest(ctx, max(lettersEvery, 100*time.Since(begun)))
 	}
 }
 
@@ -84,7 +84,7 @@ func (o *Outbox) openLetters(ctx context.Context, id store.PushID) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	h := o.hostLocked(p)
-	if o.closed || h.pending >= o.limit.memory {
+	if o.closed || h.pending >= mostWaiting {
 		return nil
 	}
 	d := &delivery{id: id, created: p.Created, host: h, letters: true, place: -1}
@@ -169,7 +169,7 @@ func (w *courier) letter(ctx context.Context, l *store.DeadLetter) (due time.Tim
 	if w.d.begun.IsZero() {
 		w.d.begun = at
 	}
-	end := w.d.begun.Add(w.limit.giveUp)
+	end := w.d.begun.Add(giveUpAfter)
 	switch {
 	case out.Verdict == a2a.DeliverAgain && at.Before(end):
 		w.d.tries++

@@ -18,10 +18,10 @@ const lookEvery = time.Second
 // out, and now and then, until ctx ends. However much there is to look at, it
 // takes no more than a small part of the time.
 func (o *Outbox) lookOut(ctx context.Context) {
-	every, share := o.limit.look, time.Duration(100)
+	every, share := dueEvery, time.Duration(100)
 	if o.e.DeadAfter > 0 {
 		// Others write to logs and die, and what they tell may be lost.
-		every, share = min(o.limit.poll, o.e.DeadAfter/4), 10
+		every, share = min(pollEvery, o.e.DeadAfter/4), 10
 	}
 	for ctx.Err() == nil {
 		begun := time.Now()

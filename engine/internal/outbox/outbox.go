@@ -58,7 +58,6 @@ type Engine struct {
 // are left out and found again in the store later.
 type Outbox struct {
 	e        *Engine
-	limit    limits
 	hint     chan struct{} // capacity one: there is something to start
 	looks    chan struct{} // capacity one: the store may know more
 	leavings chan struct{} // capacity one: a process may have left some
@@ -86,37 +85,19 @@ type Outbox struct {
 	missed map[store.Key]int64
 }
 
-// limits are what operators may come to change.
-type limits struct {
-	running int           // attempts at a time; half as many to hosts that may be down; admits has a quarter more
-	perHost int           // of them to one host of one subscriber
-	memory  int           // configurations of such a host that are held in memory while they wait
-	attempt time.Duration // how long one may take
-	giveUp  time.Duration // how long an event is tried
-	first   time.Duration // the pause after a failure doubles from here
-	longest time.Duration
-	look    time.Duration // how often the store is asked, in case a hint was lost
-	poll    time.Duration // the same, if other processes write to it, too
-	letters time.Duration // how often it is asked for dead letters that are to be sent again
-}
-
+// Bounds that operators may come to change.
 const (
-	mostPosts    = 64
-	postsPerHost = 8
+	mostPosts    = 64               // attempts at a time; half as many to hosts that may be down; admits has a quarter more
+	postsPerHost = 8                // of them to one host of one subscriber
+	mostWaiting  = 1000             // configurations of such a host that are held in memory while they wait
+	attemptTime  = 10 * time.Second // how long one may take
+	giveUpAfter  = 24 * time.Hour   // how long an event is tried
+	firstPause   = time.Second      // the pause after a failure doubles from here
+	longestPause = time.Hour
+	dueEvery     = 5 * time.Minute // how often the store is asked, in case a hint was lost
+	pollEvery    = 2 * time.Second // the same, if other processes write to it, too
+	lettersEvery = time.Minute     // how often it is asked for dead letters that are to be sent again
 )
-
-var defaultLimits = limits{
-	running: mostPosts,
-	perHost: postsPerHost,
-	memory:  1000,
-	attempt: 10 * time.Second,
-	giveUp:  24 * time.Hour,
-	first:   time.Second,
-	longest: time.Hour,
-	look:    5 * time.Minute,
-	poll:    2 * time.Second,
-	letters: time.Minute,
-}
 
 // delivery is a configuration that may have something to deliver.
 type delivery struct {
@@ -167,7 +148,6 @@ var errDropped = errors.New("engine: the push config is gone")
 func New(e *Engine) *Outbox {
 	return &Outbox{
 		e:           e,
-		limit:       defaultLimits,
 		hint:        make(chan struct{}, 1),
 		looks:       make(chan struct{}, 1),
 		leavings:    make(chan struct{}, 1),
@@ -278,7 +258,7 @@ func (o *Outbox) findLocked(id store.PushID) *delivery {
 
 func (o *Outbox) addLocked(p *store.PushConfig, cursor, last int64) {
 	h := o.hostLocked(p)
-	if last > cursor && h.pending >= o.limit.memory {
+	if last > cursor && h.pending >= mostWaiting {
 		h.skipped = true
 		return
 	}

@@ -54,7 +54,7 @@ func (o *Outbox) settleLocked(d *delivery) {
 	if was == deliveryIdle || d.waitsAt != d.cursor {
 		d.waits, d.waitsAt = o.e.Now(), d.cursor
 	}
-	if was != deliveryWaiting && h.pending >= o.limit.memory {
+	if was != deliveryWaiting && h.pending >= mostWaiting {
 		h.skipped = true
 		o.forgetLocked(d)
 		return
@@ -73,7 +73,7 @@ func (o *Outbox) settleLocked(d *delivery) {
 // lessLocked counts one delivery less that waits for a host.
 func (o *Outbox) lessLocked(h *receiver) {
 	h.pending--
-	if h.skipped && h.pending <= o.limit.memory/2 {
+	if h.skipped && h.pending <= mostWaiting/2 {
 		wake.Nudge(o.looks)
 	}
 }

@@ -72,8 +72,8 @@ func (h *receiver) ring() int {
 // hopeless reports whether it has been for so long that what waits for it since
 // then is given up after one attempt. That needs not wait for the circuit, or
 // there would be no end to it.
-func (h *receiver) hopeless(l *limits, at time.Time) bool {
-	return h.down() && at.Sub(h.since) >= l.giveUp
+func (h *receiver) hopeless(at time.Time) bool {
+	return h.down() && at.Sub(h.since) >= giveUpAfter
 }
 
 // closedFor returns for how long nothing is tried.
@@ -86,11 +86,11 @@ func (h *receiver) closedFor(at time.Time) time.Duration {
 
 // most returns how many may run at a time: while the host may be down, one
 // finds out for all.
-func (h *receiver) most(l *limits, at time.Time) int {
-	if h.down() && !h.hopeless(l, at) {
+func (h *receiver) most(at time.Time) int {
+	if h.down() && !h.hopeless(at) {
 		return 1
 	}
-	return l.perHost
+	return postsPerHost
 }
 
 // next takes the delivery whose turn it is, or returns nil. Those that failed
@@ -98,8 +98,8 @@ func (h *receiver) most(l *limits, at time.Time) int {
 // would fail and were not tried yet: of them it is in turn the one that waited
 // longest and, while the host may be down, the one that waited least. The first
 // one that succeeds opens it for all.
-func (h *receiver) next(l *limits, at time.Time) *delivery {
-	if h.empty() || h.running >= h.most(l, at) {
+func (h *receiver) next(at time.Time) *delivery {
+	if h.empty() || h.running >= h.most(at) {
 		return nil
 	}
 	if h.closedFor(at) <= 0 {
@@ -113,13 +113,13 @@ func (h *receiver) next(l *limits, at time.Time) *delivery {
 		}
 		return l.pop()
 	}
-	if !h.hopeless(l, at) {
+	if !h.hopeless(at) {
 		return nil
 	}
 	if h.lanes[0].first != nil {
 		return h.lanes[0].pop()
 	}
-	if at.Sub(h.lanes[1].first.since) >= l.giveUp {
+	if at.Sub(h.lanes[1].first.since) >= giveUpAfter {
 		return h.lanes[1].pop()
 	}
 	return nil

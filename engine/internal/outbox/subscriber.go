@@ -10,7 +10,7 @@ import (
 
 // subscriber is a caller with webhooks, whichever of the agents its tasks belong
 // to. Subscribers take turns, and within one its receivers do. Turns alone decide
-// who begins next, and an attempt that hangs keeps its slot for limit.attempt: so
+// who begins next, and an attempt that hangs keeps its slot for attemptTime: so
 // there is also a bound to what a subscriber has while others want more, and a
 // reserve for those that have little. Protected by Outbox.mu.
 type subscriber struct {
@@ -103,7 +103,7 @@ func (s *subscriber) burdens(at time.Time) bool { return s.debt.Sub(at) > burden
 // offerLocked puts a receiver in the ring where it belongs, and its subscriber,
 // if something might begin there.
 func (o *Outbox) offerLocked(h *receiver) {
-	if h.empty() || h.running >= h.most(&o.limit, o.e.Now()) {
+	if h.empty() || h.running >= h.most(o.e.Now()) {
 		return
 	}
 	k, s := h.ring(), h.of
@@ -138,7 +138,7 @@ func (o *Outbox) withdrawLocked(h *receiver) {
 // begins more than a quarter of all attempts while somebody with less can begin
 // one. Receivers that are up and those that may be down have alternate turns.
 func (o *Outbox) nextLocked(at time.Time) *delivery {
-	for _, most := range [...]int{quarter(o.limit.running), o.limit.running} {
+	for _, most := range [...]int{quarter(mostPosts), mostPosts} {
 		for range o.rings {
 			o.turn = 1 - o.turn
 			if d := o.takeLocked(o.turn, most, at); d != nil {
@@ -161,7 +161,7 @@ func (o *Outbox) takeLocked(k, most int, at time.Time) *delivery {
 			o.withdrawLocked(h)
 			if h.ring() != k {
 				o.offerLocked(h) // it went down, or up, meanwhile
-			} else if d := h.next(&o.limit, at); d != nil {
+			} else if d := h.next(at); d != nil {
 				return d
 			} else {
 				o.alarmLocked(h, at)
@@ -178,10 +178,10 @@ func (o *Outbox) takeLocked(k, most int, at time.Time) *delivery {
 // while nobody else waits: others may come at any time.
 func (o *Outbox) mayLocked(s *subscriber, k, most int, at time.Time) bool {
 	if s.burdens(at) && len(o.subscribers) > 1 {
-		most = min(most, quarter(o.limit.running))
+		most = min(most, quarter(mostPosts))
 	}
-	return s.running < most && s.admits(s.running, o.running, o.limit.running, at) &&
-		(k == 0 || s.probing < max(most/2, 1) && s.admits(s.probing, o.probing, max(o.limit.running/2, 1), at))
+	return s.running < most && s.admits(s.running, o.running, mostPosts, at) &&
+		(k == 0 || s.probing < max(most/2, 1) && s.admits(s.probing, o.probing, max(mostPosts/2, 1), at))
 }
 
 // admits reports whether there is a slot for a subscriber that has some of those

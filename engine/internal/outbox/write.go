@@ -63,7 +63,7 @@ func (o *Outbox) write(ctx, over context.Context) {
 		case <-over.Done():
 			return
 		}
-		for more := true; more && len(batch) < o.limit.running; {
+		for more := true; more && len(batch) < mostPosts; {
 			select {
 			case a := <-o.advances:
 				batch = append(batch, a)
