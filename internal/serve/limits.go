@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"time"
@@ -112,17 +113,18 @@ func (f *limitFlags) fit(fs *pflag.FlagSet, files int) (few bool) {
 		few = files > 0 && f.connections < fewConnections
 	}
 	if fs.Changed("max-connections-per-address") {
-		f.connectionsOfAddress = unlimited(f.connectionsOfAddress)
+		f.connectionsOfAddress = cmp.Or(f.connectionsOfAddress, -1)
 	}
 	return few
 }
 
-// requests returns the limits of requests.
+// requests returns the limits of requests. To the server -1 means no limit where zero
+// means the default.
 func (f *limitFlags) requests() a2aserver.Limits {
 	return a2aserver.Limits{
 		Rate: f.rate, Burst: f.burst, Streams: f.streams,
-		Bodies: unlimited(f.bodies),
-		Parts:  unlimited(f.parts), PartBytes: int(f.part), Depth: unlimited(f.depth), Hops: unlimited(f.hops),
+		Bodies: cmp.Or(f.bodies, -1),
+		Parts:  cmp.Or(f.parts, -1), PartBytes: int(f.part), Depth: cmp.Or(f.depth, -1), Hops: cmp.Or(f.hops, -1),
 		Connections: f.connections, AddrConnections: f.connectionsOfAddress,
 	}
 }
@@ -133,13 +135,4 @@ func (f *limitFlags) tasks() engine.Limits {
 		Running: f.running, RunningPerOwner: f.runningEach, Messages: f.messages,
 		TaskBytes: f.task, ArtifactBytes: f.artifact, Wall: f.wall,
 	}
-}
-
-// unlimited turns zero into the value that means no limit to the packages below,
-// where zero means the default.
-func unlimited[N int | int64](n N) N {
-	if n == 0 {
-		return -1
-	}
-	return n
 }
