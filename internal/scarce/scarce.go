@@ -28,8 +28,7 @@ var errnos = []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, sys
 func Is(err error) bool {
 	// Go moves descriptors out of the way before it starts a process. Where the next
 	// number is beyond the limit, the system calls that a bad descriptor.
-	var path *fs.PathError
-	if errors.As(err, &path) && path.Op == "fork/exec" && errors.Is(err, syscall.EBADF) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok && path.Op == "fork/exec" && errors.Is(err, syscall.EBADF) {
 		return true
 	}
 	var dns *net.DNSError // keeps the text of its cause only

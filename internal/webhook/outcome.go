@@ -52,12 +52,10 @@ func retryAfter(v string, at time.Time) time.Duration {
 // failedPost says what follows from no answer. The words of net/http have the
 // URL in them, which may be a secret, so they stay here.
 func failedPost(err error) a2a.Outcome {
-	var refused *egress.Refused
-	if errors.As(err, &refused) {
+	if refused, ok := errors.AsType[*egress.Refused](err); ok {
 		return a2a.Outcome{Verdict: a2a.GiveUp, Reason: "the URL " + refused.Reason}
 	}
-	var outer *url.Error
-	if errors.As(err, &outer) {
+	if outer, ok := errors.AsType[*url.Error](err); ok {
 		err = outer.Err // or it would be the one that is asked for Timeout, and know only of some
 	}
 	return a2a.Outcome{Verdict: a2a.DeliverAgain, Down: true, Reason: whyNoAnswer(err)}

@@ -70,8 +70,7 @@ func product(s string) string {
 func (s *Sender) Check(_ context.Context, c *a2a.TaskPushNotificationConfig) (host string, err error) {
 	u, err := s.policy.Check(c.URL)
 	if err != nil {
-		var refused *egress.Refused
-		if errors.As(err, &refused) {
+		if refused, ok := errors.AsType[*egress.Refused](err); ok {
 			return "", a2a.Invalid("url", "%s", refused.Reason)
 		}
 		return "", err
