@@ -59,7 +59,7 @@ func readWebhook(r *json.Reader, c *TaskPushNotificationConfig) *json.Fault {
 	*c = in.TaskPushNotificationConfig
 	if inner := in.Config; c.URL == "" && inner != nil {
 		c.URL, c.Token, c.Authentication = inner.URL, inner.Token, inner.Authentication
-		c.ID = cmp.Or(c.ID, in.ConfigID, inner.ID)
+		c.ID = cmp.Or(c.ID, inner.ID, in.ConfigID)
 	}
 	return f
 }
