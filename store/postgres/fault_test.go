@@ -465,3 +465,35 @@ func TestIdleConnectionIsEnded(t *testing.T) {
 		}
 	}
 }
+
+// TestKeysWhileServerIsAway: an append that needs new keys waits for a server that
+// restarts as long as one that needs none.
+func TestKeysWhileServerIsAway(t *testing.T) {
+	t.Parallel()
+	address := copied(t)
+	p := newProxy(t, cluster.Address())
+	st := mustOpen(t, cluster.Via(p.address(), nameOf(address)), &Options{NoListen: true, Conns: 1})
+	if err := store.Do(t.Context(), st, goOn("task 0", "node", 0)); err != nil {
+		t.Fatal(err)
+	}
+	for i, keys := range []*keys{&st.tasks, &st.pushes} {
+		keys.drop()
+		a := goOn(fmt.Sprint("task ", i+1), "node", 0)
+		if keys == &st.pushes {
+			a.Pushes = []store.PushConfig{{ID: "p", Host: "h", Created: firstDay, Live: true}}
+		}
+		p.set(func() { p.down, p.barred = true, 0 })
+		p.cut()
+		done := make(chan error, 1)
+		st.Append(a, func(err error) { done <- err })
+		eventually(t, "the store tries often", func() bool {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			return p.barred > 4*tries || len(done) > 0
+		})
+		p.set(func() { p.down = false })
+		if err := <-done; err != nil {
+			t.Errorf("%s: %v", a.Row.ID, err)
+		}
+	}
+}

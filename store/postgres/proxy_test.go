@@ -13,15 +13,16 @@ type proxy struct {
 	l  net.Listener
 	to string
 
-	mu    sync.Mutex // protects the fields below
-	moved sync.Cond  // hold has changed, or it is over
-	conns map[net.Conn]struct{}
-	hold  bool // nothing goes through
-	down  bool // nobody gets in
-	left  int  // so many pieces go to the server before the cut; below zero: any number
-	reach bool // the last piece reaches the server, whose answer is lost
-	cuts  int
-	all   sync.WaitGroup
+	mu     sync.Mutex // protects the fields below
+	moved  sync.Cond  // hold has changed, or it is over
+	conns  map[net.Conn]struct{}
+	hold   bool // nothing goes through
+	down   bool // nobody gets in
+	left   int  // so many pieces go to the server before the cut; below zero: any number
+	reach  bool // the last piece reaches the server, whose answer is lost
+	cuts   int
+	barred int // who came while nobody got in
+	all    sync.WaitGroup
 }
 
 func newProxy(t testing.TB, to string) *proxy {
@@ -77,6 +78,7 @@ func (p *proxy) accept() {
 		server, err := net.Dial("tcp", p.to)
 		p.mu.Lock()
 		if err != nil || p.down {
+			p.barred++
 			client.Close()
 			if err == nil {
 				server.Close()

@@ -126,7 +126,11 @@ func (w *writer) fill(ctx context.Context, all []*store.Append, changes []change
 		}
 	}
 	if made > 0 {
-		key, err := w.s.taskKeys(ctx, made)
+		var key int64
+		err := w.patiently(ctx, func(ctx context.Context) (err error) {
+			key, err = w.s.taskKeys(ctx, made)
+			return err
+		})
 		if err != nil {
 			return err
 		}
@@ -263,11 +267,13 @@ func (w *writer) fillPushes(ctx context.Context, all []*store.Append, changes []
 	for _, a := range all { // also what an earlier or a later statement writes
 		for j := range a.Pushes {
 			if p := &a.Pushes[j]; w.places[p] == 0 {
-				key, err := w.s.pushKeys(ctx, 1)
+				err := w.patiently(ctx, func(ctx context.Context) (err error) {
+					w.places[p], err = w.s.pushKeys(ctx, 1)
+					return err
+				})
 				if err != nil {
 					return err
 				}
-				w.places[p] = key
 			}
 		}
 	}
