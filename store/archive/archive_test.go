@@ -255,3 +255,30 @@ func FuzzImport(f *testing.F) {
 		}
 	})
 }
+
+// TestDeepEntries: what nests as deep as JSON may is imported as it was exported.
+func TestDeepEntries(t *testing.T) {
+	m := memory(t)
+	k := store.Key{ID: "deep"}
+	a := &store.Append{Row: store.Row{Key: k, State: 1}}
+	for seq := int64(1); seq <= 3; seq++ {
+		levels := 9_997 + int(seq) // a line has two more
+		a.Entries = append(a.Entries, store.Entry{Seq: seq, Body: []byte(strings.Repeat("[", levels) + strings.Repeat("]", levels))})
+	}
+	if err := store.Do(t.Context(), m, a); err != nil {
+		t.Fatal(err)
+	}
+	to := memory(t)
+	if _, err := importInto(t, to, export(t, m)); err != nil {
+		t.Fatal(err)
+	}
+	got, err := to.Entries(t.Context(), k, 0, 0)
+	if err != nil || len(got) != len(a.Entries) {
+		t.Fatalf("%d entries, %v", len(got), err)
+	}
+	for i := range got {
+		if !bytes.Equal(got[i].Body, a.Entries[i].Body) {
+			t.Errorf("entry %d is another one", i+1)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"slices"
 	"time"
 	"unicode/utf8"
 
@@ -218,7 +219,13 @@ func (l *lines) object(v any, members ...member) {
 // plain reports whether bytes are JSON that fits a line and is read as it was
 // written.
 func plain(b []byte) bool {
-	return json.Valid(b) && utf8.Valid(b) && !bytes.ContainsAny(b, "\n\r") && len(bytes.TrimSpace(b)) == len(b)
+	return json.Valid(b) && fits(b) && utf8.Valid(b) && !bytes.ContainsAny(b, "\n\r") && len(bytes.TrimSpace(b)) == len(b)
+}
+
+// fits reports whether JSON can be read within a line, which nests it two levels deeper:
+// encoding/json reads 10,000 levels.
+func fits(b []byte) bool {
+	return len(b) < 10_000 || json.Valid(slices.Concat([]byte("[["), b, []byte("]]")))
 }
 
 // either returns bytes that are written in one of two forms.
