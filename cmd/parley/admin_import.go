@@ -34,7 +34,7 @@ Unfinished tasks resume when it is served.`,
   gunzip < tasks.jsonl.gz | parley admin import`,
 		Args: cobra.MaximumNArgs(1),
 	}, func(ctx context.Context, db *database.Location, args []string) (err error) {
-		in, err := a.importFrom(args, db)
+		in, err := a.importFrom(ctx, args, db)
 		if err != nil {
 			return err
 		}
@@ -118,7 +118,7 @@ func importFailure(err error) error {
 
 // importFrom opens the export. It is read more than once, so standard input goes to
 // a file first, beside the database, where there is room and nobody else reads.
-func (a *app) importFrom(args []string, db *database.Location) (exportFile, error) {
+func (a *app) importFrom(ctx context.Context, args []string, db *database.Location) (exportFile, error) {
 	if len(args) > 0 && args[0] != "-" {
 		return os.Open(args[0])
 	}
@@ -134,7 +134,17 @@ func (a *app) importFrom(args []string, db *database.Location) (exportFile, erro
 		return nil, err
 	}
 	spool := &spooled{f}
-	if _, err = io.Copy(f, a.stdin); err == nil {
+	copied := make(chan error, 1)
+	go func() { // which cannot be told to stop reading; the process ends instead
+		_, err := io.Copy(f, a.stdin)
+		copied <- err
+	}()
+	select {
+	case err = <-copied:
+	case <-ctx.Done():
+		err = context.Cause(ctx)
+	}
+	if err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}
 	if err != nil {
