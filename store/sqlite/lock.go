@@ -28,6 +28,10 @@ func acquire(path string) (*lock, error) {
 			return nil, unwritable(path, err)
 		}
 		if err := lockFile(f); err != nil {
+			if errors.Is(err, errLocked) && !isLocked(f) { // it was shared, for a moment, by one that looks: see holder
+				f.Close()
+				continue
+			}
 			defer f.Close()
 			if errors.Is(err, errLocked) {
 				return nil, inUse(path, f)

@@ -77,3 +77,36 @@ func TestLook(t *testing.T) {
 		t.Errorf("a foreign file: %v", err)
 	}
 }
+
+// TestLookWhileOpening: a database whose lock file a crash left can be opened while another
+// process looks whether it is open.
+func TestLookWhileOpening(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "parley.db")
+	if err := os.WriteFile(path+".lock", []byte("1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stop, looks := make(chan struct{}), make(chan int)
+	go func() {
+		n := 0
+		for {
+			select {
+			case <-stop:
+				looks <- n
+				return
+			default:
+				holder(path)
+				n++
+			}
+		}
+	}()
+	for range 500 {
+		l, err := acquire(path)
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		l.file.Close() // as a crash does: the lock file stays
+	}
+	close(stop)
+	t.Logf("%d looks", <-looks)
+}
