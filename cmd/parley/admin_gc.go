@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,6 +48,8 @@ parley serve --retain-completed 30d.`,
 		if f.olderThan < 0 {
 			return failure.Usagef("--older-than cannot be negative")
 		}
+		slices.Sort(f.states)
+		f.states = slices.Compact(f.states) // each is counted once
 		if len(f.states) == 0 {
 			for _, s := range a2a.TaskStates() {
 				if s.Terminal() {

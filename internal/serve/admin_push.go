@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -196,7 +197,9 @@ func (a *administration) Collect(ctx context.Context, c admin.Collection) (_ *ad
 		if !s.Terminal() && !s.Interrupted() {
 			return nil, admin.Invalid("states", "tasks that are %s are at work and never deleted", word)
 		}
-		states = append(states, s)
+		if !slices.Contains(states, s) {
+			states = append(states, s)
+		}
 	}
 	if len(c.States) == 0 {
 		for _, s := range a2a.TaskStates() {

@@ -175,6 +175,10 @@ func TestAdminIsTheSameOverHTTP(t *testing.T) {
 	if _, err := c.Task(ctx, task.ID); !errors.Is(err, admin.ErrNotFound) {
 		t.Errorf("the deleted task is %v", err)
 	}
+	did, err := c.Collect(ctx, admin.Collection{States: []string{"input-required", "input-required"}, DryRun: true})
+	if err != nil || did.Tasks != 1 || did.States["input-required"] != 1 {
+		t.Errorf("a state that is named twice has %+v, %v", did, err)
+	}
 }
 
 // The audit log is read page by page from its end, also across chunks.
