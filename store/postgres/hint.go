@@ -161,23 +161,27 @@ func (h *hints) age(now time.Time) {
 // it is there, too, and that something may have been missed: hints are not sent
 // while nobody is known who would hear them.
 func (h *hints) heard(peer string, now time.Time) {
-	h.mu.Lock()
-	_, known := h.peers[peer]
-	if known || len(h.peers) < maxPending { // anybody may notify; with so many it does not matter who
-		if h.peers == nil {
-			h.peers = map[string]time.Time{}
-		}
-		h.peers[peer] = now
-	} else {
-		known = true
-	}
-	if !known {
+	if !h.counts(peer, now) {
+		h.mu.Lock()
 		h.next.lost, h.next.here = true, true
-	}
-	h.mu.Unlock()
-	if !known {
+		h.mu.Unlock()
 		h.nudge()
 	}
+}
+
+// counts has a store count as there, and reports whether it did before.
+func (h *hints) counts(peer string, now time.Time) (known bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, known = h.peers[peer]
+	if !known && len(h.peers) >= maxPending { // anybody may notify; with so many it does not matter who
+		return true
+	}
+	if h.peers == nil {
+		h.peers = map[string]time.Time{}
+	}
+	h.peers[peer] = now
+	return known
 }
 
 // A payload is words: the sender, then what it says. A word of a kind that is not

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/parley-a2a/parley/internal/pgtest"
 	"github.com/parley-a2a/parley/store"
 )
@@ -287,6 +289,43 @@ func TestListenerComesBack(t *testing.T) {
 		}
 		again("a restart, " + mode)
 	}
+}
+
+// TestNewcomerWhileListenerIsAway: a store that came while another one did not listen hears
+// that one's hints as soon as it listens again.
+func TestNewcomerWhileListenerIsAway(t *testing.T) {
+	t.Parallel()
+	address := copied(t)
+	p := newProxy(t, cluster.Address())
+	a := mustOpen(t, address, &Options{Listen: cluster.Via(p.address(), nameOf(address))})
+	met(t, a)
+	p.set(func() { p.down = true })
+	p.cut()
+	eventually(t, "it does not listen", func() bool { hears, _ := a.known(); return !hears })
+
+	all, err := pgx.Connect(t.Context(), address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer all.Close(context.Background())
+	if _, err := all.Exec(t.Context(), "LISTEN "+channel); err != nil {
+		t.Fatal(err)
+	}
+	b := mustOpen(t, address, nil)
+	met(t, b)
+	h := listenTo(t, b)
+	post(t, a, "node")
+	for answered := false; !answered; { // which a does not hear
+		n, err := all.WaitForNotification(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		answered = strings.HasPrefix(n.Payload, b.hints.sender) && strings.Contains(n.Payload, " "+wordLost)
+	}
+	p.set(func() { p.down = false })
+	eventually(t, "it listens again", func() bool { hears, _ := a.known(); return hears })
+	a.tell(store.Hint{Task: 7})
+	eventually(t, "the task is hinted", func() bool { return h.has(func(h store.Hint) bool { return h.Task == 7 }) })
 }
 
 func TestNoListen(t *testing.T) {

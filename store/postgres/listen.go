@@ -78,6 +78,9 @@ func (s *Store) listen() {
 				"behind a pooler, add listen= with an address of the database itself to that of the store, or listen=off if it has no LISTEN")
 		}
 		s.pause(s.over, min(50*time.Millisecond<<min(tries, 20), listenMax))
+		// Another store that came meanwhile may know this one, and does not answer it: it
+		// says that it is there within hereEvery. Until then some store counts as there.
+		s.hints.counts("", time.Now())
 	}
 }
 
