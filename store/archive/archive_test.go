@@ -3,7 +3,9 @@ package archive_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -280,5 +282,48 @@ func TestDeepEntries(t *testing.T) {
 		if !bytes.Equal(got[i].Body, a.Entries[i].Body) {
 			t.Errorf("entry %d is another one", i+1)
 		}
+	}
+}
+
+// narrow is a store that takes no more than so many bytes at once, as databases do.
+type narrow struct {
+	store.Store
+	most int
+	left int // appends that it takes
+}
+
+func (n *narrow) Append(a *store.Append, done func(error)) {
+	if n.left--; a.Size() > n.most || n.left < 0 {
+		go done(errors.New("too much"))
+		return
+	}
+	n.Store.Append(a, done)
+}
+
+// TestImportOfManyFiles: the files of a task that came one after the other are imported into
+// a store that would not take them at once, also where an import before was cut off.
+func TestImportOfManyFiles(t *testing.T) {
+	const n, size = 3, 5 << 20
+	m, k := memory(t), store.Key{ID: "files"}
+	for i := range n {
+		a := &store.Append{
+			Row: store.Row{Key: k, State: 1}, After: int64(i), Entries: []store.Entry{{Seq: int64(i + 1)}},
+			Blobs: []store.Blob{{Hash: strconv.Itoa(i), Data: bytes.Repeat([]byte{byte(i)}, size)}},
+		}
+		if err := store.Do(t.Context(), m, a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := export(t, m)
+	to := &narrow{memory(t), 2 * size, 2}
+	if _, err := importInto(t, to, text); err == nil {
+		t.Fatal("an import that was cut off went on")
+	}
+	to.left = n
+	if _, err := importInto(t, to, text); err != nil {
+		t.Fatal(err)
+	}
+	if again := export(t, to); !bytes.Equal(again, text) {
+		t.Error("the export of the import differs")
 	}
 }

@@ -252,17 +252,27 @@ func (m *importer) put(ctx context.Context, t *store.Task) error {
 	if err := m.complete(ctx, t.Blobs); err != nil {
 		return err
 	}
+	blobs := t.Blobs
+	if at > 0 { // an import that was cut off brought some
+		there, err := m.st.Blobs(ctx, t.Key)
+		if err != nil {
+			return err
+		}
+		blobs = slices.DeleteFunc(blobs, func(b store.Blob) bool { return slices.Contains(there, b.Hash) })
+	}
 	m.imported.Tasks++
 	m.imported.Entries += t.Last
 	for first := at; ; first = at {
+		next := &store.Append{Row: t.Row, After: first, Epoch: t.Epoch}
+		next.Blobs, blobs = share(blobs, t.Last-first)
 		size := 0
-		for at < t.Last && at-first < importEntries && (at == first || size < importBytes) {
+		for at < t.Last && at-first < importEntries && (at == first || size < importBytes && len(blobs) == 0) {
 			size += len(t.Log[at].Body)
 			at++
 		}
-		next := &store.Append{Row: t.Row, After: first, Epoch: t.Epoch, Entries: t.Log[first:at]}
+		next.Entries = t.Log[first:at]
 		if first == 0 {
-			next.Blobs, next.Receipts = t.Blobs, t.Receipts
+			next.Receipts = t.Receipts
 		}
 		if at == t.Last {
 			next.Seal = t.Seal
@@ -279,6 +289,21 @@ func (m *importer) put(ctx context.Context, t *store.Task) error {
 			return err
 		}
 	}
+}
+
+// share divides blobs between the next append and the others of a task, of which there
+// can be as many as it has entries: a store does not take the files of a long task at once.
+func share(blobs []store.Blob, appends int64) (next, later []store.Blob) {
+	left, size, n := 0, 0, 0
+	for i := range blobs {
+		left += len(blobs[i].Data)
+	}
+	most := max(importBytes, left/int(max(appends, 1)))
+	for n < len(blobs) && (n == 0 || appends == 1 || size+len(blobs[n].Data) <= most) {
+		size += len(blobs[n].Data)
+		n++
+	}
+	return blobs[:n:n], blobs[n:]
 }
 
 // complete fetches the content of blobs that came with an earlier task.
