@@ -6,6 +6,7 @@ import (
 	"iter"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -35,9 +36,11 @@ func (e *Engine) timeline(ctx context.Context, key store.Key, task *a2a.Task, la
 	return t.Of(task, limit), nil
 }
 
-// entries yields a log up to last, without the content that is stored apart from it.
+// entries yields a log up to last, without the content that is stored apart from it. It
+// is an error if the log ends before that: the task was deleted under way.
 func (e *Engine) entries(ctx context.Context, key store.Key, last int64) iter.Seq2[*a2a.Entry, error] {
 	return func(yield func(*a2a.Entry, error) bool) {
+		n := int64(0)
 		for raw, err := range store.EachEntry(ctx, e.store, key, 0, last) {
 			var en *a2a.Entry
 			if err == nil {
@@ -46,6 +49,10 @@ func (e *Engine) entries(ctx context.Context, key store.Key, last int64) iter.Se
 			if !yield(en, err) || err != nil {
 				return
 			}
+			n++
+		}
+		if n < last {
+			yield(nil, stored.ErrIncomplete)
 		}
 	}
 }

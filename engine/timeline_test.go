@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -152,4 +154,35 @@ func TestTimelineOfAnOldLog(t *testing.T) {
 	if got, want := timelineText(line.Of(task, 10)), `1:"one" 2:working 3:"two" 3:"three" 3:completed`; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
+}
+
+// deletesOnRead deletes a task the next time that its log is read.
+type deletesOnRead struct {
+	store.Store
+	armed atomic.Bool
+}
+
+func (d *deletesOnRead) Entries(ctx context.Context, k store.Key, after int64, limit int) ([]store.Entry, error) {
+	if d.armed.Swap(false) {
+		rec, err := d.Store.Get(ctx, k, store.RowOnly)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := d.Store.Delete(ctx, []store.Row{rec.Row}); err != nil {
+			return nil, err
+		}
+	}
+	return d.Store.Entries(ctx, k, after, limit)
+}
+
+// A task that is deleted while its timeline is read is not there.
+func TestTimelineOfADeletedTask(t *testing.T) {
+	mem := store.NewMemory()
+	defer mem.Close()
+	st := &deletesOnRead{Store: mem}
+	w := newWorld(t, st, parrot)
+	task := w.mustSend(send("go"))
+	st.armed.Store(true)
+	_, err := w.GetTask(t.Context(), &a2a.GetTaskRequest{ID: task.ID, TimelineLength: new(int32(100))})
+	wantError(t, err, a2a.ErrTaskNotFound)
 }
