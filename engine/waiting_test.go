@@ -497,6 +497,32 @@ func TestAuthorizationsDoNotWait(t *testing.T) {
 	})
 }
 
+// An answer for which there is no room does not wait where the agent must not run again:
+// it would do a second time what it did before its question.
+func TestAnswersOfAgentsThatRunOnceDoNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g, paid := newWorker(2), 0
+		ag := agent.OnLost(agent.Func(func(ctx context.Context, t *agent.Turn) error {
+			if t.Text() != "pay" {
+				return g.Run(ctx, t)
+			}
+			paid++
+			_, err := t.Ask(ctx, "And a tip?")
+			return err
+		}), agent.Lost{Fail: "it may have been paid"})
+		w := newWorldWith(t, nil, ag, testCard(), roomFor(1))
+		task := w.mustSend(send("pay"))
+		wantState(t, task, a2a.TaskStateInputRequired)
+		w.mustSend(sendNow("gate"))
+		wantState(t, w.mustSend(reply(task, "no")), a2a.TaskStateCompleted)
+		if paid != 1 {
+			t.Errorf("it was paid %d times", paid)
+		}
+		g.leave <- true
+		w.stop()
+	})
+}
+
 // A process that drains gives back what it has drawn and not begun; what waits is
 // there for the next one.
 func TestDrainGivesBackWhatWasDrawn(t *testing.T) {

@@ -173,19 +173,14 @@ func (os *Owners) giveWayOf(o *Owner) bool {
 	return true
 }
 
-// giveWay is retire for a task that stays. An agent has to be able to do what it
-// did once more, and none is sent away that was given an authorization: that is
-// nowhere else.
+// giveWay is retire for a task that stays, if its agent may leave.
 func (o *Owner) giveWay() bool {
 	if !o.ready.Was() {
 		return false
 	}
-	if a := o.all.Agent(o.key); a == nil || a.declared.Fail != "" {
-		return false
-	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.parking.asking == 0 || !o.waitsLocked() || o.auth.given || len(o.auth.came) > 0 || o.turn.taken < len(o.turn.messages) {
+	if o.parking.asking == 0 || !o.waitsLocked() || o.boundLocked() || o.turn.taken < len(o.turn.messages) {
 		return false
 	}
 	o.closeLocked() // nobody waits for the function to return
@@ -193,6 +188,14 @@ func (o *Owner) giveWay() bool {
 	o.ctx.end(agent.ErrDraining) // which says that it will run again
 	o.wake.Ring()
 	return true
+}
+
+// boundLocked reports whether the run of o's agent must not be given up, here or for a
+// run elsewhere: the agent declared that it does nothing twice, it is not there for
+// another run, or it was given an authorization, which is nowhere else.
+func (o *Owner) boundLocked() bool {
+	a := o.all.Agent(o.key)
+	return a == nil || a.declared.Fail != "" || o.auth.given || len(o.auth.came) > 0
 }
 
 // endedLocked is why a question of an agent gets no answer any more.

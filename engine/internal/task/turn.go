@@ -75,7 +75,8 @@ func (o *Owner) post(p *Post) error {
 		secret = hide(p)
 	}
 	reopens, waits := o.draft.state.Terminal(), o.draft.state.Interrupted()
-	here, err := o.askLocked(p, secret != nil || o.turn.canceling)
+	must := secret != nil || o.turn.canceling || o.phase == phaseRunning && o.boundLocked()
+	here, err := o.askLocked(p, must)
 	switch {
 	case err != nil:
 		return err
