@@ -523,6 +523,48 @@ func TestAnswersOfAgentsThatRunOnceDoNotWait(t *testing.T) {
 	})
 }
 
+// A process that holds a task which waits in the store, as for a message that waits for
+// memory, shows what a process that drew the task does to it meanwhile.
+func TestHeldWhileAnotherDraws(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		ag, other := newWorker(1), newWorker(1)
+		here := newWorldWith(t, st, ag, testCard(), sharedRoom(t, 1))
+		there := newWorldWith(t, st, other, testCard(), sharedRoom(t, 1))
+		here.mustSend(sendNow("gate"))
+		there.mustSend(sendNow("gate"))
+		task := here.mustSend(sendNow("work"))
+		o, err := there.owners.Acquire(t.Context(), store.Key{ID: task.ID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		stream := make(chan string, 1)
+		go func() {
+			evs, err := collect(there.SubscribeToTask(t.Context(), &a2a.SubscribeToTaskRequest{ID: task.ID}))
+			stream <- fmt.Sprint(brief(evs), " ", err)
+		}()
+		synctest.Wait()
+		ag.leave <- true
+		time.Sleep(time.Minute)
+		end := here.mustGet(task.ID)
+		wantState(t, end, a2a.TaskStateCompleted)
+		select {
+		case got := <-stream:
+			if want := "task:submitted artifact:work. completed <nil>"; got != want {
+				t.Errorf("the stream is %q, want %q", got, want)
+			}
+		default:
+			t.Error("the stream does not go on")
+		}
+		sameTask(t, there.mustGet(task.ID), end)
+		o.Release()
+		other.leave <- true
+		here.stop()
+		there.stop()
+	})
+}
+
 // A process that drains gives back what it has drawn and not begun; what waits is
 // there for the next one.
 func TestDrainGivesBackWhatWasDrawn(t *testing.T) {

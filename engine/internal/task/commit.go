@@ -169,6 +169,7 @@ func (o *Owner) settle(err error) bool {
 	o.saved.last = f.records[len(f.records)-1].entry.Seq
 	o.saved.epoch = f.append.Row.Epoch
 	if r := &f.append.Row; r.Active && r.Node == "" {
+		o.topic.Open()
 		o.all.waits()
 	}
 	if f.news && o.all.Changed != nil {

@@ -113,6 +113,7 @@ func (o *Owner) load(ctx context.Context, drawn bool, patience time.Duration) er
 	}
 	o.topic.Adopt(o, task, rec.Last)
 	if waits {
+		o.topic.Open()
 		o.enterLocked(phaseYielding)
 		return nil
 	}

@@ -24,6 +24,7 @@ type remote struct {
 
 	// protected by topic.mu
 	aloft bool  // the owner here has an append under way that others may see before it is published
+	open  bool  // the owner here left the task in the store, for any process to draw
 	heard int64 // counts what was heard of others
 
 	// of a task that nobody here owns; protected by topic.mu
@@ -56,10 +57,26 @@ func (t *Topic) Fly() {
 	t.mu.Unlock()
 }
 
+// Open notes that any process may go on with the task, as with one that waits for its
+// client.
+func (t *Topic) Open() {
+	if t.remote == nil {
+		return
+	}
+	t.mu.Lock()
+	t.remote.open = true
+	t.mu.Unlock()
+}
+
+// openLocked reports whether others may go on at any time with the task that t holds.
+func (t *Topic) openLocked() bool {
+	return t.remote != nil && t.task != nil && (t.remote.open || t.task.Status.State.Interrupted())
+}
+
 // adopted notes that the task has an owner here, and nothing of it is under way.
 func (r *remote) adopted() {
 	if r != nil {
-		r.aloft, r.row, r.gone = false, nil, false
+		r.aloft, r.open, r.row, r.gone = false, false, nil, false
 		r.heard++
 	}
 }
@@ -329,7 +346,7 @@ func (p *Peers) remoteTopics() (some []*Topic) {
 func (t *Topic) remoteLocked() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.task == nil || t.refs > 1 && t.owner != nil && t.task.Status.State.Interrupted()
+	return t.task == nil || t.refs > 1 && t.owner != nil && t.openLocked()
 }
 
 // compare wakes the readers of those tasks that changed.

@@ -67,11 +67,11 @@ func (t *Topic) HandOver(o Owner) {
 }
 
 // holder returns the owner whose task t holds, and whether others may go on with the
-// task at any time: one that waits for its client.
+// task at any time: one that waits for its client, or in the store.
 func (t *Topic) holder() (o Owner, open bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.owner, t.remote != nil && t.task != nil && t.task.Status.State.Interrupted()
+	return t.owner, t.openLocked()
 }
 
 // unpublished returns the task as it was published, if the store has more of it, up to
