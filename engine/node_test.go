@@ -368,3 +368,77 @@ func TestLoadedWhileAnotherGoesOn(t *testing.T) {
 		there.stop()
 	})
 }
+
+// lateAppend is a store whose appends wait while it is frozen.
+type lateAppend struct {
+	store.Store
+	late frozen
+}
+
+func (l *lateAppend) Append(a *store.Append, done func(error)) {
+	l.late.pass()
+	l.Store.Append(a, done)
+}
+
+// An agent that asks again while an answer is on its way to a store that others have, too,
+// gets that answer, and its client no second question.
+func TestNoQuestionBehindItsAnswer(t *testing.T) {
+	for _, kind := range []string{"ask", "authenticate"} {
+		t.Run(kind, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				mem := store.NewMemory()
+				defer mem.Close()
+				st := &lateAppend{Store: mem}
+				again := make(chan bool)
+				ag := agent.Func(func(ctx context.Context, t *agent.Turn) error {
+					ask := t.Ask
+					if kind == "authenticate" {
+						ask = t.Authenticate
+					}
+					short, cancel := context.WithTimeout(ctx, time.Second)
+					defer cancel()
+					if _, err := ask(short, "Name?"); !errors.Is(err, context.DeadlineExceeded) {
+						return err
+					}
+					<-again
+					_, err := ask(ctx, "Name?")
+					return err
+				})
+				w := newWorldWith(t, st, ag, testCard(), shared(t))
+				task := w.mustSend(send("go"))
+				time.Sleep(2 * time.Second)
+				st.late.freeze()
+				answered := make(chan error, 1)
+				go func() {
+					_, err := w.SendMessage(t.Context(), reply(task, "Ada"))
+					answered <- err
+				}()
+				synctest.Wait()
+				again <- true
+				synctest.Wait()
+				st.late.thaw()
+				if err := <-answered; err != nil {
+					t.Fatal(err)
+				}
+				synctest.Wait()
+				var states []string
+				for en, err := range w.FollowLog(t.Context(), store.Key{ID: task.ID}, 0) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if en.Kind == uint8(a2a.EntryStatus) {
+						e, err := a2a.DecodeEntry(en.Seq, en.Time, a2a.EntryStatus, en.Body)
+						if err != nil {
+							t.Fatal(err)
+						}
+						states = append(states, short(e.Status.Status.State))
+					}
+				}
+				if len(states) != 3 || states[1] != "working" || states[2] != "completed" {
+					t.Errorf("the states are %v", states)
+				}
+				w.stop()
+			})
+		})
+	}
+}

@@ -48,7 +48,7 @@ func (h *host) Authenticate(ctx context.Context, prompt []*a2a.Part, wait func(c
 			waiting.answered(nil)
 			return m, nil
 		}
-		if !asked {
+		if !asked && !o.auth.coming(name) {
 			asked = true
 			if err := o.sayLocked(question); err != nil {
 				o.mu.Unlock()

@@ -1,6 +1,10 @@
 package task
 
-import "github.com/parley-a2a/parley/a2a"
+import (
+	"slices"
+
+	"github.com/parley-a2a/parley/a2a"
+)
 
 // A message that answers a task that needs authorization is credentials: it
 // reaches the agent, in memory, and the log has one in its place that says so.
@@ -73,6 +77,11 @@ func (a *authorization) take(prompt string) *a2a.Message {
 		}
 	}
 	return nil
+}
+
+// coming reports whether an answer to a question is there, or on its way to the store.
+func (a *authorization) coming(prompt string) bool {
+	return slices.ContainsFunc(a.came, func(c credentials) bool { return c.prompt == prompt })
 }
 
 // over notes that the turn ended, and returns the messages that nobody takes.

@@ -210,7 +210,7 @@ func (h *host) Elicit(ctx context.Context, prompt []*a2a.Part, changed []*a2a.El
 			wait.answered(p)
 			return p.Message, asked, nil
 		}
-		if !asked {
+		if !asked && o.turn.taken >= len(o.turn.messages) { // otherwise the answer is on its way to the store
 			asked = true
 			if err := o.sayLocked(question); err != nil {
 				o.mu.Unlock()
