@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/parley-a2a/parley/store"
 )
@@ -22,14 +23,15 @@ var errLocked = errors.New("locked")
 // acquire locks the database at path, or says who has it.
 func acquire(path string) (*lock, error) {
 	name := path + ".lock"
-	for {
+	for tries := 0; ; tries++ {
 		f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 		if err != nil {
 			return nil, unwritable(path, err)
 		}
 		if err := lockFile(f); err != nil {
-			if errors.Is(err, errLocked) && !isLocked(f) { // it was shared, for a moment, by one that looks: see holder
+			if errors.Is(err, errLocked) && tries < 1000 && !isLocked(f) { // it was shared, for a moment, by one that looks: see holder
 				f.Close()
+				time.Sleep(time.Millisecond)
 				continue
 			}
 			defer f.Close()
