@@ -61,12 +61,15 @@ func (r *run) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.failing = time.Time{}
 	return r.took(ctx, task)
 }
 
 func (r *run) getOnce(ctx context.Context) (*a2a.Task, error) {
-	return r.c.GetTask(ctx, &a2a.GetTaskRequest{ID: r.task, HistoryLength: new(int32(historyLength))})
+	task, err := r.c.GetTask(ctx, &a2a.GetTaskRequest{ID: r.task, HistoryLength: new(int32(historyLength))})
+	if err == nil {
+		r.failing = time.Time{}
+	}
+	return task, err
 }
 
 // get gets the task, however often it takes.
@@ -120,7 +123,6 @@ func (r *run) watch(ctx context.Context, els iter.Seq2[*a2a.StreamResponse, erro
 		if err := r.take(ctx, el); err != nil {
 			return &fault{err}
 		}
-		r.failing = time.Time{}
 		if r.settled() && r.status.State.Interrupted() {
 			return nil
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
@@ -12,7 +13,7 @@ import (
 
 // take passes an element on that came from the agent.
 func (r *run) take(ctx context.Context, el *a2a.StreamResponse) error {
-	r.heard = true
+	r.heard, r.failing = true, time.Time{}
 	known(el)
 	if el.Message != nil {
 		if len(el.Message.Parts) == 0 {
