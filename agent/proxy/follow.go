@@ -152,6 +152,8 @@ func (r *run) reconcile(ctx context.Context) error {
 // moved returns when the agent's task does not wait for the authorization any more
 // that it was waiting for. It says nothing, because the turn is asking.
 func (r *run) moved(ctx context.Context) error {
+	r.asking = true
+	defer func() { r.asking = false }()
 	for n := 0; ; n++ {
 		task, err := r.get(ctx)
 		if err != nil {
@@ -220,7 +222,7 @@ func (r *run) pause(ctx context.Context, n int, err error) error {
 	if time.Since(r.failing)+wait > patience {
 		return err
 	}
-	if !r.told.Equal(r.failing) && time.Since(r.failing) >= blink {
+	if !r.asking && !r.told.Equal(r.failing) && time.Since(r.failing) >= blink {
 		r.told, r.working = r.failing, true
 		if err := r.t.Status("the agent behind this one does not answer; trying again"); err != nil {
 			return err

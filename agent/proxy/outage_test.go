@@ -66,6 +66,48 @@ func beyond(t *testing.T, up *puppet) (*engine.Engine, *outage) {
 	return e, link
 }
 
+// A task that needs an authorization goes on to say so while the agent that asked for it
+// is out of reach, and each outage has the whole of the patience.
+func TestOutagesWhileAnAuthorizationIsAwaited(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		needs := task("up", a2a.TaskStateAuthRequired)
+		needs.Task.Status.Message = &a2a.Message{MessageID: "q", Role: a2a.RoleAgent, Parts: []*a2a.Part{a2a.TextPart("log in")}}
+		var given atomic.Bool
+		up := &puppet{stream: says(needs), get: func(string) (*a2a.Task, error) {
+			if given.Load() {
+				return task("up", a2a.TaskStateCompleted).Task, nil
+			}
+			return needs.Task, nil
+		}}
+		e, link := beyond(t, up)
+		res, err := e.SendMessage(t.Context(), say("x"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		state := func() a2a.TaskStatus {
+			got, err := e.GetTask(t.Context(), &a2a.GetTaskRequest{ID: res.Task.ID})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got.Status
+		}
+		for range 2 {
+			link.down.Store(true)
+			time.Sleep(time.Minute)
+			link.down.Store(false)
+			time.Sleep(10 * time.Minute)
+			if s := state(); s.State != a2a.TaskStateAuthRequired {
+				t.Fatalf("the task is %v, %q", s.State, s.Message.Text())
+			}
+		}
+		given.Store(true)
+		time.Sleep(time.Minute)
+		if s := state(); s.State != a2a.TaskStateCompleted {
+			t.Errorf("the task is %v, %q", s.State, s.Message.Text())
+		}
+	})
+}
+
 // An outage before a question does not count for the one that its answer meets.
 func TestOutageBeforeAQuestionIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

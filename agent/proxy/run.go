@@ -37,6 +37,7 @@ type run struct {
 	status a2a.TaskStatus // of the agent's task
 	reply  *a2a.Message   // its answer, if that is a message
 	asked  string         // digest of the question that was answered, or is being asked
+	asking bool           // our task waits for an authorization, and a word of ours would end that
 	unsure bool           // something may be missing, or be there twice: only the task itself tells
 
 	seen    map[string]bool // ids of the agent's messages that were passed on
