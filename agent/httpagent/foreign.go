@@ -38,7 +38,9 @@ func (p *poster) foreignStream(ctx context.Context, cancel context.CancelCauseFu
 	defer clock.Stop()
 	events := wire.NewReader(&counted{body, clock, idle, &p.room}, int(p.a.opts.maxAnswer()))
 	for n, chunks := 1, 0; ; n++ {
+		clock.Reset(idle)
 		in, err := events.Next()
+		clock.Stop() // as in stream
 		switch {
 		case errors.Is(err, io.EOF), err == nil && string(in.Data) == "[DONE]":
 			if chunks == 0 {

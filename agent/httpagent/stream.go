@@ -22,7 +22,9 @@ func (p *poster) stream(ctx context.Context, cancel context.CancelCauseFunc, bod
 	defer clock.Stop()
 	events := wire.NewReader(&counted{body, clock, idle, &p.room}, int(p.a.opts.maxAnswer()))
 	for n := 1; ; n++ {
+		clock.Reset(idle)
 		in, err := events.Next()
+		clock.Stop() // while the task takes it, which a full disk delays, the service is not heard
 		switch {
 		case errors.Is(err, wire.ErrEventTooLarge):
 			return record{}, bad("event %d has more than the %d bytes it may have", n, p.a.opts.maxAnswer())

@@ -31,13 +31,16 @@ type pulse struct {
 func (p *pulse) Read(b []byte) (int, error) {
 	n, err := p.r.Read(b)
 	if n > 0 {
-		p.last.Store(int64(time.Since(p.t0)))
+		p.beat()
 		if p.heard != nil {
 			p.heard()
 		}
 	}
 	return n, err
 }
+
+// beat begins the silence anew.
+func (p *pulse) beat() { p.last.Store(int64(time.Since(p.t0))) }
 
 // quiet is for how long nothing has come.
 func (p *pulse) quiet() time.Duration { return time.Since(p.t0) - time.Duration(p.last.Load()) }
@@ -85,6 +88,7 @@ func (r *run) stream(ctx context.Context, cancel context.CancelCauseFunc, body i
 			if err != nil {
 				return nil, err
 			}
+			alive.beat() // the task may have taken its time, as on a full disk, and nothing was read meanwhile
 			if done {
 				return r.finish(s)
 			}
@@ -92,6 +96,7 @@ func (r *run) stream(ctx context.Context, cancel context.CancelCauseFunc, body i
 			if err := r.out.flush(); err != nil {
 				return nil, err
 			}
+			alive.beat()
 		case <-idle.C:
 			left := r.a.opts.timeout() - alive.quiet()
 			if left <= 0 {
