@@ -48,9 +48,13 @@ func (r *run) respond(ctx context.Context, requests mcp.InputRequestMap) (mcp.In
 // that has the place now may wait for it, where a server does one after the other.
 func (r *run) asked(ctx context.Context, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	a, err := r.put(ctx, q)
-	if err == nil && !r.place {
+	withdrawn := err != nil && context.Cause(ctx) == errWithdrawn
+	if (err == nil || withdrawn) && !r.place {
 		r.tools.queue.Return()
 		r.place = true
+	}
+	if withdrawn { // the client must not answer what nobody asks any more
+		_ = r.turn.Status("") // an error says that the task has ended, and so does all that follows
 	}
 	return a, err
 }
