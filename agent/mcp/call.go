@@ -250,6 +250,7 @@ func (t *Tools) follow(ctx, lasts context.Context, c *call, once bool, who calle
 			if err := who.moved(latest); err != nil {
 				return err
 			}
+			alive() // the task may have taken its time over it
 			told++
 			hint = nil // until the pace allows it
 			pace.Reset(paceAfter(told))
