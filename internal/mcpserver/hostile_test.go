@@ -102,37 +102,58 @@ func (s *slow) SendStreamingMessage(ctx context.Context, _ *a2a.SendMessageReque
 	}
 }
 
+func (s *slow) GetTask(context.Context, *a2a.GetTaskRequest) (*a2a.Task, error) {
+	return &a2a.Task{ID: "t", Status: a2a.TaskStatus{State: a2a.TaskStateWorking}}, nil
+}
+
+func (s *slow) SubscribeToTask(ctx context.Context, _ *a2a.SubscribeToTaskRequest) iter.Seq2[*a2a.StreamResponse, error] {
+	return s.SendStreamingMessage(ctx, nil)
+}
+
 func (s *slow) CancelTask(context.Context, *a2a.CancelTaskRequest) (*a2a.Task, error) {
 	s.canceled.Store(true)
 	return nil, errors.New("no")
 }
 
 // A client that leaves cancels no task, also if it cancelled another call before,
-// which had its answer already.
+// which had its answer already. One that does not wait for its look at a task any more
+// does not cancel it either: many give up by themselves after a minute.
 func TestCancellationIsOfItsCallOnly(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ag := &slow{}
-		s := New(ag, &a2a.AgentCard{Name: "x", Capabilities: a2a.AgentCapabilities{Streaming: new(true)}}, nil)
-		inR, inW := io.Pipe()
-		ended := make(chan error, 1)
-		go func() { ended <- s.Serve(t.Context(), inR, io.Discard) }()
-		for _, line := range []string{
-			`{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`,
-			`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
-			`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"send_message","arguments":{"message":"x","wait_seconds":3600}}}`,
-			`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7}}`,
-		} {
-			fmt.Fprintln(inW, line)
-			synctest.Wait()
-		}
-		inW.Close()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		if ag.canceled.Load() {
-			t.Error("the task was cancelled")
-		}
-	})
+	for name, tt := range map[string]struct {
+		call     string
+		id       int // of the call that is cancelled
+		canceled bool
+	}{
+		"the call":     {`"send_message","arguments":{"message":"x","wait_seconds":3600}`, 1, true},
+		"another call": {`"send_message","arguments":{"message":"x","wait_seconds":3600}`, 7, false},
+		"a look":       {`"get_task","arguments":{"task_id":"t","wait_seconds":3600}`, 1, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				ag := &slow{}
+				s := New(ag, &a2a.AgentCard{Name: "x", Capabilities: a2a.AgentCapabilities{Streaming: new(true)}}, nil)
+				inR, inW := io.Pipe()
+				ended := make(chan error, 1)
+				go func() { ended <- s.Serve(t.Context(), inR, io.Discard) }()
+				for _, line := range []string{
+					`{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}`,
+					`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
+					`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":` + tt.call + `}}`,
+					fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, tt.id),
+				} {
+					fmt.Fprintln(inW, line)
+					synctest.Wait()
+				}
+				inW.Close()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+				if got := ag.canceled.Load(); got != tt.canceled {
+					t.Errorf("the task was cancelled: %v", got)
+				}
+			})
+		})
+	}
 }
 
 // told is an agent that answers with these events.

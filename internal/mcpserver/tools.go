@@ -204,6 +204,9 @@ func (s *Server) get(ctx context.Context, r *mcp.CallToolRequest, in getArgs) (*
 	if w.wait > 0 && !rests(t) {
 		w.task = t
 		if err := w.follow(ctx, nil); err != nil {
+			if ctx.Err() != nil {
+				return s.failure(context.Canceled), nil, nil // the look ends, and the task goes on
+			}
 			return w.end(ctx, err), nil, nil
 		}
 		t = w.task
