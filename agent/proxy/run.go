@@ -41,6 +41,7 @@ type run struct {
 	unsure bool           // something may be missing, or be there twice: only the task itself tells
 
 	seen    map[string]bool // ids of the agent's messages that were passed on
+	before  map[string]bool // seen, until that was full the last time
 	working bool            // our task is at work for others, too
 	bytes   int64
 	events  int
@@ -178,7 +179,7 @@ func (r *run) saw(m *a2a.Message) {
 		return
 	}
 	if len(r.seen) >= maxSeen {
-		clear(r.seen)
+		r.before, r.seen = r.seen, map[string]bool{}
 	}
 	r.seen[m.MessageID] = true
 }
