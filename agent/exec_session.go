@@ -339,7 +339,7 @@ func (s *session) finish(ctx context.Context, err error) error {
 		return nil
 	case io.EOF:
 		s.hangUp()
-		s.p.close()
+		s.p.wind(linger, 0, linger) // what it printed on standard error at its end says why
 		switch {
 		case s.asking:
 			return Public(exitReason(s.p.err)+" while its question was open", s.p.err)

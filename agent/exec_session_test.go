@@ -395,3 +395,18 @@ func TestExecProcessThatWaitsForAPlaceMakesRoom(t *testing.T) {
 		wantScript(t, x.fakeHost, `input_required "?"`, "completed")
 	}
 }
+
+// What a command with ExecLines prints on standard error before it ends is in the log to
+// its last line.
+func TestExecLinesLastWords(t *testing.T) {
+	t.Parallel()
+	for range 20 {
+		var log syncBuffer
+		c := Exec([]string{"sh", "-c", "read l; seq 1000 >&2; echo the reason >&2; exit 1"}, &ExecOptions{Mode: ExecLines, Logger: slog.New(slog.NewTextHandler(&log, nil))}).(*command)
+		c.linger = long
+		wantReason(t, c.Run(t.Context(), NewTurn(newHost("x"))), "the command exited with status 1")
+		if !strings.Contains(log.String(), "the reason") {
+			t.Fatalf("the log ends with %q", log.String()[max(0, len(log.String())-200):])
+		}
+	}
+}
