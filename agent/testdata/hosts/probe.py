@@ -59,6 +59,11 @@ def undone(turn):
         return "never mind"
 
 
+def killed(turn):
+    print("on paper")
+    os.kill(os.getpid(), 9)
+
+
 def files(turn):
     for name in sorted(os.listdir(turn.files_in)):
         text = pathlib.Path(turn.files_in, name).read_text()

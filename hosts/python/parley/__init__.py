@@ -244,6 +244,7 @@ class Agent:
         # What the agent and its children print goes to the log, and none of them reads our input.
         lines, self._out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
+        sys.stdout = sys.stderr  # line by line: what waits in a buffer would come as another task's, or not at all
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         self._lock, turns = threading.Lock(), queue.SimpleQueue[Any]()
         threading.Thread(target=self._read, args=(lines, turns), daemon=True).start()
