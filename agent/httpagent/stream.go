@@ -47,8 +47,12 @@ func (p *poster) stream(ctx context.Context, cancel context.CancelCauseFunc, bod
 		if over || err != nil {
 			return record{}, ended(err)
 		}
-		if in.ID != "" && len(in.ID) <= maxID {
+		switch {
+		case in.ID == "":
+		case len(in.ID) <= maxID && isHeader("Last-Event-ID", in.ID):
 			p.last = in.ID
+		default: // no request can have it: from an earlier one on, this event would come twice
+			p.last = ""
 		}
 	}
 }

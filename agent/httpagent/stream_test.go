@@ -102,6 +102,27 @@ func TestStreamGoesOn(t *testing.T) {
 	}
 }
 
+// Behind an event whose id no request can have, a stream that broke off begins anew, and
+// nothing is said twice.
+func TestStreamWithAnImpossibleID(t *testing.T) {
+	for name, id := range map[string]string{"control": "2\x01", "long": strings.Repeat("2", maxID+1)} {
+		t.Run(name, func(t *testing.T) {
+			s := serve(t, func(p *post) {
+				if p.Request.Header.Get("Last-Event-ID") == "" {
+					p.event("1", `{"type":"artifact","text":"one"}`)
+				}
+				p.event(id, `{"type":"artifact","text":"two"}`)
+				if p.n == 1 {
+					abort()
+				}
+				p.event("", `{"type":"complete"}`)
+			})
+			w := newWorld(t, nil, s.URL, &Options{Retries: 1})
+			wantOutcome(t, w.task("hello"), "completed | -: one, two")
+		})
+	}
+}
+
 func TestStreamAsks(t *testing.T) {
 	s := serve(t, func(p *post) {
 		if p.Type == "message" {
