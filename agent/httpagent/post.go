@@ -61,6 +61,9 @@ func (r *run) post(ctx context.Context, x *exchange, m *a2a.Message) (record, er
 	for tries := 1; ; tries++ {
 		rec, err := p.traced(ctx, tries)
 		if ctx.Err() != nil {
+			if rec.Location != "" && !goesOn(ctx, err) { // it was accepted at the last moment
+				r.stop(ctx, rec.Location)
+			}
 			return record{}, context.Cause(ctx)
 		}
 		var once *again
