@@ -3,6 +3,7 @@ package proxy_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -77,8 +78,8 @@ func TestOptions(t *testing.T) {
 		"push to where":  {Push: true, PushSecret: "s"},
 		"push by whom":   {Push: true, PushURL: "https://here.example/callbacks/x"},
 	} {
-		if _, err := proxy.New("https://agent.example", o); err == nil {
-			t.Errorf("%s was taken", name)
+		if _, err := proxy.New("https://agent.example", o); err == nil || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 	if _, err := proxy.New("", nil); err == nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -46,7 +47,7 @@ func New(ref string, o *Options) (*Agent, error) {
 	}
 	a := &Agent{ref: ref, opts: o, client: o.client(), dialing: make(chan struct{}, 1)}
 	if _, err := a2aclient.New(nowhere, a.client); err != nil {
-		return nil, errors.Join(errors.New("proxy: the client of the agent"), err)
+		return nil, fmt.Errorf("proxy: %w", err)
 	}
 	a.resolver = a2aclient.NewResolver(a.client)
 	if o.Push {
