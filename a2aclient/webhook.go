@@ -151,7 +151,7 @@ func NewWebhookVerifier(o WebhookOptions) (*WebhookVerifier, error) {
 		}
 	}
 	if err := webhook.CheckToken(o.Token); err != nil {
-		return nil, errors.New("webhook verifier: Token cannot be one")
+		return nil, errors.New("webhook verifier: " + err.Error()) // it has nothing of the token in it
 	}
 	var err error
 	if len(o.PublicKeys) > 0 {

@@ -247,6 +247,9 @@ func TestWebhookRequiresWhatIsConfigured(t *testing.T) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
+	if _, err := NewWebhookVerifier(WebhookOptions{Token: "whsec_?"}); err == nil || err.Error() != "webhook verifier: token: a token that begins with whsec_ goes on in base64, with padding" {
+		t.Error(err)
+	}
 }
 
 func TestWebhookProofsAreNotMixed(t *testing.T) {
