@@ -59,6 +59,9 @@ const (
 
 // LoadTLS reads the files.
 func LoadTLS(f TLSFiles) (*TLS, error) {
+	if f.Cert == "" || f.Key == "" {
+		return nil, errors.New("TLS needs both a certificate and its key: set Cert and Key")
+	}
 	t := &TLS{files: f, log: f.Logger, now: time.Now}
 	t.log = cmp.Or(t.log, slog.New(slog.DiscardHandler))
 	docs, sum, err := t.read()

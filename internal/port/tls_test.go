@@ -213,6 +213,8 @@ func TestFilesThatAreNoCertificates(t *testing.T) {
 		"too large":         func() { write(t, f.ClientCA, bytes.Repeat([]byte("\n"), maxPEM+1)) },
 		"another's key":     func() { write(t, f.Key, key) },
 		"nothing but a key": func() { write(t, f.Cert, key) },
+		"no certificate":    func() { f.Cert = "" },
+		"no key":            func() { f.Key = "" },
 	} {
 		good := f
 		write(t, f.Cert, ownCert)
