@@ -15,6 +15,9 @@
 // questions are answered from the record, and [Step] keeps the results of work
 // that must not be done twice.
 //
+// To test an agent, call an engine that runs it over a store in memory: the example
+// Testing needs no network.
+//
 // Ready-made agents: [Demo], a small scripted one that needs nothing, [Exec],
 // which makes an agent of a command, and [Conformance], which does what
 // conformance kits ask for.

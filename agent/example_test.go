@@ -2,8 +2,10 @@ package agent_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"log"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
@@ -11,17 +13,60 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
+// To test an agent, call an engine that runs it: no network is needed. The engine wants
+// messages to have ids, which a2aclient would set.
+func Example_testing() {
+	booker := agent.Func(func(ctx context.Context, t *agent.Turn) error {
+		city, err := t.Ask(ctx, "Which city?")
+		if err != nil {
+			return err
+		}
+		return t.Complete("booked in " + city.Text())
+	})
+	card := a2a.Card{Name: "booker"} // what it has is enforced: no streams here
+	e := engine.New(store.NewMemory(), booker, &card, nil)
+	ctx, stop := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- e.Run(ctx) }()
+
+	message := a2a.UserText("a journey, please")
+	message.MessageID = "1"
+	res, err := e.SendMessage(ctx, &a2a.SendMessageRequest{Message: message})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(res.Task.Status.State, res.Task.Status.Message.Text())
+
+	answer := a2a.UserText("Paris")
+	answer.MessageID, answer.TaskID = "2", res.Task.ID
+	res, err = e.SendMessage(ctx, &a2a.SendMessageRequest{Message: answer})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(res.Task.Status.State, res.Task.Status.Message.Text())
+
+	stop()
+	fmt.Println(<-ran)
+	// Output:
+	// TASK_STATE_INPUT_REQUIRED Which city?
+	// TASK_STATE_COMPLETED booked in Paris
+	// <nil>
+}
+
 // The smallest agent: a direct answer, no task.
 func ExampleFunc() {
 	greeter := agent.Func(func(ctx context.Context, t *agent.Turn) error {
 		return t.Reply("hello " + t.Text())
 	})
-	var _ agent.Agent = greeter
+	serve(store.NewMemory(), greeter, func(s a2a.Service) {
+		fmt.Println(say(s, "", "Ann").Message.Text())
+	})
+	// Output: hello Ann
 }
 
 // A report, written line by line; others see each line when it is on disk.
 func ExampleTurn_Artifact() {
-	_ = agent.Func(func(ctx context.Context, t *agent.Turn) error {
+	reporter := agent.Func(func(ctx context.Context, t *agent.Turn) error {
 		if err := t.Status("counting"); err != nil {
 			return err
 		}
@@ -33,26 +78,51 @@ func ExampleTurn_Artifact() {
 		}
 		return nil
 	})
+	serve(store.NewMemory(), reporter, func(s a2a.Service) {
+		report := say(s, "", "report").Task.Artifacts[0]
+		fmt.Println(report.Name)
+		for _, p := range report.Parts {
+			fmt.Print(p.Text)
+		}
+	})
+	// Output:
+	// report.md
+	// # Report
+	// - item 1
+	// - item 2
+	// - item 3
 }
 
 // A question in the middle of the work. Waiting costs nothing and survives a
 // restart.
 func ExampleTurn_Ask() {
-	_ = agent.Func(func(ctx context.Context, t *agent.Turn) error {
+	booker := agent.Func(func(ctx context.Context, t *agent.Turn) error {
 		city, err := t.Ask(ctx, "Which city?")
 		if err != nil {
 			return err // cancelled or draining
 		}
 		return t.Reply("booked in " + city.Text())
 	})
+	serve(store.NewMemory(), booker, func(s a2a.Service) {
+		task := say(s, "", "a journey").Task
+		fmt.Println(task.Status.State, task.Status.Message.Text())
+		task = say(s, task.ID, "Paris").Task
+		fmt.Println(task.Status.State, task.Status.Message.Text())
+	})
+	// Output:
+	// TASK_STATE_INPUT_REQUIRED Which city?
+	// TASK_STATE_COMPLETED booked in Paris
 }
 
 // An authorization in the middle of the work: by a login in a browser, or by a
 // token in the client's next message, of which nothing is kept.
 func ExampleTurn_AuthenticateBy() {
-	login := func(context.Context) (token string, err error) { return "t0ken", nil }
-
-	_ = agent.Func(func(ctx context.Context, t *agent.Turn) error {
+	// login returns when somebody has logged in; here nobody does.
+	login := func(ctx context.Context) (token string, err error) {
+		<-ctx.Done()
+		return "", context.Cause(ctx)
+	}
+	caller := agent.Func(func(ctx context.Context, t *agent.Turn) error {
 		var token string
 		m, err := t.AuthenticateBy(ctx, "Log in at https://login.example/device, or send a token.", func(ctx context.Context) (err error) {
 			token, err = login(ctx)
@@ -64,9 +134,17 @@ func ExampleTurn_AuthenticateBy() {
 		if m != nil {
 			token = m.Text()
 		}
-		_ = token // for the calls that need it
-		return t.Reply("done")
+		return t.Reply(fmt.Sprintf("done with a token of %d bytes", len(token)))
 	})
+	serve(store.NewMemory(), caller, func(s a2a.Service) {
+		task := say(s, "", "call it").Task
+		fmt.Println(task.Status.State, task.Status.Message.Text())
+		task = say(s, task.ID, "t0ken").Task
+		fmt.Println(task.Status.State, task.Status.Message.Text())
+	})
+	// Output:
+	// TASK_STATE_AUTH_REQUIRED Log in at https://login.example/device, or send a token.
+	// TASK_STATE_COMPLETED done with a token of 5 bytes
 }
 
 // Put an action that must not happen twice into a step: a run after a crash gets the
@@ -136,6 +214,17 @@ func serve(tasks store.Store, ag agent.Agent, use func(a2a.Service)) {
 	if err := <-ended; err != nil {
 		fmt.Println(err)
 	}
+}
+
+// say sends a text and returns the answer. taskID is "" for a new task.
+func say(s a2a.Service, taskID, text string) *a2a.SendMessageResponse {
+	m := a2a.UserText(text)
+	m.MessageID, m.TaskID = rand.Text(), taskID
+	res, err := s.SendMessage(context.Background(), &a2a.SendMessageRequest{Message: m})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return res
 }
 
 // A step that may fail for a moment is tried again; an error that is permanent is not.

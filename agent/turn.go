@@ -20,7 +20,7 @@ type Turn struct {
 	artifacts int        // begun so far
 }
 
-// NewTurn joins a turn to its host. Engines and tests call it, authors do not.
+// NewTurn joins a turn to its host. Engines call it; authors, also of tests, do not.
 func NewTurn(h Host) *Turn { return &Turn{host: h} }
 
 // Message returns the message of this turn. It must not be changed.
