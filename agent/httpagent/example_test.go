@@ -1,6 +1,7 @@
 package httpagent_test
 
 import (
+	"context"
 	"log"
 	"net/http"
 
@@ -36,8 +37,11 @@ func ExampleNewCallbacks() {
 	if err != nil {
 		log.Fatal(err)
 	}
+	ran := make(chan error, 1)
+	go func() { ran <- srv.Run(context.Background()) }()
 	mux := http.NewServeMux()
 	mux.Handle("/callbacks/weather/", calls.Handler())
 	mux.Handle("/", srv.Handler())
-	log.Fatal(http.ListenAndServe("127.0.0.1:7275", mux)) // while srv.Run runs
+	go func() { ran <- http.ListenAndServe("127.0.0.1:7275", mux) }()
+	log.Fatal(<-ran)
 }
