@@ -4,7 +4,7 @@
 // a2aserver, a2aclient and engine build on it. Comments cite sections of the
 // specification (§).
 //
-//	res, err := service.SendMessage(ctx, &a2a.SendMessageRequest{Message: a2a.UserText("hello")})
+//	res, err := client.SendMessage(ctx, &a2a.SendMessageRequest{Message: a2a.UserText("hello")})
 //
 // # JSON
 //

@@ -85,11 +85,12 @@ type Part struct {
 // TextPart returns a part that holds text.
 func TextPart(s string) *Part { return &Part{Kind: PartText, Text: s} }
 
-// UserText returns a message of a user with one part of text. a2aclient gives it an id
-// when it is sent.
+// UserText returns a message of a user with one part of text. It has no id: a2aclient
+// gives it one when it is sent. If you call another Service, such as an engine, set
+// MessageID yourself.
 func UserText(text string) *Message { return UserMessage(TextPart(text)) }
 
-// UserMessage returns a message of a user with these parts.
+// UserMessage returns a message of a user with these parts, without an id, like UserText.
 func UserMessage(parts ...*Part) *Message { return &Message{Role: RoleUser, Parts: parts} }
 
 // RawPart returns a part that holds a file's bytes. mediaType and filename

@@ -35,7 +35,8 @@ type Service interface {
 	// task returns it; any other terminal state is TaskNotCancelable.
 	CancelTask(ctx context.Context, req *CancelTaskRequest) (*Task, error)
 	// SubscribeToTask (§3.1.6) yields the Task as it stands and then every later event
-	// until it is terminal. See SubscribeToTaskRequest.After for resuming.
+	// until it is terminal. See SubscribeToTaskRequest.After for resuming. Without After,
+	// a task that is terminal already is UnsupportedOperation: use GetTask.
 	SubscribeToTask(ctx context.Context, req *SubscribeToTaskRequest) iter.Seq2[*StreamResponse, error]
 	// CreateTaskPushNotificationConfig (§3.1.7) adds a webhook to a task, or replaces
 	// the one with its id, and returns it with its id. Where there are no webhooks, it
