@@ -303,8 +303,11 @@ func (s *Server) network(o *Options, sign signCard) (*a2aserver.Options, error) 
 func (s *Server) Handler() http.Handler { return s.site }
 
 // Mount puts the agent into mux, below a path such as "/agents/weather", or at "/", with
-// all its bindings, while Run runs. gRPC has paths of its own beside it, so that one agent
-// of a mux has it; the server needs HTTP/2 for it, which without TLS is
+// all its bindings, while Run runs. With Options.PublicURL that has to end in the path. A
+// Server of NewHost has its agents below the path, at agents/{name}.
+//
+// gRPC has paths of its own beside it, so only the first Server of a mux has gRPC; use
+// NewHost for several agents with it. It needs HTTP/2, which without TLS is
 // http.Protocols.SetUnencryptedHTTP2.
 func (s *Server) Mount(mux *http.ServeMux, path string) {
 	a2aserver.NewPort(s.site).Mount(mux, strings.TrimRight(path, "/"))

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"sync"
 	"testing"
@@ -227,5 +229,31 @@ func TestReloadChangesMemory(t *testing.T) {
 	}
 	if err := s.owned.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// The paths of gRPC are the first one's; the cards say so.
+func TestTwoServersOnOneMux(t *testing.T) {
+	mux := http.NewServeMux()
+	for _, path := range []string{"/a", "/b"} {
+		s, err := New(a2a.AgentCard{Name: "x"}, agent.Demo(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Mount(mux, path)
+	}
+	for path, grpc := range map[string]bool{"/a": true, "/b": false} {
+		w := httptest.NewRecorder()
+		mux.ServeHTTP(w, httptest.NewRequest(http.MethodGet, path+"/.well-known/agent-card.json", nil))
+		var card a2a.AgentCard
+		if err := card.UnmarshalJSON(w.Body.Bytes()); err != nil {
+			t.Fatal(err)
+		}
+		if in := card.SupportedInterfaces[0]; in.URL != "http://example.com"+path {
+			t.Errorf("%s: %s", path, in.URL)
+		}
+		if got := slices.ContainsFunc(card.SupportedInterfaces, func(in *a2a.AgentInterface) bool { return in.ProtocolBinding == a2a.BindingGRPC }); got != grpc {
+			t.Errorf("%s: gRPC %v", path, got)
+		}
 	}
 }

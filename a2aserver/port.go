@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"strings"
 	"time"
 
@@ -106,10 +107,15 @@ func isGRPC(contentType string) bool {
 
 // Mount puts what the Port serves into mux, below a path that has no slash at its end,
 // for an http.Server of the caller's own. gRPC has no paths but its own, which are
-// beside it, and needs HTTP/2. Limits of connections and of writes are those of that
-// server.
+// beside it, and needs HTTP/2. The first Port of a mux has them; those mounted after it
+// have no gRPC, and their cards do not list it. Limits of connections and of writes are
+// those of that server.
 func (p *Port) Mount(mux *http.ServeMux, path string) {
 	inside := p.handler()
+	if hasGRPC(mux) {
+		mux.Handle(path+"/", http.StripPrefix(path, inside))
+		return
+	}
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		inside.ServeHTTP(w, r.WithContext(port.WithMount(r.Context(), path)))
 	})
@@ -117,6 +123,13 @@ func (p *Port) Mount(mux *http.ServeMux, path string) {
 	for _, service := range []string{dialect.GRPCService, dialect.GRPCServiceV03} {
 		mux.Handle("/"+service+"/", h)
 	}
+}
+
+// hasGRPC reports whether a Port is mounted in mux, whose patterns must differ.
+func hasGRPC(mux *http.ServeMux) bool {
+	at := "/" + dialect.GRPCService + "/"
+	_, pattern := mux.Handler(&http.Request{Method: http.MethodPost, URL: &url.URL{Path: at + "GetTask"}})
+	return pattern == at
 }
 
 // Serve takes connections from l until Shutdown or Close, and then returns
