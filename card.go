@@ -18,6 +18,9 @@ func complete(card a2a.AgentCard, o *Options) (*a2a.AgentCard, error) {
 	if strings.TrimSpace(card.Name) == "" {
 		return nil, errors.New("parley: the card needs a name")
 	}
+	if u := a2a.WebURL(o.PublicURL); o.PublicURL != "" && (u == nil || u.User != nil || u.RawQuery != "" || u.Fragment != "") {
+		return nil, errors.New("parley: Options.PublicURL must be an http or https URL such as https://agents.example.org, without user, query or fragment")
+	}
 	card.Description = cmp.Or(card.Description, card.Name)
 	card.Version = cmp.Or(card.Version, "1.0.0")
 	if len(card.DefaultInputModes) == 0 {

@@ -34,7 +34,8 @@ type Options struct {
 	// after Serve has returned.
 	Store store.Store
 	// PublicURL is the address that cards advertise, such as
-	// https://agents.example.org. Empty means the one that the request names.
+	// https://agents.example.org, with the path where Mount or a proxy puts the agent
+	// below one. Empty means the address and the path that the request names.
 	PublicURL string
 	// TrustedProxies are the addresses of proxies whose Forwarded and
 	// X-Forwarded headers are trusted for the address that a request names,

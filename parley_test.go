@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -254,6 +255,24 @@ func TestTwoServersOnOneMux(t *testing.T) {
 		}
 		if got := slices.ContainsFunc(card.SupportedInterfaces, func(in *a2a.AgentInterface) bool { return in.ProtocolBinding == a2a.BindingGRPC }); got != grpc {
 			t.Errorf("%s: gRPC %v", path, got)
+		}
+	}
+}
+
+// A card with an address that nobody can call would be found by its first client.
+func TestPublicURLsThatNobodyCanCallAreRefused(t *testing.T) {
+	for url, ok := range map[string]bool{
+		"": true, "https://agents.example.org": true, "http://127.0.0.1:7275/a2a/": true,
+		"agents.example.org": false, "/a2a": false, "ftp://example.org": false, "https://u:p@example.org": false, "https://example.org/?q=1": false,
+	} {
+		o := &Options{PublicURL: url}
+		_, one := New(a2a.AgentCard{Name: "x"}, agent.Demo(), o)
+		_, many := NewHost([]Hosted{{Name: "x", Card: a2a.AgentCard{Name: "x"}, Agent: agent.Demo()}}, o)
+		if (one == nil) != ok || (many == nil) != ok {
+			t.Errorf("%q: %v, %v", url, one, many)
+		}
+		if one != nil && strings.Contains(one.Error(), "u:p") {
+			t.Error(one)
 		}
 	}
 }
