@@ -176,6 +176,9 @@ type Server struct {
 // is an io.Closer is closed when Run ends.
 func New(card a2a.AgentCard, ag agent.Agent, o *Options) (*Server, error) {
 	o = cmp.Or(o, new(Options))
+	if ag == nil {
+		return nil, fmt.Errorf("parley: %q has no agent", card.Name)
+	}
 	sign, err := o.signer()
 	if err != nil {
 		return nil, err

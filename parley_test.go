@@ -276,3 +276,9 @@ func TestPublicURLsThatNobodyCanCallAreRefused(t *testing.T) {
 		}
 	}
 }
+
+func TestServerWithoutAnAgent(t *testing.T) {
+	if _, err := New(a2a.AgentCard{Name: "x"}, nil, nil); err == nil || err.Error() != `parley: "x" has no agent` {
+		t.Error(err)
+	}
+}
