@@ -319,11 +319,14 @@ func (s *Server) Mount(mux *http.ServeMux, path string) {
 
 // Run takes up what earlier processes left unfinished, keeps the agent running
 // until ctx ends, and drains: readiness goes false, streams end, running work
-// is left for the next start. It may be called once. Serve calls it.
+// is left for the next start. It can be called once: then it returns an error. Serve
+// calls it.
 func (s *Server) Run(ctx context.Context) error {
+	if s.serving.Swap(true) {
+		return errors.New("parley: a Server runs once; make another one")
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	s.serving.Store(true)
 	// The network drains first: callers that wait get a clear answer, and readiness
 	// goes false before the agents are told to stop.
 	defer context.AfterFunc(ctx, s.site.Drain)()

@@ -282,3 +282,18 @@ func TestServerWithoutAnAgent(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+func TestServerRunsOnce(t *testing.T) {
+	s, err := New(a2a.AgentCard{Name: "x"}, agent.Demo(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Run(ctx); err == nil {
+		t.Error("it ran again")
+	}
+}
