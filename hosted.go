@@ -144,11 +144,11 @@ func (c *company) routes(e *engine.Engine) (all []a2aserver.Route) {
 // must not come back. After an error the agents that were not there before are the
 // caller's to close.
 //
-// Of o counts who may call and what of the network: Auth, Recheck, Limits (but for
-// Connections, AddrConnections, and whether Bodies has a limit at all), MaxBody (but for gRPC), Audit, Requests, Origins, Hosts,
-// PublicURL, TrustedProxies, CardProfile, CardKeys with what belongs to them and
-// StrictVersions; also TaskLimits. The rest is as it was when the Server was made.
-// It must not be called by several goroutines at once.
+// Of o these take effect: Auth, Recheck, Limits (but for Connections, AddrConnections,
+// and whether Bodies has a limit at all), MaxBody (but for gRPC), Audit, Requests,
+// Origins, Hosts, PublicURL, TrustedProxies, CardProfile, CardKeys, CardKeysURL,
+// CardStrict, StrictVersions and TaskLimits. The rest stays as it was when the Server
+// was made. Only one goroutine at a time may call it.
 func (s *Server) Reload(agents []Hosted, o *Options) error {
 	if s.host == nil {
 		return errors.New("parley: only a server of NewHost can be reloaded")
