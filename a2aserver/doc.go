@@ -2,8 +2,9 @@
 // that speaks the protocol's JSON-RPC and HTTP+JSON bindings, streams with
 // server-sent events, and serves the agent's card and probes.
 //
-//	srv := a2aserver.New(service, card, nil)
-//	log.Fatal(a2aserver.HTTPServer(srv).ListenAndServe())
+//	srv := a2aserver.HTTPServer(a2aserver.New(service, card, nil))
+//	srv.Addr = "127.0.0.1:7275"
+//	log.Fatal(srv.ListenAndServe())
 //
 // Below the address where it is mounted it answers
 //
