@@ -2,6 +2,7 @@ package parley_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/auth"
 )
 
 // The whole of an agent. docs/first-hour.md shows the same lines.
@@ -126,6 +128,109 @@ func ExampleServer_Mount() {
 	// JSONRPC you said hello
 	// HTTP+JSON you said hello
 	// GRPC you said hello
+	// <nil>
+}
+
+// An agent behind the authentication of a server that has its own: each caller has tasks
+// of its own.
+func ExampleServer_Handler() {
+	greeter := agent.Func(func(ctx context.Context, t *agent.Turn) error {
+		return t.Reply("hello " + t.Caller().Subject)
+	})
+	s, err := parley.New(a2a.Card{Name: "greeter", Description: "Greets."}, greeter, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	ran := make(chan error, 1)
+	go func() { ran <- s.Run(ctx) }() // agents work while it runs
+
+	users := map[string]string{"Bearer t0ken": "ann"}
+	own := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		user, ok := users[r.Header.Get("Authorization")]
+		if !ok && !strings.HasPrefix(r.URL.Path, "/.well-known/") { // cards and keys are public
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
+		ctx := a2a.WithCaller(r.Context(), a2a.Caller{Subject: user})
+		s.Handler().ServeHTTP(w, r.WithContext(ctx))
+	}))
+	defer own.Close()
+
+	for _, token := range []string{"t0ken", "gu3ss"} {
+		c, err := a2aclient.Dial(ctx, own.URL, &a2aclient.Options{Bearer: token})
+		if err != nil {
+			log.Fatal(err)
+		}
+		res, err := c.SendMessage(ctx, &a2a.SendMessageRequest{Message: a2a.UserText("hi")})
+		if errors.Is(err, a2a.ErrUnauthenticated) {
+			fmt.Println("refused")
+			continue
+		} else if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(res.Message.Text())
+	}
+	stop()
+	fmt.Println(<-ran)
+	// Output:
+	// hello ann
+	// refused
+	// <nil>
+}
+
+// A server that signs its card, and a client that calls it only if the card is signed with
+// a key that it trusts.
+func ExampleServer_signed() {
+	key, err := auth.GenerateKey("ES256")
+	if err != nil {
+		log.Fatal(err)
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		log.Fatal(err)
+	}
+	s, err := parley.New(a2a.Card{Name: "demo"}, agent.Demo(), &parley.Options{
+		PublicURL: "http://" + l.Addr().String(), // what is signed does not come from a request
+		CardKeys:  []*auth.Key{key},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- s.Serve(ctx, l) }()
+
+	other, err := auth.GenerateKey("ES256")
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, trusted := range []*auth.Key{key, other} {
+		c, err := a2aclient.Dial(ctx, l.Addr().String(), &a2aclient.Options{
+			CheckCard: func(ctx context.Context, doc []byte) ([]byte, error) {
+				v, err := auth.VerifyJSON(ctx, doc, auth.KeySet{trusted.Public()}, nil)
+				if err == nil {
+					err = v.Err()
+				}
+				if err != nil {
+					return nil, err
+				}
+				return v.Good().Payload.JSON, nil // what was signed, and nothing else
+			},
+		})
+		if errors.Is(err, auth.ErrUnknownKey) {
+			fmt.Println("refused")
+			continue
+		} else if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(c.Card().Name)
+	}
+	stop()
+	fmt.Println(<-served)
+	// Output:
+	// demo
+	// refused
 	// <nil>
 }
 

@@ -84,7 +84,9 @@ func (c *callerContext) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// WithCaller returns a context that carries c.
+// WithCaller returns a context that carries c. A handler in front of an agent that
+// authenticates by itself passes requests on with it; see the example of
+// parley.Server.Handler.
 func WithCaller(ctx context.Context, c Caller) context.Context { return &callerContext{ctx, c} }
 
 // HasCaller reports whether the context is that of a call, or of an agent's run.
