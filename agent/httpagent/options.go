@@ -30,7 +30,9 @@ type Options struct {
 	// silence. Zero means 5 min.
 	Idle time.Duration
 	// Retries is how often a request is made again that got no answer, or one that
-	// says to come again (408, 409, 425, 429, 5xx). Zero means 5; negative, never.
+	// says to come again (408, 425, 429, and 5xx but for 501 and 505). A service that is
+	// still at work on it (409) is asked again for as long as Timeout. Zero means 5;
+	// negative, never, not after 409 either.
 	Retries int
 	// Concurrency is how many requests are under way at a time; more wait, and go in
 	// the order they came. A message that waits for callbacks or for its caller does
