@@ -78,20 +78,18 @@ func (t *Tokens) Token(ctx context.Context, card *a2a.AgentCard, to *url.URL) (s
 	return t.session.Access, nil
 }
 
-// look reads the sign-in once.
-func (t *Tokens) look() error {
-	if t.looked {
-		return nil
-	}
-	t.looked = true
-	if t.Agent == "" {
+// look reads the sign-in once. One that cannot be read is an error of every request:
+// without its token the agent would take the user for somebody else.
+func (t *Tokens) look() (err error) {
+	if t.looked || t.Agent == "" {
 		return nil
 	}
 	kept, err := t.Dir.Load(t.Agent, t.Context)
-	if err != nil || kept == nil {
-		return err
+	if err == nil && kept != nil {
+		err = t.take(kept)
 	}
-	return t.take(kept)
+	t.looked = err == nil
+	return err
 }
 
 func (t *Tokens) take(kept *contexts.SignIn) error {
