@@ -113,10 +113,23 @@ func (a *app) login(ctx context.Context, l *login) error {
 		return err
 	}
 	kept := &contexts.SignIn{Agent: a.signInName(), Context: a.signInContext(), Session: doc}
-	if err := a.around.contexts.SignIns().Save(kept); err != nil {
+	if err := a.keepSignIn(ctx, kept); err != nil {
 		return err
 	}
 	return a.print.Doc(statusOf(kept), func(out *output.Writer) { statusOf(kept).show(out) })
+}
+
+// keepSignIn writes a sign-in. A process that renews the tokens of an earlier one at this moment
+// is about to write those.
+func (a *app) keepSignIn(ctx context.Context, s *contexts.SignIn) error {
+	dir := a.around.contexts.SignIns()
+	switch unlock, err := dir.Lock(ctx, s); {
+	case err == nil:
+		defer unlock()
+	case ctx.Err() != nil:
+		return err
+	}
+	return dir.Save(s)
 }
 
 // clientOf settles who the program is to the issuer.

@@ -119,6 +119,9 @@ const lockExtension = ".lock"
 // Lock keeps other processes from renewing a sign-in at the same time: a server that
 // replaces refresh tokens takes each one once. It waits until ctx ends.
 func (d SignIns) Lock(ctx context.Context, s *SignIn) (unlock func(), err error) {
+	if d == "" {
+		return nil, errors.New("there is no directory of sign-ins")
+	}
 	path := d.file(s.Agent, s.Context) + lockExtension
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
