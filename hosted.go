@@ -204,6 +204,9 @@ func (g *guards) replace(by *auth.Guard) {
 	if by == g.next {
 		return
 	}
+	if by != nil && g.next != nil {
+		by.Inherit(g.next) // an issuer may be down just now
+	}
 	g.next = by
 	if g.ctx != nil && !g.ended {
 		g.stop()

@@ -127,6 +127,23 @@ func (g *Guard) Declare(card *a2a.AgentCard) error {
 	return nil
 }
 
+// Inherit takes over the keys that a guard before this one has of the same issuers
+// (NewOIDC): they count until an issuer answers this guard, as they would have counted
+// for the guard before. Call it before the guard is used.
+func (g *Guard) Inherit(before *Guard) {
+	for _, m := range g.methods {
+		is, ok := m.(*OIDC)
+		if !ok {
+			continue
+		}
+		for _, m := range before.methods {
+			if was, ok := m.(*OIDC); ok && was.issuer == is.issuer {
+				is.keys.inherit(was.keys)
+			}
+		}
+	}
+}
+
 // Run does what the methods have to do beside requests, until ctx ends.
 func (g *Guard) Run(ctx context.Context) error {
 	var all sync.WaitGroup

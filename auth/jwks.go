@@ -36,6 +36,19 @@ type keyring struct {
 	running bool      // run loads when it is time
 }
 
+// inherit takes the keys of another keyring of the issuer, if there are none yet. They
+// are loaded again when it is used: it may ask the issuer in another way.
+func (k *keyring) inherit(from *keyring) {
+	from.mu.Lock()
+	keys, loaded := from.keys, from.loaded
+	from.mu.Unlock()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.loaded.IsZero() {
+		k.keys, k.loaded = keys, loaded
+	}
+}
+
 // every sets how often keys are loaded, where the operator has not.
 func (k *keyring) every(refresh, retry time.Duration) {
 	if k.refresh <= 0 {

@@ -354,3 +354,29 @@ func TestKeysThatHaveEnded(t *testing.T) {
 		}
 	}
 }
+
+// A guard in the place of another one, as of a server that was reloaded, takes the tokens
+// of an issuer that is down just then for as long as the one before would have.
+func TestKeysOutliveTheirGuard(t *testing.T) {
+	a, b := newSigner(t, "a", "EdDSA"), newSigner(t, "b", "EdDSA")
+	is := newIssuer(a)
+	m := is.method(t, TokenOptions{})
+	wantGood(t, m, is.token(a, nil))
+	before := mustGuard(t, nil, m)
+	next := func() *OIDC {
+		m := is.method(t, TokenOptions{})
+		mustGuard(t, nil, m).Inherit(before)
+		return m
+	}
+	is.answers(is.down)
+	is.pass(time.Minute)
+	down := next()
+	wantGood(t, down, is.token(a, nil))
+	wantUnknown(t, down, is.token(b, nil))
+	is.pass(69*time.Minute + time.Second)
+	wantUnknown(t, down, is.token(a, nil))
+
+	is.answers(nil)
+	is.has(b)
+	wantGood(t, next(), is.token(b, nil)) // the issuer is asked again
+}

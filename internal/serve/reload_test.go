@@ -2,6 +2,9 @@ package serve
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"encoding/json"
 	"io"
 	"log/slog"
 	"net/http"
@@ -9,7 +12,11 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/auth"
@@ -176,4 +183,62 @@ func TestReloadThatMissesTheAuditLog(t *testing.T) {
 	if strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), "settings=logs") {
 		t.Errorf("the log has %q", log.String())
 	}
+}
+
+// A reload that changes who may call goes on with the keys of an issuer that is down.
+func TestReloadWhileTheIssuerIsDown(t *testing.T) {
+	_, key, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var down atomic.Bool
+	var issuer *httptest.Server
+	issuer = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if down.Load() {
+			w.WriteHeader(http.StatusBadGateway)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{
+			"issuer": issuer.URL, "jwks_uri": issuer.URL + "/keys",
+			"keys": []jose.JSONWebKey{{Key: key.Public(), KeyID: "k", Algorithm: "EdDSA", Use: "sig"}},
+		})
+	}))
+	defer issuer.Close()
+	sign, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.EdDSA, Key: jose.JSONWebKey{Key: key, KeyID: "k"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	claims, _ := json.Marshal(map[string]any{"iss": issuer.URL, "aud": "us", "sub": "ada", "exp": time.Now().Add(time.Hour).Unix()})
+	signed, err := sign.Sign(claims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	token, err := signed.CompactSerialize()
+	if err != nil {
+		t.Fatal(err)
+	}
+	oidc := "version: 1\nauth: {oidc: {issuer: \"" + issuer.URL + "\", audiences: [us]}"
+	env := inFileDir(t, nil, map[string]string{"parley.yaml": oidc + "}\nagents: {echo: {builtin: demo}}\n"})
+	h, err := Open(t.Context(), env, lineOf(t, "--listen=127.0.0.1:0", "--ephemeral"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	calls := func() {
+		t.Helper()
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		if c, err := h.now.guard.Authenticate(r); err != nil || c.Subject != issuer.URL+"#ada" {
+			t.Errorf("the caller is %+v, %v", c, err)
+		}
+	}
+	calls()
+	down.Store(true)
+	if err := os.WriteFile("parley.yaml", []byte(oidc+", grants: [tasks:read]}\nagents: {echo: {builtin: demo}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if !h.reload(t.Context(), "a test", false) {
+		t.Fatal("it is not reloaded")
+	}
+	calls()
 }
