@@ -5,6 +5,7 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -161,27 +162,40 @@ func TestReloadReadsTheKeysOfCards(t *testing.T) {
 	reload(true)
 }
 
-// Callers that are authenticated from a reload on are not in the audit log before the next
-// start, unless it was named: the operator hears of it.
-func TestReloadThatMissesTheAuditLog(t *testing.T) {
-	var log strings.Builder
-	env := inFileDir(t, nil, map[string]string{"parley.yaml": small})
-	load := func() *Settings {
-		t.Helper()
-		f, err := env.Load(lineOf(t), false)
-		if err != nil {
+// The operator hears of settings that wait for the next start: also of those that are
+// named elsewhere, or count at once in other places.
+func TestReloadNamesWhatWaits(t *testing.T) {
+	const oidc = "auth: {oidc: {issuer: \"https://%s.example\", audiences: [us]%s}}\n"
+	for _, c := range []struct{ before, after, want string }{
+		{"", "auth: {keys: true}\n", "settings=logs"}, // the audit log of callers that are authenticated
+		{fmt.Sprintf(oidc, "a", ", client: c"), fmt.Sprintf(oidc, "b", ", client: c"), `settings="auth.oidc (the console's login)"`},
+		{fmt.Sprintf(oidc, "a", ""), fmt.Sprintf(oidc, "b", ""), ""},
+		{"", "limits: {body: 1MiB}\n", `settings="limits.body (over gRPC and in the console)"`},
+		{"", "limits: {bodies: 0}\n", `settings="limits.bodies (whether there is a limit)"`},
+		{"", "limits: {bodies: 64MiB}\n", ""},
+	} {
+		var log strings.Builder
+		env := inFileDir(t, nil, map[string]string{"parley.yaml": c.before + small})
+		load := func() *Settings {
+			t.Helper()
+			f, err := env.Load(lineOf(t), false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return f
+		}
+		h := &Host{atStart: load().untilRestart(), log: slog.New(slog.NewTextHandler(&log, nil))}
+		h.stale(load())
+		if log.String() != "" {
+			t.Errorf("without a change the log has %q", log.String())
+		}
+		if err := os.WriteFile("parley.yaml", []byte(c.after+small), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		return f
-	}
-	h := &Host{atStart: load().untilRestart(), log: slog.New(slog.NewTextHandler(&log, nil))}
-	h.stale(load())
-	if err := os.WriteFile("parley.yaml", []byte("auth: {keys: true}\n"+small), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	h.stale(load())
-	if strings.Count(log.String(), "\n") != 1 || !strings.Contains(log.String(), "settings=logs") {
-		t.Errorf("the log has %q", log.String())
+		h.stale(load())
+		if c.want == "" && log.String() != "" || !strings.HasSuffix(strings.TrimSpace(log.String()), c.want) {
+			t.Errorf("from %q to %q the log has %q", c.before, c.after, log.String())
+		}
 	}
 }
 
