@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 
 	"go.opentelemetry.io/otel"
@@ -135,14 +136,16 @@ func (s *Settings) protocol(signal string) (string, error) {
 // not named and there is an endpoint.
 func (s *Settings) wanted(signal string) (bool, error) {
 	name, from := s.get("OTEL_" + signal + "_EXPORTER")
+	at, some := s.get("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 	switch name {
 	case "none":
 		return false, nil
-	case "otlp":
-		return true, nil
-	case "":
-		_, some := s.get("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
-		return s.Endpoint != "" || some != "", nil
+	case "otlp", "":
+		// The exporters take no credentials from it, and name it as a whole where it is no URL.
+		if u, err := url.Parse(at); s.Endpoint == "" && (err != nil || u.Host == "") && strings.ContainsAny(at, "@?") {
+			return false, fmt.Errorf("%s is no URL: expected one without credentials, such as http://127.0.0.1:4318; OTEL_EXPORTER_OTLP_HEADERS has those", some)
+		}
+		return name != "" || s.Endpoint != "" || some != "", nil
 	}
 	return false, fmt.Errorf("%s is %q: expected otlp or none", from, name)
 }

@@ -49,6 +49,7 @@ func traces(t *testing.T, s export.Settings) (*export.Telemetry, error) {
 // Telemetry is off unless something asks for it, and what cannot be used is named.
 func TestWhatSwitchesItOn(t *testing.T) {
 	const at = "http://127.0.0.1:9"
+	const noURL = "OTEL_EXPORTER_OTLP_ENDPOINT is no URL: expected one without credentials, such as http://127.0.0.1:4318; OTEL_EXPORTER_OTLP_HEADERS has those"
 	for _, tt := range []struct {
 		name string
 		s    export.Settings
@@ -66,6 +67,11 @@ func TestWhatSwitchesItOn(t *testing.T) {
 		{name: "disabled", s: export.Settings{Endpoint: at, Lookup: env("OTEL_SDK_DISABLED", "True")}},
 		{name: "empty", s: export.Settings{Lookup: env("OTEL_EXPORTER_OTLP_ENDPOINT", " ")}},
 		{name: "secret", s: export.Settings{Lookup: env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://me:secret@127.0.0.1:9/?key=secret")}, want: "http/protobuf to http://127.0.0.1:9/"},
+		{name: "secret without a scheme", s: export.Settings{Lookup: env("OTEL_EXPORTER_OTLP_ENDPOINT", "me:secret@127.0.0.1:9")}, err: noURL},
+		{name: "secret with a bad escape", s: export.Settings{Lookup: env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://me:sec%ret@127.0.0.1:9")}, err: noURL},
+		{name: "secret in a query", s: export.Settings{Lookup: env("OTEL_EXPORTER_OTLP_ENDPOINT", "127.0.0.1:9?key=secret")}, err: noURL},
+		{name: "secret that is not used", s: export.Settings{Endpoint: at, Lookup: env("OTEL_EXPORTER_OTLP_ENDPOINT", "me:secret@127.0.0.1:9")}, want: "http/protobuf to " + at},
+		{name: "grpc without a scheme", s: export.Settings{Lookup: env("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:9", "OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")}, want: "grpc to localhost:9"},
 		{name: "exporter unknown", s: export.Settings{Lookup: env("OTEL_TRACES_EXPORTER", "zipkin")}, err: `OTEL_TRACES_EXPORTER is "zipkin": expected otlp or none`},
 		{name: "protocol unknown", s: export.Settings{Endpoint: at, Lookup: env("OTEL_EXPORTER_OTLP_PROTOCOL", "smoke")}, err: `OTEL_EXPORTER_OTLP_PROTOCOL is "smoke": expected http/protobuf or grpc`},
 	} {
