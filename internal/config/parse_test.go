@@ -445,6 +445,29 @@ func sample(f *field) *value {
 	return v
 }
 
+// A password beside a variable is not shown either.
+func TestPasswordBesideAVariable(t *testing.T) {
+	lookup := func(string) (string, bool) { return "db.internal", true }
+	for address, shown := range map[string]string{
+		"postgres://me:hunter2@${env:HOST}/x":            Redacted + " of ${env:HOST}",
+		"postgres://me@${env:HOST}/x?password=hunter2":   Redacted + " of ${env:HOST}",
+		"postgres://me:hun%zzter2@${env:HOST}/x":         Redacted + " of ${env:HOST}",
+		"postgres://${env:USER}:${env:PW}@db:${env:P}/x": "postgres://${env:USER}:${env:PW}@db:${env:P}/x",
+		"${env:STORE}": "${env:STORE}",
+	} {
+		f, err := Parse("p.yaml", []byte(demo+"store: {address: \""+address+"\"}\n"), &Options{Lookup: lookup})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := f.Settings[0].Shown[0]; got != shown {
+			t.Errorf("%s is shown as %s", address, got)
+		}
+		if all := strings.Join(f.Secrets(), " "); strings.Contains(address, "hun") && !strings.Contains(all, "ter2") {
+			t.Errorf("of %s are hidden %s", address, all)
+		}
+	}
+}
+
 func TestSecretsOfAFile(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "key.txt"), []byte("s3cret-of-a-file\n"), 0o600); err != nil {

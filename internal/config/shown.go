@@ -2,6 +2,9 @@ package config
 
 import (
 	"encoding/json"
+	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -67,6 +70,9 @@ func (f *File) Secrets() (all []string) {
 			fallthrough
 		case private || v.field.kind == address:
 			add(v.parts...)
+			if v.source != "" && v.field.kind == address {
+				add(passwords(v.text)...)
+			}
 		}
 		for _, m := range v.members {
 			visit(m.value, private)
@@ -78,6 +84,20 @@ func (f *File) Secrets() (all []string) {
 	visit(f.tree, false)
 	return all
 }
+
+// passwords are those in an address.
+func passwords(address string) []string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return []string{address}
+	}
+	own, _ := u.User.Password()
+	q := u.Query()
+	return slices.DeleteFunc([]string{own, q.Get("password"), q.Get("sslpassword")}, func(s string) bool { return s == "" })
+}
+
+// variables are those of the environment in a value.
+var variables = regexp.MustCompile(`\$\{env:[^}]*\}`)
 
 // Variable is a value that a variable of the environment gives to a setting.
 type Variable struct {
@@ -127,6 +147,8 @@ func (v *value) shown(private bool) string {
 		return strings.Join(items, ", ")
 	case v.source != "" && v.written == "":
 		return Redacted + " of the file " + v.source
+	case v.field.kind == address && len(passwords(variables.ReplaceAllString(v.written, ""))) > 0: // beside a variable
+		return Redacted + " of " + v.source
 	case v.source != "" && v.field.kind != secret && v.field.kind != anything && !private:
 		return v.written
 	case v.source != "":
