@@ -24,6 +24,10 @@ func (d Dir) Catalogs() Catalogs {
 	return Catalogs(filepath.Join(filepath.Dir(string(d)), "catalogs"))
 }
 
+// maxCatalog is how large a document may be, in bytes: a catalog is 20 documents of a
+// MiB at most, and what is said of them.
+const maxCatalog = 64 << 20
+
 var notInNames = regexp.MustCompile(`[^a-z0-9.-]+`)
 
 // Name returns the name of the catalog at an address: its host, with the port.
@@ -41,6 +45,9 @@ func (d Catalogs) Save(name string, doc []byte) error {
 	if !names.MatchString(name) {
 		return failure.Usagef("catalog name %s: expected the host of a catalog", plain.Quote(name))
 	}
+	if len(doc) > maxCatalog {
+		return failure.Usagef("catalog %s is not kept: it has %d bytes, and %d are the most", name, len(doc), maxCatalog)
+	}
 	return Dir(d).write(Dir(d).file(name), doc)
 }
 
@@ -49,7 +56,7 @@ func (d Catalogs) Load(name string) ([]byte, error) {
 	if d == "" || !names.MatchString(name) {
 		return nil, d.none(name)
 	}
-	text, err := readPrivate("catalog "+name, Dir(d).file(name))
+	text, err := readPrivate("catalog "+name, Dir(d).file(name), maxCatalog)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, d.none(name)
 	}
@@ -64,13 +71,16 @@ func (d Catalogs) none(name string) error {
 	return f.WithHint("there are none yet: parley catalog add https://agents.example.org")
 }
 
-// Remove deletes a document.
+// Remove deletes a document, also one that Load refuses.
 func (d Catalogs) Remove(name string) error {
-	if _, err := d.Load(name); err != nil {
-		return err
+	if d == "" || !names.MatchString(name) {
+		return d.none(name)
 	}
 	path := Dir(d).file(name)
-	if err := os.Remove(path); err != nil {
+	switch err := os.Remove(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return d.none(name)
+	case err != nil:
 		return unusable(path, err)
 	}
 	return nil

@@ -55,7 +55,7 @@ func (d Dir) Load(name string) (Context, error) {
 	if d == "" {
 		return nil, failure.Usagef("there is no context %s", name).WithHint("%s", d.there(name))
 	}
-	text, err := readPrivate("context "+name, path)
+	text, err := readPrivate("context "+name, path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, failure.Usagef("there is no context %s", name).WithHint("%s", d.there(name))
 	}
@@ -70,9 +70,9 @@ func (d Dir) Load(name string) (Context, error) {
 	return c, nil
 }
 
-// readPrivate reads a file that only its user may read. The error is fs.ErrNotExist,
+// readPrivate reads a file of so many bytes at most that only its user may read. The error is fs.ErrNotExist,
 // or a failure.Error.
-func readPrivate(what, path string) ([]byte, error) {
+func readPrivate(what, path string, most int64) ([]byte, error) {
 	st, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fs.ErrNotExist
@@ -84,8 +84,8 @@ func readPrivate(what, path string) ([]byte, error) {
 		return nil, failure.Usagef("%s was not read: %s has mode %04o, and other users may read it; expected 0600", what, path, st.Mode().Perm()).
 			WithHint("chmod 600 %s; if others may have read its credentials, replace them", plain.Quote(path))
 	}
-	if st.Size() > maxFile {
-		return nil, failure.Usagef("%s was not read: %s has %d bytes, at most %d are expected", what, path, st.Size(), maxFile)
+	if st.Size() > most {
+		return nil, failure.Usagef("%s was not read: %s has %d bytes, at most %d are expected", what, path, st.Size(), most)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -108,3 +108,29 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// A large catalog is read again, and one that is not read can be removed.
+func TestLargeCatalog(t *testing.T) {
+	d := Dir(filepath.Join(t.TempDir(), "contexts")).Catalogs()
+	if err := d.Save("a.example", make([]byte, 3<<20)); err != nil {
+		t.Fatal(err)
+	}
+	if doc, err := d.Load("a.example"); err != nil || len(doc) != 3<<20 {
+		t.Errorf("%d bytes, %v", len(doc), err)
+	}
+	if err := d.Save("a.example", make([]byte, maxCatalog+1)); err == nil {
+		t.Error("what is never read again is kept")
+	}
+	if err := os.Truncate(Dir(d).file("a.example"), maxCatalog+1); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Load("a.example"); err == nil {
+		t.Error("it is read, whatever its size")
+	}
+	if err := d.Remove("a.example"); err != nil {
+		t.Error(err)
+	}
+	if err := d.Remove("a.example"); err == nil {
+		t.Error("it was removed twice")
+	}
+}

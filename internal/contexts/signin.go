@@ -58,7 +58,7 @@ func (d SignIns) Load(agent, context string) (*SignIn, error) {
 }
 
 func (d SignIns) read(path string) (*SignIn, error) {
-	text, err := readPrivate("what you signed in with", path)
+	text, err := readPrivate("what you signed in with", path, maxFile)
 	if err != nil {
 		return nil, err
 	}
