@@ -128,7 +128,11 @@ func (f *Form) check(fs *pflag.FlagSet, command bool) error {
 // behind them.
 func (s *Settings) agents(e *Env, argv []string) []config.Agent {
 	if s.File == nil {
-		return []config.Agent{s.Agent(argv, e.upstreamToken())}
+		c := s.Agent(argv, e.upstreamToken())
+		if c.OpenAI != nil {
+			e.Stderr.Hide(c.OpenAI.APIKey.Reveal()) // it may be of another variable
+		}
+		return []config.Agent{c}
 	}
 	list := slices.Clone(s.File.Agents)
 	dir := filepath.Dir(s.path)

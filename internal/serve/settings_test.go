@@ -293,3 +293,16 @@ func TestFormatsOfServicesAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// The key of the variable of OpenAI is hidden as that of our own is.
+func TestKeyOfOpenAIIsHidden(t *testing.T) {
+	t.Setenv("OPENAI_API_KEY", "sk-of-the-environment")
+	env := inFileDir(t, nil, nil)
+	f, err := env.Load(lineOf(t, "--openai=https://api.openai.com/v1", "--model=m"), false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key := f.agents(env, nil)[0].OpenAI.APIKey.Reveal(); key != "sk-of-the-environment" || strings.Contains(env.Stderr.Redact("no such key: "+key), key) {
+		t.Errorf("the key %q is not hidden", key)
+	}
+}
