@@ -249,6 +249,9 @@ func (v *value) flagValues() (values []flagValue) {
 			for _, scope := range m.value.items {
 				values = append(values, flagValue{m.name + "=" + scope.text, scope})
 			}
+			if len(m.value.items) == 0 {
+				values = append(values, flagValue{m.name + "=none", m.value})
+			}
 		}
 	case f.kind == list:
 		for _, item := range v.items {

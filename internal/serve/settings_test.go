@@ -306,3 +306,19 @@ func TestKeyOfOpenAIIsHidden(t *testing.T) {
 		t.Errorf("the key %q is not hidden", key)
 	}
 }
+
+// A role may be there that may do nothing, also as the only one.
+func TestRoleWithoutScopes(t *testing.T) {
+	const oidc = "version: 1\nauth: {oidc: {issuer: \"https://id.example\", audiences: [us]}, claims: {roles: r}, roles: "
+	for _, roles := range []string{"{viewer: []}", "{viewer: [none]}", "{viewer: [], support: [\"tasks:read\"]}"} {
+		env := inFileDir(t, nil, map[string]string{"parley.yaml": oidc + roles + "}\nagents: {demo: {builtin: demo}}\n"})
+		f, err := env.Load(lineOf(t), false)
+		if err != nil {
+			t.Errorf("%s: %v", roles, err)
+			continue
+		}
+		if scopes, ok := f.auth.roles["viewer"]; !ok || len(scopes) > 0 {
+			t.Errorf("%s: the roles are %v", roles, f.auth.roles)
+		}
+	}
+}
