@@ -109,7 +109,7 @@ func (t *Tools) call(ctx context.Context, p *mcp.CallToolParams, once bool, who 
 		case try == maxTries || hopeless(err):
 			return nil, err
 		}
-		t.log.Info("an MCP session was lost; the tool is called again", "tool", p.Name, "err", err)
+		t.log.Info("an MCP session was lost; the tool is called again", "tool", p.Name, "error", err)
 		if err := wake.Pause(ctx, time.Duration(try*try)*t.pause); err != nil {
 			return nil, err
 		}

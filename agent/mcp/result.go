@@ -136,7 +136,7 @@ func (r *run) link(ctx context.Context, l *mcp.ResourceLink, follow bool) []*a2a
 		if err == nil && len(parts) > 0 {
 			return parts
 		}
-		r.tools.log.Info("a resource that a tool links to cannot be read", "uri", cut(l.URI, 200), "err", err)
+		r.tools.log.Info("a resource that a tool links to cannot be read", "uri", cut(l.URI, 200), "error", err)
 	}
 	return []*a2a.Part{a2a.TextPart("(the tool refers to " + cut(name, 200) + ", which cannot be had here)")}
 }

@@ -60,7 +60,7 @@ func (s *session) open() {
 	if s.proc != nil {
 		s.proc.close()
 	}
-	t.log.Debug("MCP session ended", "err", err)
+	t.log.Debug("MCP session ended", "error", err)
 }
 
 // connect opens the connection, in a version of the protocol or the best there is.
@@ -157,7 +157,7 @@ func (s *session) receive(next mcp.MethodHandler) mcp.MethodHandler {
 			return nil
 		})
 		if panicked != nil {
-			s.tools.log.Warn("what an MCP server sent cannot be read", "method", method, "err", panicked)
+			s.tools.log.Warn("what an MCP server sent cannot be read", "method", method, "error", panicked)
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "this cannot be read"}
 		}
 		return res, err

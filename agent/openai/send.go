@@ -49,7 +49,7 @@ func (r *run) ask(ctx context.Context, lastly bool) (*answer, error) {
 			return nil, a.told(ctx, err)
 		}
 		try++
-		r.t.Log(a.opts.logger()).Info("asking the model again", "try", try+1, "in", wait, "err", a.without(f.cause.Error()))
+		r.t.Log(a.opts.logger()).Info("asking the model again", "try", try+1, "in", wait, "error", a.without(f.cause.Error()))
 		if wait >= blink {
 			why, _, _ := strings.Cut(f.public, ";") // the advice behind it is for a task that failed
 			if err := r.t.Status(why + "; asking again in " + wait.Round(time.Second).String()); err != nil {

@@ -42,7 +42,7 @@ func (a *Agent) toolbox(ctx context.Context) (tools, error) {
 				return ts, nil
 			}
 			if err := ts.add(box, t); err != nil {
-				a.opts.logger().Warn("a tool is left out", "tool", short(t.Name, 100), "err", err)
+				a.opts.logger().Warn("a tool is left out", "tool", short(t.Name, 100), "error", err)
 			}
 		}
 	}
@@ -179,7 +179,7 @@ func (r *run) make(ctx context.Context, c call) (agent.ToolResult, error) {
 		return res, context.Cause(ctx) // not recorded: nobody knows what it means
 	}
 	if err != nil {
-		r.t.Log(r.a.opts.logger()).Warn("a tool's call failed", "tool", tool.Name, "err", r.a.without(err.Error()))
+		r.t.Log(r.a.opts.logger()).Warn("a tool's call failed", "tool", tool.Name, "error", r.a.without(err.Error()))
 		var public *agent.PublicError
 		if errors.As(err, &public) {
 			return failed(public.Reason), nil

@@ -76,7 +76,7 @@ agents:
 
 	k.write(t, "parley.yaml", "version: 1\nlisten: 127.0.0.1:1\nagents:\n  slow:\n    exek: {command: [echo]}\n")
 	s.tell(syscall.SIGHUP)
-	if why := s.await(&s.err, `msg="not reloaded: what ran before goes on" because=SIGHUP err=(.*)$`); !strings.Contains(why, "parley.yaml:5:5: ") {
+	if why := s.await(&s.err, `msg="not reloaded: what ran before goes on" because=SIGHUP error=(.*)$`); !strings.Contains(why, "parley.yaml:5:5: ") {
 		t.Errorf("the reason has no place: %s", why)
 	}
 	k.says(t, s.addr, "x", "new")
@@ -120,7 +120,7 @@ done
 	if err := os.Remove(filepath.Join(k.dir, "agent.sh")); err != nil {
 		t.Fatal(err)
 	}
-	s.await(&s.err, `msg="not reloaded: what ran before goes on" because="agent.sh changed" err=.*not found`)
+	s.await(&s.err, `msg="not reloaded: what ran before goes on" because="agent.sh changed" error=.*not found`)
 	k.says(t, s.addr, "x", "the second")
 }
 

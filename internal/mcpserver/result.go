@@ -234,7 +234,7 @@ func (s *Server) failure(err error) *mcp.CallToolResult {
 	case errors.Is(err, context.Canceled):
 		text = "canceled"
 	}
-	s.log.Info("a call failed", "err", err)
+	s.log.Info("a call failed", "error", err)
 	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: cut(text, maxDescription)}}, IsError: true}
 }
 

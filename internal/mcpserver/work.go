@@ -102,7 +102,7 @@ func (w *work) run(ctx context.Context, taskID, contextID string, in *sendArgs) 
 			if ctx.Err() != nil {
 				return w.end(ctx, err), nil, nil
 			}
-			w.s.log.Info("the MCP client could not be asked", "err", err)
+			w.s.log.Info("the MCP client could not be asked", "error", err)
 			break
 		}
 		if parts = answer(a); parts == nil {
@@ -130,7 +130,7 @@ func (w *work) end(ctx context.Context, err error) *mcp.CallToolResult {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelTime)
 		defer cancel()
 		if _, err := w.s.agent.CancelTask(ctx, &a2a.CancelTaskRequest{ID: w.task.ID}); err != nil {
-			w.s.log.Info("a task could not be cancelled", "task", w.task.ID, "err", err)
+			w.s.log.Info("a task could not be cancelled", "task", w.task.ID, "error", err)
 		}
 	}
 	return w.s.failure(context.Canceled) // nobody reads it
@@ -263,7 +263,7 @@ func (w *work) tell(ctx context.Context, text string, must bool) {
 	if err := w.request.Session.NotifyProgress(ctx, &mcp.ProgressNotificationParams{
 		ProgressToken: w.token, Progress: w.progress, Message: text,
 	}); err != nil {
-		w.s.log.Debug("progress could not be told", "err", err)
+		w.s.log.Debug("progress could not be told", "error", err)
 	}
 }
 

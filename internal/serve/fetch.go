@@ -99,7 +99,7 @@ func (h *Host) takeCard(c fetched) {
 	n := c.of
 	switch {
 	case c.err != nil:
-		h.log.Debug("the card of an upstream could not be fetched", "agent", n.label(), "err", c.err)
+		h.log.Debug("the card of an upstream could not be fetched", "agent", n.label(), "error", c.err)
 		return
 	case n.unknown == nil && reflect.DeepEqual(n.card, c.card):
 		return
@@ -113,7 +113,7 @@ func (h *Host) takeCard(c fetched) {
 	}
 	if err != nil { // as when it is not signed as it should be; the next answer may be better
 		n.card, n.unknown = before, unknown
-		h.log.Warn("an upstream's new card cannot be used; the last one stays in use", "agent", n.label(), "err", err)
+		h.log.Warn("an upstream's new card cannot be used; the last one stays in use", "agent", n.label(), "error", err)
 		return
 	}
 	h.log.Info("the card of an upstream has changed", "agent", n.label(), "name", c.card.Name)

@@ -97,7 +97,7 @@ func (h *Host) reload(ctx context.Context, why string, again bool) bool {
 			r.discard(h.log)
 		}
 	}
-	h.log.Error("not reloaded: what ran before goes on", "because", why, "err", reloadReason(err))
+	h.log.Error("not reloaded: what ran before goes on", "because", why, "error", reloadReason(err))
 	reason := h.env.Stderr.Redact(reloadReason(err))
 	h.audit.Event(a2aserver.AuditConfigReloaded, slog.String("because", why), slog.String("error", reason))
 	h.admin.feed.reloaded(why, reason)
