@@ -38,7 +38,7 @@ func (e *Engine) mail(ctx context.Context) {
 				return
 			}
 			if !failing { // others tell of a store that fails, too
-				e.log.Warn("mail of other processes cannot be taken; trying again", "error", err)
+				e.log.Warn("messages from other processes cannot be fetched; trying again", "error", err)
 			}
 		}
 		failing = err != nil
@@ -68,7 +68,7 @@ func (e *Engine) mail(ctx context.Context) {
 func (e *Engine) sort(ctx context.Context, body []byte, all *sync.WaitGroup) {
 	m, err := e.forwards.key.open(body)
 	if err != nil {
-		e.log.Warn("mail of another process cannot be read", "error", err)
+		e.log.Warn("a message from another process cannot be read", "error", err)
 		return
 	}
 	if m.Answer != nil {

@@ -64,7 +64,7 @@ func (r *run) asked(ctx context.Context, q *mcp.ElicitParams) (*mcp.ElicitResult
 func (r *run) put(ctx context.Context, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	f, err := newForm(q)
 	if err != nil {
-		r.tools.log.Warn("a question of an MCP server cannot be put", "error", err)
+		r.tools.log.Warn("a question of an MCP server cannot be asked", "error", err)
 		return &mcp.ElicitResult{Action: "cancel"}, nil
 	}
 	r.leave()

@@ -45,7 +45,7 @@ func (r *run) ask(ctx context.Context, lastly bool) (*answer, error) {
 		}
 		wait := pause(try, f.after)
 		if f.after > maxWait {
-			r.t.Log(a.opts.logger()).Warn("the model's endpoint asks for patience that nobody has", "after", f.after)
+			r.t.Log(a.opts.logger()).Warn("the model's endpoint asks to wait too long; it is not asked again", "after", f.after)
 			return nil, a.told(ctx, err)
 		}
 		try++

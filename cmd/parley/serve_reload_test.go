@@ -84,7 +84,7 @@ agents:
 	// Changes that need a restart are named.
 	k.write(t, "parley.yaml", strings.Replace(before, "version: 1", "version: 1\nretention: {completed: 24h}", 1))
 	s.tell(syscall.SIGHUP)
-	s.await(&s.err, `count from the next start on" settings=retention$`)
+	s.await(&s.err, `take effect at the next start" settings=retention$`)
 
 	audit, err := os.ReadFile(filepath.Join(k.dir, "audit.jsonl"))
 	if err != nil {

@@ -163,7 +163,7 @@ func (h *Host) printFindings(r *revision) {
 	if !h.location.Memory() {
 		left, err := r.orphans(context.Background(), h.store.Tasks)
 		if err != nil {
-			h.log.Warn("it was not found out whose tasks there are", "error", err)
+			h.log.Warn("tasks of agents that are gone could not be looked for", "error", err)
 		}
 		for _, text := range left {
 			note("Tasks", text)

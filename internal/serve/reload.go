@@ -135,7 +135,7 @@ func names(agents []*instance) string {
 	return strings.Join(list, ", ")
 }
 
-// untilRestart returns the settings that count from the next start on.
+// untilRestart returns the settings that take effect at the next start.
 func (f *Settings) untilRestart() map[string]any {
 	login := [2]string{f.auth.oidcClient}
 	if f.auth.oidcClient != "" {
@@ -149,7 +149,7 @@ func (f *Settings) untilRestart() map[string]any {
 	}
 }
 
-// stale logs which settings have changed that count from the next start on. They are
+// stale logs which changed settings take effect at the next start. They are
 // compared with those of the start, so that a change back is no change.
 func (h *Host) stale(f *Settings) {
 	var changed []string
@@ -160,7 +160,7 @@ func (h *Host) stale(f *Settings) {
 	}
 	if len(changed) > 0 {
 		slices.Sort(changed)
-		h.log.Warn("some of the settings that have changed count from the next start on", "settings", strings.Join(changed, ", "))
+		h.log.Warn("some changed settings take effect at the next start", "settings", strings.Join(changed, ", "))
 	}
 }
 

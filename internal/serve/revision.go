@@ -130,7 +130,7 @@ func (r *revision) discard(log *slog.Logger) {
 			continue
 		}
 		if err := n.close(); err != nil {
-			log.Warn("an agent that was not begun could not be closed", "agent", n.from.Name, "error", err)
+			log.Warn("an agent that is not used could not be closed", "agent", n.from.Name, "error", err)
 		}
 	}
 	r.started = nil

@@ -134,6 +134,6 @@ func (h *Host) stopTelemetry() {
 	ctx, cancel := context.WithTimeout(context.Background(), telemetryTime)
 	defer cancel()
 	if err := h.telemetry.Shutdown(ctx); err != nil {
-		h.log.Warn("telemetry that was left could not be sent", "error", err)
+		h.log.Warn("the last telemetry could not be sent", "error", err)
 	}
 }
