@@ -176,7 +176,7 @@ func readPEM(name string) ([]byte, error) {
 func (t *TLS) parse(docs tlsDocs) (*tls.Config, error) {
 	pair, err := tls.X509KeyPair(docs.cert, docs.key)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s with %s: %w", t.files.Cert, t.files.Key, err)
 	}
 	c := t.config()
 	c.Certificates = []tls.Certificate{pair}
@@ -191,7 +191,7 @@ func (t *TLS) parse(docs tlsDocs) (*tls.Config, error) {
 	}
 	if now := t.now(); now.After(pair.Leaf.NotAfter) || now.Before(pair.Leaf.NotBefore) {
 		t.log.Warn("the certificate is not valid at this time: clients will refuse it",
-			slog.Time("from", pair.Leaf.NotBefore), slog.Time("to", pair.Leaf.NotAfter))
+			slog.String("file", t.files.Cert), slog.Time("from", pair.Leaf.NotBefore), slog.Time("to", pair.Leaf.NotAfter))
 	}
 	return c, nil
 }

@@ -107,6 +107,7 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 	pass(lookEvery)
 	serves("one")
 	logged(1, "cannot be used")
+	logged(1, f.Cert+" with "+f.Key+": tls: private key does not match")
 	write(t, f.Key, key)
 	pass(lookEvery)
 	serves("two")
