@@ -19,7 +19,7 @@ func (d *doctor) callers(_ context.Context, r *report) {
 		return
 	}
 	if text := d.caution(d.at, d.local, d.publicURL); text != "" {
-		r.warn("docs/security.md has the ways to say who may call", "%s", text)
+		r.warn("docs/operations.md explains it under Who may call", "%s", text)
 		return
 	}
 	r.ok("%s", d.auth.who(d.local))
@@ -55,7 +55,7 @@ func (d *doctor) keys(ctx context.Context, r *report) {
 	}
 	switch {
 	case d.auth.keys && usable == 0:
-		r.warn(d.auth.first(d.env.Program, d.location), "--auth-keys asks for API keys, and %s there can be used", map[bool]string{true: "none", false: "none of " + plain.Count(len(all), "key")}[len(all) == 0])
+		r.warn(d.auth.first(d.env.Program, d.location), "--auth-keys asks for API keys, and %s", map[bool]string{true: "there are none", false: "none of " + plain.Count(len(all), "key") + " can be used"}[len(all) == 0])
 	case !d.auth.keys && usable > 0:
 		r.warn("serve with --auth-keys, or revoke them: parley key revoke", "%s can be used, and nothing asks for them: --auth-keys is not given", plain.Count(usable, "API key"))
 	case d.auth.keys:

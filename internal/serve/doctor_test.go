@@ -139,6 +139,7 @@ func TestExamine(t *testing.T) {
 		"this machine":       {flagsOf(), "callers", "ok", "everybody on this machine"},
 		"everybody":          {flagsOf("--listen=:0"), "callers", "problem", "nothing says who may"},
 		"everybody, as said": {flagsOf("--listen=:0", "--allow-anonymous"), "callers", "warning", "sees the tasks of all others"},
+		"no encryption":      {flagsOf("--listen=:0", "--auth-keys"), "callers", "warning", "without encryption"},
 		"no users":           {flagsOf("--auth-basic=users"), "callers", "problem", "users: no such file"},
 
 		"no directory":           {flagsOf("--data=d"), "data", "ok", "d is not there yet"},
@@ -164,7 +165,7 @@ func TestExamine(t *testing.T) {
 		"no keys":               {withDatabase(0, nil), "keys", "ok", "no API keys, and none are required"},
 		"keys":                  {withDatabase(2, nil, "--auth-keys"), "keys", "ok", "2 API keys can be used"},
 		"keys without a server": {withDatabase(2, nil), "keys", "warning", "2 API keys can be used, and nothing asks for them"},
-		"nobody has a key":      {withDatabase(0, nil, "--auth-keys"), "keys", "warning", "--auth-keys asks for API keys, and none there can be used"},
+		"nobody has a key":      {withDatabase(0, nil, "--auth-keys"), "keys", "warning", "--auth-keys asks for API keys, and there are none"},
 		"keys beside a server":  {withDatabase(1, hold, "--auth-keys"), "keys", "ok", "1 API key can be used"},
 
 		"a built-in agent": {flagsOf(), "agents", "ok", "demo"},
