@@ -109,7 +109,7 @@ func (p *pushDoc) print(out *output.Writer) {
 	out.Field("Owner", p.Owner)
 	out.Field("Host", p.Host)
 	out.Field("State", p.State)
-	out.Field("Delivered", fmt.Sprintf("%d of %d", p.Cursor, p.Last))
+	out.Field("Events", fmt.Sprintf("%d of %d delivered or given up", p.Cursor, p.Last))
 	if p.Tries > 0 {
 		out.Field("Tries", fmt.Sprint(p.Tries))
 		out.Field("Since", p.Since.UTC().Format(time.RFC3339))
