@@ -186,6 +186,19 @@ func elapsed(ms float64) string {
 	return time.Duration(math.Round(ms/1000) * float64(time.Second)).String()
 }
 
+// stopping says that the server drains, and how long that may take. On a terminal it
+// waits until somebody may wonder.
+func (h *Host) stopping(drain time.Duration, served <-chan struct{}) {
+	if h.env.Terminal {
+		select {
+		case <-served:
+			return
+		case <-time.After(time.Second):
+		}
+	}
+	h.log.Info("stopping: no more messages are accepted, and agents are told to stop", "drain_timeout", max(0, drain).String())
+}
+
 // stopped says what becomes of tasks that were at work when the server ended.
 func (h *Host) stopped() {
 	left := h.server.Left()
