@@ -67,7 +67,24 @@ const auditUsage = "record the command in this `file` of JSON lines; - is standa
 
 // auditBeside opens the audit log that goes with a database.
 func (a *app) auditBeside(f *serve.AuditFlags, db *database.Location) (*serve.AuditLog, error) {
-	return f.Open(db.Data, true, a.stderr, slog.New(slog.NewTextHandler(a.stderr, nil)))
+	return f.Open(db.Data, true, a.stderr, slog.New(warnings{a.stderr}))
+}
+
+// warnings is a log whose warnings and errors are for the person at the terminal.
+type warnings struct{ out *plain.Writer }
+
+func (w warnings) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
+func (w warnings) WithAttrs([]slog.Attr) slog.Handler           { return w }
+func (w warnings) WithGroup(string) slog.Handler                { return w }
+
+func (w warnings) Handle(_ context.Context, r slog.Record) error {
+	text := r.Message
+	r.Attrs(func(at slog.Attr) bool {
+		text += ": " + at.Value.String()
+		return true
+	})
+	w.out.Note("Warning", "%s", text)
+	return nil
 }
 
 // operator names who runs this program.

@@ -138,7 +138,7 @@ func (a *File) Write(line []byte) (int, error) {
 	}
 	if err != nil {
 		if a.lost++; a.lost == 1 {
-			a.failures.Error("the audit log cannot be written: calls are served and not recorded", "error", err)
+			a.failures.Error("the audit log cannot be written; what happens is not recorded", "error", err)
 		}
 	}
 	return len(line), nil
