@@ -130,6 +130,16 @@ func newAdminStatus(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
+		out := output.NewWriter(a.stdout)
+		out.Field("Server", fmt.Sprintf("%s (pid %d), since %s", l.URL, l.PID, plain.Date(ready.Started)))
+		is := "yes"
+		if !ready.Ready {
+			is = "no: " + ready.Reason
+		}
+		out.Field("Ready", is)
+		if err := out.Flush(); err != nil { // what follows needs the database
+			return err
+		}
 		agents, err := api.Agents(ctx)
 		if err != nil {
 			return err
@@ -142,13 +152,6 @@ func newAdminStatus(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		out := output.NewWriter(a.stdout)
-		out.Field("Server", fmt.Sprintf("%s (pid %d), since %s", l.URL, l.PID, plain.Date(ready.Started)))
-		is := "yes"
-		if !ready.Ready {
-			is = "no: " + ready.Reason
-		}
-		out.Field("Ready", is)
 		for i := range agents {
 			s := &agents[i]
 			is := s.State

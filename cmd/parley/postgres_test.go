@@ -374,7 +374,12 @@ func TestServeOnPostgres(t *testing.T) {
 	if err := cluster.Stop(pgtest.Fast); err != nil {
 		t.Fatal(err)
 	}
-	a.awaitReadiness(http.StatusServiceUnavailable, `.`)
+	for _, p := range []*process{a, b, c} {
+		p.awaitReadiness(http.StatusServiceUnavailable, `.`)
+	}
+	if out, errs, code := k.run(t, "admin", "status", "--data", "data"); code == 0 || !strings.Contains(out, "Ready: no: the database cannot be reached") {
+		t.Errorf("admin status exits with %d and says %s%s", code, out, errs)
+	}
 	resp, err := http.Get("http://" + a.addr + "/livez")
 	if err != nil {
 		t.Fatal(err)
