@@ -150,7 +150,7 @@ func (f *flags) check(fs *pflag.FlagSet, command bool) error {
 	case f.dead < time.Second:
 		return failure.Usagef("--dead-after must be at least 1s").WithHint("a server that is busy may well be silent for as long; 10s is usual")
 	case fs.Changed("dead-after") && !f.location.Shared():
-		return failure.Usagef("--dead-after is of servers that share a database, and %s is this one's alone: leave it out", f.location)
+		return failure.Usagef("--dead-after is for servers that share a PostgreSQL database, and the tasks are in %s: leave it out, or name that database in PARLEY_STORE", f.location)
 	case f.async && !f.location.Shared():
 		return failure.Usagef("--allow-async-commit is about PostgreSQL, and %s is this server's alone: leave it out", f.location)
 	case r.Completed < 0 || r.Failed < 0 || r.Waiting < 0:

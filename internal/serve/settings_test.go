@@ -206,7 +206,7 @@ func TestFailuresNameTheFile(t *testing.T) {
 		want string
 	}{
 		{"auth: {keys: true}\n", []string{"--ephemeral"}, "API keys are kept where tasks are, and memory keeps nothing: leave --ephemeral or auth.keys (parley.yaml:3:14) out"},
-		{"store: {dead_after: 5s}\n", nil, "store.dead_after (parley.yaml:3:21) is of servers that share a database"},
+		{"store: {dead_after: 5s}\n", nil, "store.dead_after (parley.yaml:3:21) is for servers that share a PostgreSQL database"},
 	} {
 		_, err := inFileDir(t, nil, map[string]string{DefaultFile: small + c.file}).Load(lineOf(t, c.args...), false)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
