@@ -200,7 +200,7 @@ func (o *Owner) resumeLocked(interrupted bool) error {
 	case o.all.limits.Load().Wall > 0 && o.adm.worked >= o.all.limits.Load().Wall:
 		return o.emitLocked(o.tooLong())
 	case lost >= limit:
-		o.log().Error("task given up", "lost", lost)
+		o.log().Error("task given up: the process ended while it was at work", "lost", lost)
 		return o.emitLocked(o.status(a2a.TaskStateFailed, words(interruptions(lost))))
 	}
 	o.enterLocked(phaseResting)
