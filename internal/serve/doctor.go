@@ -227,6 +227,8 @@ func (d *doctor) cards(ctx context.Context, r *report) {
 	for _, text := range d.rev.findings() {
 		if what, ok := strings.CutSuffix(text, ": "+sayUnderCard); ok {
 			r.warn(sayUnderCard, "%s", what)
+		} else if strings.Contains(text, notKnown) {
+			r.warn("correct what is found above under upstream", "%s", text)
 		} else {
 			r.warn("say it in parley.yaml (docs/config.md)", "%s", text)
 		}

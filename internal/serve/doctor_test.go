@@ -192,6 +192,7 @@ func TestExamine(t *testing.T) {
 		"the issuer's":      {at("--oidc-issuer=", "", issuer, 404, "Sat, 01 Jan 2000 00:00:00 GMT", "--oidc-audience=me"), "clock", "problem", "ahead of that of 127.0.0.1:"},
 		"a clock set back":  {withDatabase(0, touch), "clock", "problem", "the database was changed on 2125-"},
 		"a card":            {flagsOf(), "card", "ok", "1 card complete"},
+		"a card not known":  {flagsOf("--mcp=" + nobody), "card", "warning", "it is not known yet"},
 		"a card of nothing": {at("--http=", "/", nil, 405, ""), "card", "warning", "the description and the skills are generated"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -14,6 +14,9 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
+// notKnown is what is wrong with a card that comes from a service without an answer.
+const notKnown = "it is not known yet, because the service behind the agent does not answer: "
+
 // sayUnderCard is what to do about a card whose texts were generated.
 const sayUnderCard = "say what the agent does in parley.yaml, under card: (docs/config.md)"
 
@@ -182,7 +185,7 @@ func (r *revision) findings() (found []string) {
 	}
 	for i, n := range r.agents {
 		if n.unknown != nil {
-			say(n.from.Name, "it is not known yet, because the service behind the agent does not answer: "+plain.Line(n.unknown.Error()))
+			say(n.from.Name, notKnown+plain.Line(n.unknown.Error()))
 			continue
 		}
 		madeUp := n.madeUp && n.from.Card.Description == "" && len(n.from.Card.Skills) == 0
@@ -191,7 +194,7 @@ func (r *revision) findings() (found []string) {
 		}
 	}
 	if !slices.ContainsFunc(r.agents, func(n *instance) bool { return n.from.Default }) {
-		say("", "no agent is at /, where callers look who know no more than the host, and where the tasks of an only agent are: default: true puts one there")
+		say("", "no agent is at /, where callers look that know only the host: default: true on an agent puts it there")
 	}
 	for _, text := range addressFindings(r.public, !r.local) {
 		say("", text)
