@@ -46,7 +46,7 @@ func (m *many) GetTask(context.Context, *a2a.GetTaskRequest) (*a2a.Task, error) 
 // the others; what fails tells nothing of the inside; all ends with the client.
 func TestCallsAreBounded(t *testing.T) {
 	m := &many{}
-	s := New(m, &a2a.AgentCard{Name: "x", Capabilities: a2a.AgentCapabilities{Streaming: new(true)}}, nil)
+	s := New(m, &a2a.AgentCard{Name: "x", Capabilities: a2a.AgentCapabilities{Streaming: new(true)}}, &Options{Wait: time.Millisecond})
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	ended := make(chan error, 1)
@@ -150,6 +150,45 @@ func TestCancellationIsOfItsCallOnly(t *testing.T) {
 				}
 				if got := ag.canceled.Load(); got != tt.canceled {
 					t.Errorf("the task was cancelled: %v", got)
+				}
+			})
+		})
+	}
+}
+
+// Requests that came before the end of input are answered. A call that waits for long is not
+// waited for, and neither is a client that was asked something.
+func TestAnswersComeBeforeTheEnd(t *testing.T) {
+	const (
+		begin = `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}` + "\n" +
+			`{"jsonrpc":"2.0","method":"notifications/initialized"}` + "\n"
+		list = `{"jsonrpc":"2.0","id":"l","method":"tools/list"}` + "\n"
+		send = `{"jsonrpc":"2.0","id":"s","method":"tools/call","params":{"name":"send_message","arguments":{"message":"x"%s}}}` + "\n"
+	)
+	for name, c := range map[string]struct {
+		in      string
+		answers int
+		took    time.Duration
+	}{
+		"one request":               {begin, 1, 0},
+		"a call":                    {begin + list + fmt.Sprintf(send, ""), 3, 50 * time.Second},
+		"a call that waits longer":  {begin + list + fmt.Sprintf(send, `,"wait_seconds":3600`), 2, 50*time.Second + answerTime},
+		"a request with no newline": {begin + strings.TrimSpace(list), 2, 0},
+		"the same id twice":         {begin + list + list, 2, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := New(&slow{}, &a2a.AgentCard{Name: "x", Capabilities: a2a.AgentCapabilities{Streaming: new(true)}}, nil)
+				var out strings.Builder
+				began := time.Now()
+				if err := s.Serve(t.Context(), strings.NewReader(c.in), &out); err != nil {
+					t.Error(err)
+				}
+				if n := strings.Count(out.String(), `"result"`); n < c.answers {
+					t.Errorf("%d answers: %s", n, out.String())
+				}
+				if took := time.Since(began); took != c.took {
+					t.Errorf("it took %s", took)
 				}
 			})
 		})

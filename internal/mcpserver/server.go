@@ -61,15 +61,13 @@ func (s *Server) server(until context.Context) *mcp.Server {
 }
 
 // Serve serves one client, which writes to in and reads from out, until in ends or
-// ctx does. Nothing else may be written to out. in is closed where it can be, for
-// it may be waiting for more.
+// ctx does. Requests that came before the end of in are answered; those that take longer
+// than Options.Wait are not. Nothing else may be written to out. in is closed where it can be,
+// for it may be waiting for more.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
-	ctx, disconnect := context.WithCancel(ctx)
-	defer disconnect()
-	err := s.server(ctx).Run(ctx, &mcp.IOTransport{
-		Reader:        &input{in, disconnect},
-		Writer:        output{out},
-		MaxLineLength: maxMessage,
+	err := s.server(ctx).Run(ctx, &lasting{
+		IOTransport: mcp.IOTransport{Reader: input{in}, Writer: output{out}, MaxLineLength: maxMessage},
+		until:       ctx, wait: s.opts.wait() + answerTime, asked: map[jsonrpc.ID]bool{}, answered: make(chan struct{}, 1),
 	})
 	if errors.Is(err, context.Canceled) || errors.Is(err, io.EOF) {
 		return nil
@@ -77,24 +75,84 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	return err
 }
 
+// answerTime is how long an answer may take to be written after the end of the wait.
+const answerTime = 300 * time.Millisecond
+
 // maxMessage caps what a client may say at once, in bytes: files come in it.
 const maxMessage = 16 << 20
 
-// input tells when it has ended.
-type input struct {
-	io.Reader
-	disconnect context.CancelFunc
+// lasting is a client that has its answers before its end of input is told: the SDK
+// writes nothing after that.
+type lasting struct {
+	mcp.IOTransport
+	mcp.Connection // of the transport
+	until          context.Context
+	wait           time.Duration
+	answered       chan struct{} // gets a hint when a request was
+
+	mu        sync.Mutex // protects the fields below
+	asked     map[jsonrpc.ID]bool
+	questions int // to the client; nobody answers them after its end
 }
 
-func (i *input) Read(p []byte) (int, error) {
-	n, err := i.Reader.Read(p)
+func (l *lasting) Connect(ctx context.Context) (_ mcp.Connection, err error) {
+	l.Connection, err = l.IOTransport.Connect(ctx)
+	return l, err
+}
+
+func (l *lasting) Read(ctx context.Context) (jsonrpc.Message, error) {
+	m, err := l.Connection.Read(ctx)
 	if err != nil {
-		i.disconnect()
+		for late := time.After(l.wait); l.owes(); {
+			select {
+			case <-l.answered:
+			case <-late:
+				return m, err
+			case <-l.until.Done():
+				return m, err
+			}
+		}
+		return m, err
 	}
-	return n, err
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch m := m.(type) {
+	case *jsonrpc.Request:
+		if m.IsCall() && m.Method != "subscriptions/listen" { // it lasts as long as its client
+			l.asked[m.ID] = true
+		}
+	case *jsonrpc.Response:
+		l.questions--
+	}
+	return m, nil
 }
 
-func (i *input) Close() error {
+func (l *lasting) Write(ctx context.Context, m jsonrpc.Message) error {
+	err := l.Connection.Write(ctx, m)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch m := m.(type) {
+	case *jsonrpc.Request:
+		if m.IsCall() {
+			l.questions++
+		}
+	case *jsonrpc.Response:
+		delete(l.asked, m.ID)
+	}
+	wake.Nudge(l.answered)
+	return err
+}
+
+// owes reports whether there are requests to answer, and no question that keeps them.
+func (l *lasting) owes() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.asked) > 0 && l.questions == 0
+}
+
+type input struct{ io.Reader }
+
+func (i input) Close() error {
 	if c, ok := i.Reader.(io.Closer); ok {
 		return c.Close()
 	}

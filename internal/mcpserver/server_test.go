@@ -390,7 +390,7 @@ func TestCancelledCallCancelsItsTask(t *testing.T) {
 					return nil
 				}
 			}), a2a.AgentCard{Name: "slow"})
-			w := connect(t, o, ag, ag.Card(), nil, nil)
+			w := connect(t, o, ag, ag.Card(), &Options{Wait: time.Millisecond}, nil)
 			begin := func() (func(), string) {
 				ctx, cancel := context.WithCancel(t.Context())
 				p := &mcp.CallToolParams{Name: "send_message", Arguments: json.RawMessage(`{"message":"go"}`)}
