@@ -59,7 +59,8 @@ credentials. --acts runs other tests in the format of the conformance test speci
 of A2A (ACTS): a file or a folder; --repairs mends what is wrong in the official ones
 (docs/conformance.md).
 
-Exit codes: 0 no MUST test failed; 1 one did, or the agent could not be judged; 2 wrong
+Exit codes: 0 no MUST test failed; 1 one did, or the agent could not be judged, for
+example because it asks for credentials that were not given; 2 wrong
 usage, also of a file of tests; 3 the agent cannot be reached; 5 --timeout.`,
 		Example: `  parley conformance -a https://agents.example.org
   parley conformance -a 127.0.0.1:7275 --transport jsonrpc --only 'STREAM-*' --level must
@@ -169,7 +170,7 @@ func (a *app) conformance(ctx context.Context, f *conformanceFlags) error {
 		}
 		return nil
 	}
-	if len(report.Failed(acts.Must)) > 0 || len(report.Errors()) > 0 || report.Counts(func(r *acts.Result) bool { return r.Outcome == acts.Pass || r.Known }).Total == 0 {
+	if len(report.Failed(acts.Must)) > 0 || len(report.Errors()) > 0 || report.Locked() || report.Counts(func(r *acts.Result) bool { return r.Outcome == acts.Pass || r.Known }).Total == 0 {
 		a.exit = failure.ExitFailure
 	}
 	return nil

@@ -95,6 +95,28 @@ func TestCallers(t *testing.T) {
 	}
 }
 
+// A server that asks for credentials is not judged by its refusals if there are none to
+// give: no test fails, and the report says what is missing.
+func TestCredentialsAreMissing(t *testing.T) {
+	url := serveAuth(t, nil, &tokens{of: map[string]string{"token-of-alice": "alice"}})
+	r := run(t, &Options{URL: url, Corpus: builtin(t), Skip: []string{"SEND-011"}, Parallel: 8})
+	passed := map[string]bool{}
+	for _, x := range r.Results {
+		if x.Outcome == Fail {
+			t.Errorf("%s fails: %s", x.Key(), x.Failure.Message)
+		}
+		passed[x.ID] = passed[x.ID] || x.Outcome == Pass
+	}
+	for _, id := range []string{"AUTH-001", "AUTH-002", "AUTH-003", "AUTH-004", "CARD-001", "CARD-022"} {
+		if !passed[id] {
+			t.Errorf("%s did not pass", id)
+		}
+	}
+	if v := r.Verdict(); v != "not judged in full: "+AsksForCredentials {
+		t.Error(v)
+	}
+}
+
 // A server's faults in authentication are found over every binding.
 func TestCallersDefects(t *testing.T) {
 	of := map[string]string{"token-of-alice": "alice", "token-of-bob": "bob"}

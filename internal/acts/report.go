@@ -78,6 +78,11 @@ func (r *Report) Errors() (list []*Result) {
 	return list
 }
 
+// Locked reports whether tests were skipped because the agent asks for credentials.
+func (r *Report) Locked() bool {
+	return slices.ContainsFunc(r.Results, func(x *Result) bool { return x.Reason == AsksForCredentials })
+}
+
 func counted(bad, of int) string { return fmt.Sprintf(" (%d of %d times)", bad, of) }
 
 // Baseline is the failures that are known: a line for each, and # for remarks.

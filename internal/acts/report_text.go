@@ -199,6 +199,8 @@ func (r *Report) Verdict() string {
 		return "not conformant: 1 MUST test failed"
 	case failed > 0:
 		return fmt.Sprintf("not conformant: %d MUST tests failed", failed)
+	case r.Locked():
+		return "not judged in full: " + AsksForCredentials
 	case c.Passed+c.Known == 0:
 		return "not judged: no MUST test could be run"
 	case c.Known > 0:
