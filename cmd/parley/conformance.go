@@ -218,8 +218,11 @@ func (a *app) report(f *conformanceFlags, r *acts.Report) error {
 	err := r.Write(&b, f.format)
 	if err == nil {
 		text := b.Bytes()
-		if f.format == "text" { // agents' words do not command a terminal
+		switch f.format { // agents' words do not command a terminal
+		case "text":
 			text = []byte(plain.Text(b.String()))
+		case "json", "acts":
+			text = []byte(plain.JSON(b.String()))
 		}
 		_, err = a.stdout.Write(text)
 	}

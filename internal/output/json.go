@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/internal/shape"
 )
 
@@ -22,7 +23,7 @@ type JSON struct {
 	Form     shape.Form          // nil: JSON
 	Named    string              // the flag that asks for the form
 	Failures *Text               // shows failures, where the form has none; nil: Out does
-	Safe     func(string) string // makes a form fit for a terminal; nil: it is as it is
+	Safe     func(string) string // makes a form fit for a terminal, where JSON gets escapes; nil: it is as it is
 	Ctx      context.Context     // of the one command that prints
 }
 
@@ -56,7 +57,11 @@ func (p *JSON) writeDoc(doc []byte) error {
 		return err
 	}
 	b.WriteByte('\n')
-	_, err = p.Out.Write(b.Bytes())
+	out := b.Bytes()
+	if p.Safe != nil { // JSON escapes neither C1 controls nor what turns text around
+		out = []byte(plain.JSON(b.String()))
+	}
+	_, err = p.Out.Write(out)
 	return err
 }
 

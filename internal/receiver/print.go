@@ -45,7 +45,7 @@ func (r *Receiver) line(doc any) error {
 	if err != nil {
 		return err
 	}
-	_, err = r.o.Out.Write(append(b, '\n'))
+	_, err = io.WriteString(r.o.Out, plain.JSON(string(b))+"\n")
 	return err
 }
 
