@@ -210,7 +210,7 @@ func stringEnd(s string, from int) int {
 			return i + n
 		case r == esc && strings.HasPrefix(s[i+1:], `\`):
 			return i + 2
-		case r == '\n' || r == esc:
+		case r == '\n' || isIntroducer(r): // another sequence: to look on would cost the square of the text
 			return from
 		}
 		i += n

@@ -23,6 +23,8 @@ func TestCleanTakesWhatATerminalWouldObey(t *testing.T) {
 		{"reset", "a\x1bcb", "ab"},
 		{"a string that is never closed keeps its text", "a\x1b]0;rest of the answer", "a0;rest of the answer"},
 		{"a string does not reach over a line", "\x1b]0;x\nkept\a", "0;x\nkept"},
+		{"a string ends where another sequence begins", "a\u009d0;rest\u009b31m of\a the answer", "a0;rest of the answer"},
+		{"strings without end", strings.Repeat("\u009d", 4<<20), ""},
 		{"a lone escape", "end\x1b", "end"},
 		{"backspace", "pass\b\b\b\bfail", "passfail"},
 		{"carriage return", "good\rbad", "good\nbad"},
