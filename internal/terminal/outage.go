@@ -51,6 +51,7 @@ func (o *Outage) Stop() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.stopLocked()
+	o.said = false
 }
 
 func (o *Outage) stopLocked() {

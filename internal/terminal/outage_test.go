@@ -27,7 +27,17 @@ func TestOutageIsToldOnce(t *testing.T) {
 		o.Lost("", cut)
 		o.Stop()
 		time.Sleep(time.Hour)
-		if want := []string{"connection lost; trying again (task t1)", "connected again"}; !slices.Equal(lines, want) {
+		o.Lost("t2", cut)
+		time.Sleep(time.Hour)
+		o.Stop() // given up; the next message of a conversation has outages of its own
+		o.Lost("t3", cut)
+		time.Sleep(time.Hour)
+		o.Lost("t3", nil)
+		if want := []string{
+			"connection lost; trying again (task t1)", "connected again",
+			"connection lost; trying again (task t2)",
+			"connection lost; trying again (task t3)", "connected again",
+		}; !slices.Equal(lines, want) {
 			t.Errorf("said %q", lines)
 		}
 	})
