@@ -194,6 +194,25 @@ func FuzzRenderer(f *testing.F) {
 	})
 }
 
+// An emoji of two characters is one cell wide for some terminals and two for others: no
+// line of an agent's is broken by either, or its rest would pass for a line of ours.
+func TestEmojiBreakNoLine(t *testing.T) {
+	hearts := strings.Repeat("\u2764\ufe0f", 40)
+	s, out := screen(30, false)
+	r := NewRenderer(s, hints())
+	for _, e := range []*a2a.StreamResponse{status(a2a.TaskStateWorking, hearts), chunk(false, "a", hearts, text(hearts))} {
+		if err := r.Event(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r.End()
+	for line := range strings.Lines(out.String()) {
+		if w := runewidth.StringWidth(line) + strings.Count(line, "\ufe0f"); w > 30 {
+			t.Errorf("%d cells: %q", w, line)
+		}
+	}
+}
+
 func TestListTellsTasksApart(t *testing.T) {
 	now := time.Date(2026, 11, 23, 15, 0, 0, 0, time.UTC)
 	task := func(id string, s a2a.TaskState, ago time.Duration, words string) *a2a.Task {

@@ -171,7 +171,13 @@ func (s *Screen) wipeLocked() {
 }
 
 // Cut shortens a line to a width, with an ellipsis in place of the rest.
-func Cut(text string, width int) string { return runewidth.Truncate(text, width, "…") }
+func Cut(text string, width int) string {
+	return runewidth.Truncate(strings.ReplaceAll(text, string(wider), ""), width, "…")
+}
+
+// wider asks for the character before it as an emoji, which some terminals show two cells
+// wide and others one. Where cells are counted, it is left out.
+const wider = '\uFE0F'
 
 // Styles: the bullet of a state has the color of its kind, other words of ours are dim.
 const (

@@ -45,6 +45,9 @@ func (w *words) clean(s string) {
 			w.endLine(true)
 			continue
 		}
+		if r == wider {
+			continue
+		}
 		cells := runewidth.RuneWidth(r)
 		if r == '\t' {
 			r, cells = ' ', 1
