@@ -80,7 +80,10 @@ var Repairs = []Repair{
 	})},
 	{"file-parts", "4.1.6", only("DM-ART-003 DM-ART-004", func(s *Step) {
 		for _, a := range s.Assertions {
-			if m, ok := a.Any.Match.(obj); a.Any != nil && ok {
+			if a.Any == nil {
+				continue
+			}
+			if m, ok := a.Any.Match.(obj); ok {
 				for from, member := range map[string]string{"file": "raw", "fileUrl": "url"} {
 					if f, ok := m[from].(obj); ok {
 						want := obj{member: obj{"type": "string"}, "filename": obj{"type": "string"}}
@@ -94,8 +97,9 @@ var Repairs = []Repair{
 		}
 	})},
 	{"message-context", "4.1.4", only("DM-FMT-003", func(s *Step) {
-		if m, ok := lookup(any(s.Expect), "body.message"); ok {
-			m.(obj)["contextId"] = obj{"matches": ".+"}
+		v, _ := lookup(any(s.Expect), "body.message")
+		if m, ok := v.(obj); ok {
+			m["contextId"] = obj{"matches": ".+"}
 		}
 	})},
 	{"context-of-the-client", "3.4.1", only("CORE-CTX-001", func(s *Step) {
