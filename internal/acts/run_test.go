@@ -255,3 +255,18 @@ func TestUntil(t *testing.T) {
 		}
 	}
 }
+
+// An agent that sends without end is left after ten thousand events.
+func TestStreamWithoutEnd(t *testing.T) {
+	n, closed := 0, false
+	s := openStream(func() { closed = true }, func() (*StreamEvent, error) {
+		if n++; n > 2*maxEvents {
+			return nil, nil
+		}
+		return &StreamEvent{value: obj{"statusUpdate": obj{}}}, nil
+	}, func(*StreamEvent) {})
+	<-s.done
+	if _, broken := s.over(); broken == nil || !closed || len(s.seen()) != maxEvents {
+		t.Errorf("%d events, closed: %v, %v", len(s.seen()), closed, broken)
+	}
+}
