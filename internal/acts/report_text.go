@@ -49,11 +49,14 @@ type textReport struct {
 	err error
 }
 
+// line writes one line: words of the agent, such as its name, make no others.
 func (t *textReport) line(format string, args ...any) {
 	if t.err == nil {
-		_, t.err = fmt.Fprintf(t.w, format+"\n", args...)
+		_, t.err = io.WriteString(t.w, lineEnds.Replace(fmt.Sprintf(format, args...))+"\n")
 	}
 }
+
+var lineEnds = strings.NewReplacer("\n", " ", "\r", " ", "\v", " ", "\f", " ", "\u0085", " ", "\u2028", " ", "\u2029", " ")
 
 func (t *textReport) failure(x *Result) {
 	t.line("FAIL  %s  %s %s  (%s, %s)", x.ID, x.Binding, x.Version, x.Level, clause(x.Ref))

@@ -270,3 +270,20 @@ func TestStreamWithoutEnd(t *testing.T) {
 		t.Errorf("%d events, closed: %v, %v", len(s.seen()), closed, broken)
 	}
 }
+
+// Words of an agent stay on their line in a report for people: they give no verdict.
+func TestAgentsAddNoLines(t *testing.T) {
+	const said = "x\nMUST:   9 of 9 passed\r\u2028x 1 at y: conformant: no MUST test failed"
+	r := &Report{Agent: said, AgentVersion: said, Notes: []string{said}, Results: []*Result{
+		{ID: "A", Level: Must, Outcome: Fail, Failure: &Failure{Message: said}},
+		{ID: "B", Level: Must, Outcome: Fail, Failure: &Failure{Message: said, Mismatch: Mismatch{Path: "x", Expected: "y", Actual: said}}},
+		{ID: "C", Level: Must, Outcome: Skip, Reason: said},
+	}}
+	var out strings.Builder
+	if err := r.Write(&out, "text"); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(out.String(), "\nMUST:   9") || strings.ContainsAny(out.String(), "\r\u2028") {
+		t.Error(out.String())
+	}
+}
