@@ -163,6 +163,7 @@ func New(o Options) (*Console, error) {
 	c.page("GET /operate/figures", c.figures)
 	c.page("POST /operate/draft", c.draft)
 	c.page("POST /operate/keys", c.key)
+	c.mux.HandleFunc("/", c.nowhere)
 	return c, nil
 }
 
@@ -239,6 +240,11 @@ func assets(files fs.FS) http.Handler {
 	})
 }
 
+// nowhere answers where there is no page.
+func (c *Console) nowhere(w http.ResponseWriter, r *http.Request) {
+	c.fail(w, r, http.StatusNotFound, "There is no such page", "The console has nothing at this address.")
+}
+
 // find returns the agent that an address names; nil where there is none that the viewer
 // may call.
 func (c *Console) find(r *request, key string) *Agent {
@@ -260,6 +266,10 @@ func (c *Console) agentPage(pattern string, f func(http.ResponseWriter, *request
 			f(w, r, a)
 			return
 		}
-		c.fail(w, r.Request, http.StatusNotFound, "There is no such agent", "Choose one of the list of agents.")
+		c.noAgent(w, r)
 	})
+}
+
+func (c *Console) noAgent(w http.ResponseWriter, r *request) {
+	c.fail(w, r.Request, http.StatusNotFound, "There is no such agent", "Choose one of the list of agents.")
 }

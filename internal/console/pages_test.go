@@ -163,6 +163,27 @@ func TestPagesOfATask(t *testing.T) {
 	v.has(v.get("/tasks/-/none"), "There is no such task")
 }
 
+// Wherever nothing is, a page says so and leads back.
+func TestAddressesOfNothing(t *testing.T) {
+	v := open(t, serve(t))
+	id := regexp.MustCompile(`data-task="([^"]+)"`).FindStringSubmatch(v.post("/chat/-", map[string]string{"text": "echo+hello"}))[1]
+	for path, want := range map[string]string{
+		"/inbocks": "There is no such page", "/tasks/-": "There is no such page", "/login/issuer": "There is no such page",
+		"/tasks/-/" + id + "/cancel":          "There is no such page", // a form goes there, and no link
+		"/tasks/-/" + id + "/part?a=none&n=0": "There is no such file", "/tasks/none/" + id + "/artifacts.zip": "There is no such agent",
+	} {
+		res, err := v.http.Get(v.s.URL + "/console" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != http.StatusNotFound {
+			t.Errorf("%s: %s", path, res.Status)
+		}
+		v.has(v.get(path), "<h1>"+want, `<a href="/console/">Back to the console</a>`)
+	}
+}
+
 // All tasks of a page share a stream, which goes on where the browser left off.
 func TestTasksShareAStream(t *testing.T) {
 	v := open(t, serve(t))

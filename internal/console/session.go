@@ -177,7 +177,7 @@ type pending struct {
 // toIssuer sends the browser to sign in.
 func (c *Console) toIssuer(w http.ResponseWriter, r *http.Request) {
 	if c.ways().Issuer == "" {
-		http.NotFound(w, r)
+		c.nowhere(w, r)
 		return
 	}
 	at := asked(r)

@@ -180,7 +180,7 @@ func (d *taskData) talk(f *flow, s *sheet) {
 func (c *Console) whole(w http.ResponseWriter, r *request) *a2a.Task {
 	a := c.find(r, r.PathValue("agent"))
 	if a == nil {
-		http.NotFound(w, r.Request)
+		c.noAgent(w, r)
 		return nil
 	}
 	id := r.PathValue("task")
@@ -278,7 +278,7 @@ func (c *Console) part(w http.ResponseWriter, r *request) {
 	}
 	p := find(t, r.FormValue("a"), r.FormValue("m"), r.FormValue("n"))
 	if p == nil {
-		http.NotFound(w, r.Request)
+		c.fail(w, r.Request, http.StatusNotFound, "There is no such file", "The task has no part at this address.")
 		return
 	}
 	body := bytesOf(p)
