@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/chromedp"
 )
 
@@ -77,6 +79,25 @@ func TestAskAndAnswer(t *testing.T) {
 	if js[bool](p, `document.body.innerText.includes("Your answer goes to task")`) {
 		t.Error("the next message would still be an answer")
 	}
+}
+
+// The keyboard of a touch screen has no Shift and Enter: Enter is a new line, and the
+// button sends.
+func TestTwoLinesOnATouchScreen(t *testing.T) {
+	t.Parallel()
+	p := share(t).tab()
+	p.do(emulation.SetTouchEmulationEnabled(true), emulation.SetDeviceMetricsOverride(390, 844, 2, true))
+	p.go_(share(t).link)
+	p.chat()
+	p.until(`matchMedia("(pointer: coarse)").matches`)
+	p.say("echo one")
+	p.do(input.InsertText("two"))
+	if got := js[string](p, `document.querySelector("textarea[name=text]").value`); got != "echo one\ntwo" {
+		t.Errorf("Enter made %q", got)
+	}
+	p.press("Send")
+	p.state("completed")
+	p.shows("one\ntwo")
 }
 
 func TestFailureWithRetry(t *testing.T) {

@@ -133,11 +133,12 @@ function compose(form) {
   });
 }
 
-// Enter sends what is written, Shift and Enter is a new line.
+// Enter sends what is written, Shift and Enter is a new line. The keyboard of a touch screen
+// has no such Shift: there Enter is a new line, and the button sends.
 document.addEventListener("keydown", (e) => {
   const at = e.target;
   if (!(at instanceof HTMLTextAreaElement) || !("enter" in at.dataset)) return;
-  if (e.key === "Enter" && !e.shiftKey && !e.isComposing) {
+  if (e.key === "Enter" && !e.shiftKey && !e.isComposing && !matchMedia("(pointer: coarse)").matches) {
     e.preventDefault();
     at.form?.requestSubmit();
   }
