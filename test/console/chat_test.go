@@ -157,6 +157,29 @@ func TestContextGoesOnAndANewOneBegins(t *testing.T) {
 	}
 }
 
+// No key leaves a page with a message that was not sent.
+func TestKeysKeepADraft(t *testing.T) {
+	t.Parallel()
+	p := share(t).open()
+	p.fill("textarea[name=text]", "echo not yet sent")
+	for _, keys := range []string{"n", "gt"} {
+		p.do(chromedp.KeyEvent("\x1b"))
+		p.until(`document.activeElement === document.body`)
+		for _, c := range keys {
+			p.letter(c)
+		}
+		p.until(`document.activeElement.name === "text"`) // where the draft is
+	}
+	if got := js[string](p, `location.pathname + " " + document.querySelector("textarea[name=text]").value`); !strings.HasSuffix(got, "/chat/- echo not yet sent") {
+		t.Errorf("the draft is %s", got)
+	}
+	p.enter()
+	p.state("completed")
+	p.until(`document.querySelector("#send:not(:disabled)") && document.activeElement.name === "text"`)
+	p.do(chromedp.KeyEvent("\x1bgt"))
+	p.until(`location.pathname.endsWith("/tasks")`)
+}
+
 // Files come by choice, drop and paste, and go back as downloads.
 func TestFiles(t *testing.T) {
 	t.Parallel()

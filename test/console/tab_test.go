@@ -239,10 +239,23 @@ func (p *tab) say(text string) {
 // enter presses Enter.
 func (p *tab) enter() {
 	p.t.Helper()
-	key := func(kind input.KeyType) *input.DispatchKeyEventParams {
-		return input.DispatchKeyEvent(kind).WithKey("Enter").WithCode("Enter").WithWindowsVirtualKeyCode(13).WithNativeVirtualKeyCode(13)
+	p.key("Enter", "Enter", "\r", 13)
+}
+
+// letter presses the key of a small letter, which writes nothing if the page takes it:
+// chromedp.KeyEvent writes it all the same.
+func (p *tab) letter(c rune) {
+	p.t.Helper()
+	upper := strings.ToUpper(string(c))
+	p.key(string(c), "Key"+upper, string(c), int64(upper[0]))
+}
+
+func (p *tab) key(key, code, text string, number int64) {
+	p.t.Helper()
+	event := func(kind input.KeyType) *input.DispatchKeyEventParams {
+		return input.DispatchKeyEvent(kind).WithKey(key).WithCode(code).WithWindowsVirtualKeyCode(number).WithNativeVirtualKeyCode(number)
 	}
-	p.do(key(input.KeyDown).WithText("\r"), key(input.KeyUp))
+	p.do(event(input.KeyDown).WithText(text), event(input.KeyUp))
 }
 
 // state waits for the newest task of a chat to be in a state.

@@ -318,7 +318,8 @@ document.addEventListener("keydown", (e) => {
   d.querySelector("summary")?.focus();
 });
 
-// Keys: / goes to the message, g and a letter to a place.
+// Keys: / goes to the message, g and a letter to a place. None leaves a page with what
+// nobody has sent: the field that has it gets the focus instead.
 /** @type {Record<string, string>} */
 const places = { c: "", i: "inbox", t: "tasks", a: "agents", w: "webhooks", o: "operate" };
 let leader = 0;
@@ -336,12 +337,27 @@ document.addEventListener("keydown", (e) => {
       e.preventDefault();
       field.focus();
     }
-  } else if (e.key === "g") {
+    return;
+  }
+  if (e.key === "g") {
     leader = Date.now();
-  } else if (Date.now() - leader < 1500 && e.key in places && home instanceof HTMLAnchorElement) {
-    location.href = home.href + places[e.key];
-  } else {
-    const link = document.querySelector(`[data-key="${CSS.escape(e.key)}"]`);
-    if (link instanceof HTMLElement) link.click();
+    return;
+  }
+  const place = Date.now() - leader < 1500 && e.key in places && home instanceof HTMLAnchorElement && home.href + places[e.key];
+  const link = document.querySelector(`[data-key="${CSS.escape(e.key)}"]`);
+  if (!place && !(link instanceof HTMLElement)) return;
+  const draft = unsent();
+  if (draft) {
+    e.preventDefault();
+    draft.focus();
+  } else if (place) {
+    location.href = place;
+  } else if (link instanceof HTMLElement) {
+    link.click();
   }
 });
+
+/** The field whose text, or whose form's files, would be lost with the page. */
+function unsent() {
+  return [...document.querySelectorAll("textarea")].find((t) => (t.value.trim() && t.value !== t.defaultValue) || (t.form?.querySelector("#attached")?.childElementCount ?? 0) > 0);
+}
