@@ -173,8 +173,9 @@ func (c *Console) resend(w http.ResponseWriter, r *request, a *Agent) {
 // agentURL is where an agent is called, for people to copy: one elsewhere over JSON-RPC.
 func (c *Console) agentURL(r *request, a *Agent) string {
 	if a.ref != "" {
+		const ours = a2a.Version("") // in which the view writes requests
 		for _, i := range a.Card.SupportedInterfaces {
-			if i.ProtocolBinding == a2a.BindingJSONRPC && i.ProtocolVersion == a2a.Version("").String() {
+			if i.ProtocolBinding == a2a.BindingJSONRPC && i.ProtocolVersion == ours.String() {
 				return i.URL
 			}
 		}
