@@ -115,7 +115,7 @@ func millis(v float64) string {
 	case v < 1000:
 		return fmt.Sprintf("%.0f ms", v)
 	}
-	return fmt.Sprintf("%.1f s", v/1000)
+	return span(time.Duration(v * float64(time.Millisecond)))
 }
 
 // below says a quantile, of which the bound is known that it is below.

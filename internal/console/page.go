@@ -29,7 +29,7 @@ var sources embed.FS
 // pages are the templates, by the name of a page.
 var pages = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"word": admin.StateWord, "label": label, "age": age, "short": short, "when": when, "file": fileName, "tree": tree, "rich": rich, "bytes": size, "kind": kindOf, "bytes64": func(n int64) string { return size(int(n)) }, "deliveryClass": deliveryClass, "span": span, "fieldIn": fieldIn, "plain": plainValue, "bar": bar, "barWidth": barWidth, "shows": shows,
+		"word": admin.StateWord, "label": label, "age": age, "short": short, "when": when, "file": fileName, "tree": tree, "rich": rich, "bytes": size, "kind": kindOf, "bytes64": func(n int64) string { return size(int(n)) }, "deliveryClass": deliveryClass, "span": span, "fieldIn": fieldIn, "plain": plainValue, "bar": bar, "ago": ago, "barWidth": barWidth, "shows": shows,
 	}).ParseFS(sources, "templates/*.html"))
 })
 
@@ -288,6 +288,15 @@ func age(now, t time.Time) string {
 	return fmt.Sprintf("%d days", d/(24*time.Hour))
 }
 
+// ago is a time that a filter has, in words.
+func ago(s string) string {
+	d, err := time.ParseDuration(s)
+	if err != nil {
+		return s
+	}
+	return span(d)
+}
+
 func size(n int) string {
 	switch {
 	case n < 1<<10:
@@ -301,15 +310,30 @@ func size(n int) string {
 	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
 }
 
-// span is how long something took.
+// span is how long something took, in two units at most. Pages that follow a task count in
+// the same words: see live.js.
 func span(d time.Duration) string {
+	const day = 24 * time.Hour
 	switch {
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
 	case d < time.Minute:
-		return fmt.Sprintf("%.1f s", d.Seconds())
+		return strings.TrimSuffix(fmt.Sprintf("%.1f", d.Seconds()), ".0") + " s"
+	case d < time.Hour:
+		return units(d, time.Minute, "min", time.Second, "s")
+	case d < 2*day:
+		return units(d, time.Hour, "h", time.Minute, "min")
 	}
-	return d.Round(time.Second).String()
+	return units(d, day, "days", time.Hour, "h")
+}
+
+// units is a time in a large unit, with what is left in a small one.
+func units(d, large time.Duration, its string, small time.Duration, of string) string {
+	n, left := d/large, d%large/small
+	if left == 0 {
+		return fmt.Sprintf("%d %s", n, its)
+	}
+	return fmt.Sprintf("%d %s %d %s", n, its, left, of)
 }
 
 // barWidth is how wide a mark is, of 1000: short ones can still be seen.

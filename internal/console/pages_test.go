@@ -163,6 +163,14 @@ func TestPagesOfATask(t *testing.T) {
 	v.has(v.get("/tasks/-/none"), "There is no such task")
 }
 
+// The timeline says when a task is deleted, however the setting is written.
+func TestTimelineEndsWithTheDeletion(t *testing.T) {
+	v := open(t, serveWith(t, func(o *console.Options) { o.Admin, o.Local = new(operator), a2a.Caller{Scopes: a2a.Scopes} }))
+	id := regexp.MustCompile(`data-task="([^"]+)"`).FindStringSubmatch(v.post("/chat/-", map[string]string{"text": "echo+hello"}))[1]
+	v.ended("/tasks/-/" + id)
+	v.has(v.get("/tasks/-/"+id+"?view=timeline"), "+7 days<", "as retention.completed: 7d says")
+}
+
 // Wherever nothing is, a page says so and leads back.
 func TestAddressesOfNothing(t *testing.T) {
 	v := open(t, serve(t))
@@ -284,7 +292,7 @@ func (o *operator) Store(context.Context) (*admin.Store, error) {
 }
 
 func (o *operator) Settings(context.Context) ([]admin.Setting, error) {
-	return []admin.Setting{{Name: "listen", Value: "<x>", Source: "default"}}, nil
+	return []admin.Setting{{Name: "listen", Value: "<x>", Source: "default"}, {Name: "retention.completed", Value: "7d"}}, nil
 }
 
 func (o *operator) CheckSettings(_ context.Context, yaml []byte) ([]admin.Finding, error) {
@@ -344,7 +352,7 @@ func TestPagesOfAnOperator(t *testing.T) {
 	v.has(v.post("/webhooks", map[string]string{"all": "yes"}), "7 dead letters are sent again. </p>")
 	v.has(v.post("/webhooks", map[string]string{"task": "n1", "config": "w1"}), `role="status">1 webhook is tried at once.</p>`)
 	v.has(v.post("/webhooks", nil), "id: is missing")
-	v.has(v.get("/operate"), "Not ready", "the disk is &lt;full&gt;", "no &lt;space&gt;", "3.0 GiB", "silent", "The last 1m0s", ">12<", "1 fail", "≤ 2.5 ms", "3 wait for capacity", "1.0 GiB free", "<polyline")
+	v.has(v.get("/operate"), "Not ready", "the disk is &lt;full&gt;", "no &lt;space&gt;", "3.0 GiB", "silent", "The last 1 min", ">12<", "1 fail", "≤ 2.5 ms", "3 wait for capacity", "1.0 GiB free", "<polyline")
 	v.has(v.get("/operate?view=settings"), "listen", "&lt;x&gt;")
 	v.has(v.post("/operate/draft", map[string]string{"draft": "bad"}), "line 3, column 2", "unknown &lt;member&gt;")
 	v.has(v.post("/operate/draft", map[string]string{"draft": "good"}), "The draft has no mistakes", `href="/console/operate?view=keys"`)

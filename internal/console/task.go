@@ -15,6 +15,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/admin"
+	"github.com/parley-a2a/parley/internal/flagvalue"
 )
 
 // views are the ways to look at a task.
@@ -156,7 +157,7 @@ func (c *Console) retention(r *request, d *taskData) (time.Time, string) {
 		return time.Time{}, ""
 	}
 	for _, s := range settings {
-		if keep, err := time.ParseDuration(s.Value); s.Name == rule && err == nil && keep > 0 {
+		if keep, err := flagvalue.ParseDuration(s.Value); s.Name == rule && err == nil && keep > 0 {
 			return d.Changed.Add(keep), rule + ": " + s.Value
 		}
 	}

@@ -162,3 +162,14 @@ func TestAPageIsItsFragments(t *testing.T) {
 		}
 	}
 }
+
+func TestSpansAreWords(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0 ms", 999 * time.Millisecond: "999 ms", time.Second: "1 s", 1540 * time.Millisecond: "1.5 s", time.Minute: "1 min",
+		61 * time.Second: "1 min 1 s", 24 * time.Hour: "24 h", 90*time.Minute + time.Second: "1 h 30 min", 168 * time.Hour: "7 days", 50 * time.Hour: "2 days 2 h",
+	} {
+		if got := span(d); got != want {
+			t.Errorf("%v is %q: expected %q", d, got, want)
+		}
+	}
+}

@@ -248,8 +248,18 @@ setInterval(() => {
 function elapsed(ms) {
   const s = Math.max(0, Math.floor(ms / 1000));
   if (s < 60) return `${s} s`;
-  if (s < 3600) return `${Math.floor(s / 60)} min ${s % 60} s`;
-  return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
+  if (s < 3600) return units(s, 60, "min", 1, "s");
+  if (s < 48 * 3600) return units(s, 3600, "h", 60, "min");
+  return units(s, 86400, "days", 3600, "h");
+}
+
+/**
+ * @param {number} s @param {number} large @param {string} its
+ * @param {number} small @param {string} of
+ */
+function units(s, large, its, small, of) {
+  const left = Math.floor((s % large) / small);
+  return `${Math.floor(s / large)} ${its}` + (left ? ` ${left} ${of}` : "");
 }
 
 /** @param {number} ms */
