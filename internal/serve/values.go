@@ -28,7 +28,7 @@ func (s *Settings) Values(line Line) (list []Value) {
 	}
 	for _, row := range config.Rows() {
 		from, said := s.from[row.Flag]
-		v := Value{row.Path, row.Default, "default"}
+		v := Value{row.Path, strings.ReplaceAll(row.Default, "`", ""), "default"} // the reference is in Markdown
 		switch {
 		case row.Flag == "store" && !said && s.fromEnv:
 			v.Value, v.Source = s.location.String(), "environment variable "+database.Env
