@@ -1,6 +1,7 @@
 package console
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -34,6 +35,20 @@ func TestFileNamesDoNotMislead(t *testing.T) {
 	} {
 		if got := fileName(&a2a.Part{Filename: name}); got != want {
 			t.Errorf("%q is saved as %q, want %q", name, got, want)
+		}
+	}
+}
+
+// A tree that stops early says so.
+func TestTreesSayWhatTheyLeaveOut(t *testing.T) {
+	for _, c := range []struct {
+		n    int
+		want string
+	}{{maxNodes - 1, ""}, {maxNodes, "… and 1 more that is not shown"}, {3 * maxNodes, "… and 4001 more that are not shown"}} {
+		doc := "[" + strings.TrimSuffix(strings.Repeat("0,", c.n), ",") + "]"
+		page := execute("part", part{Part: a2a.DataPart(a2a.JSON(doc))})
+		if says := strings.Contains(page, "not shown"); says != (c.want != "") || !strings.Contains(page, c.want) {
+			t.Errorf("the tree of %d values does not end with %q: …%s", c.n, c.want, page[max(0, len(page)-200):])
 		}
 	}
 }

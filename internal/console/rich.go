@@ -135,6 +135,9 @@ type node struct {
 	Open  bool
 }
 
+// Hidden is how many values of n are not shown.
+func (n *node) Hidden() int { return n.Size - len(n.List) }
+
 // maxNodes is how many values a tree shows.
 const maxNodes = 2000
 
@@ -176,7 +179,7 @@ func branch(d *json.Decoder, depth int, left *int) (*node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if n.Size++; *left > 0 && depth < 100 {
+		if n.Size++; *left >= 0 && depth < 100 {
 			child.Key = key
 			n.List = append(n.List, *child)
 		}
