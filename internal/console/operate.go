@@ -82,7 +82,7 @@ func (c *Console) operating(w http.ResponseWriter, r *request, d operateData) {
 		c.failed(w, r, err)
 		return
 	}
-	c.show(w, r, "operate", page{Title: "Operate", Place: "operate", Data: d})
+	c.show(w, r, "operate", page{Title: titled("Operate", rooms, d.View), Place: "operate", Data: d})
 }
 
 // figures is the part of the page that is fetched again and again: it asks for nothing

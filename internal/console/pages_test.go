@@ -156,6 +156,9 @@ func TestPagesOfATask(t *testing.T) {
 	v.has(v.post(at+"/resend", map[string]string{"params": `{"message":{"messageId":"x","role":"ROLE_USER","parts":[{"text":"echo+edited"}]}}`}), "echo edited")
 	v.has(v.post(at+"/resend", map[string]string{"params": "{}"}), "it has no message")
 	v.has(v.get(at+"?view=log"), "created", "message", "artifact")
+	for query, want := range map[string]string{"": "<title>Task ", "?view=none": "<title>Task ", "?view=timeline": "<title>Timeline · Task ", "?view=wire": "<title>Wire · Task ", "?view=log&at=3": "<title>Log · Task "} {
+		v.has(v.get(at+query), want)
+	}
 	if past := v.get(at + "?at=3"); strings.Contains(past, "Vienna") {
 		t.Errorf("the task as of its third entry knows the answer:\n%s", past)
 	}
@@ -356,7 +359,7 @@ func TestPagesOfAnOperator(t *testing.T) {
 	v.has(v.get("/operate?view=settings"), "listen", "&lt;x&gt;")
 	v.has(v.post("/operate/draft", map[string]string{"draft": "bad"}), "line 3, column 2", "unknown &lt;member&gt;")
 	v.has(v.post("/operate/draft", map[string]string{"draft": "good"}), "The draft has no mistakes", `href="/console/operate?view=keys"`)
-	v.has(v.get("/operate?view=keys"), "&lt;laptop&gt;", "Revoke")
+	v.has(v.get("/operate?view=keys"), "<title>Keys · Operate · ", "&lt;laptop&gt;", "Revoke")
 	if page := v.get("/operate?view=keys"); strings.Contains(page, "parley_secret") {
 		t.Error("the list of keys has a token")
 	}

@@ -23,6 +23,16 @@ var views = []view{{"", "Conversation"}, {"timeline", "Timeline"}, {"wire", "Wir
 
 type view struct{ Name, Title string }
 
+// titled is the title of a page in a view, so that tabs and bookmarks of it differ.
+func titled(page string, views []view, name string) string {
+	for _, v := range views {
+		if v.Name == name && name != "" {
+			return v.Title + " · " + page
+		}
+	}
+	return page
+}
+
 type taskData struct {
 	Agent     *Agent
 	Key       string
@@ -92,7 +102,7 @@ func (c *Console) task(w http.ResponseWriter, r *request, a *Agent) {
 	default:
 		d.talk(l.flow, l.sheet)
 	}
-	c.show(w, r, "task", page{Title: "Task " + short(id), Place: "tasks", Data: d})
+	c.show(w, r, "task", page{Title: titled("Task "+short(id), views, d.View), Place: "tasks", Data: d})
 }
 
 // beside adds to the lanes what the log does not have: which process has the task, how
