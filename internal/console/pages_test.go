@@ -156,6 +156,11 @@ func TestPagesOfATask(t *testing.T) {
 	v.has(v.post(at+"/resend", map[string]string{"params": `{"message":{"messageId":"x","role":"ROLE_USER","parts":[{"text":"echo+edited"}]}}`}), "echo edited")
 	v.has(v.post(at+"/resend", map[string]string{"params": "{}"}), "it has no message")
 	v.has(v.get(at+"?view=log"), "created", "message", "artifact")
+	for _, view := range []string{"wire", "log"} {
+		if page := v.get(at + "?view=" + view); !regexp.MustCompile(` 20\d\d-\d\d-\d\d \d\d:\d\d:\d\d\.\d{3}Z`).MatchString(page) {
+			t.Errorf("the times of %s have no day:\n%s", view, page)
+		}
+	}
 	for query, want := range map[string]string{"": "<title>Task ", "?view=none": "<title>Task ", "?view=timeline": "<title>Timeline · Task ", "?view=wire": "<title>Wire · Task ", "?view=log&at=3": "<title>Log · Task "} {
 		v.has(v.get(at+query), want)
 	}

@@ -100,7 +100,8 @@ func (w *wireReader) add(e *a2a.Entry) {
 	}
 }
 
-func clock(t time.Time) string { return t.UTC().Format("15:04:05.000") }
+// clock is a time to the millisecond, with its day: a task may last for weeks.
+func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000Z") }
 
 // shorten keeps a document to what a page can show.
 func shorten(s string) string {
