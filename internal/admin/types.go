@@ -265,7 +265,7 @@ type Node struct {
 	This  bool      `json:"this"`           // it is the one that answers
 	State string    `json:"state"`          // NodeAlive and so on
 	Beat  time.Time `json:"beat,omitzero"`  // when it was heard last
-	Tasks int       `json:"tasks,omitzero"` // at work, of the one that answers
+	Tasks int       `json:"tasks,omitzero"` // in memory, of the one that answers: at work, or waiting for their client
 }
 
 // States of a node.

@@ -54,7 +54,7 @@ func charts(list []Sample) []chart {
 	all := []chart{
 		draw("Calls per second", rate(now.Calls), failing(now.Failed), rate, pick(func(s *Sample) float64 { return s.Calls }), pick(func(s *Sample) float64 { return s.Failed })),
 		draw("Latency, 99th percentile", below(now.Slow), half(now.Median), millis, ms(func(s *Sample) time.Duration { return s.Slow }), ms(func(s *Sample) time.Duration { return s.Median })),
-		draw("Agents at work", count(now.Running), waits(now.Queue), count, pick(func(s *Sample) float64 { return s.Running }), pick(func(s *Sample) float64 { return s.Queue })),
+		draw("Runs of agents", count(now.Running), waits(now.Queue), count, pick(func(s *Sample) float64 { return s.Running }), pick(func(s *Sample) float64 { return s.Queue })),
 		draw("Streams open", count(now.Streams), "", count, pick(func(s *Sample) float64 { return s.Streams })),
 		draw("Log entries per second", rate(now.Entries), "in "+rate(now.Commits)+" commits", rate, pick(func(s *Sample) float64 { return s.Entries }), pick(func(s *Sample) float64 { return s.Commits })),
 		draw("Waiting for the disk, 99th percentile", below(now.Sync), "", millis, ms(func(s *Sample) time.Duration { return s.Sync })),

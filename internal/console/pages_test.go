@@ -360,7 +360,8 @@ func TestPagesOfAnOperator(t *testing.T) {
 	v.has(v.post("/webhooks", map[string]string{"all": "yes"}), "7 dead letters are sent again. </p>")
 	v.has(v.post("/webhooks", map[string]string{"task": "n1", "config": "w1"}), `role="status">1 webhook is tried at once.</p>`)
 	v.has(v.post("/webhooks", nil), "id: is missing")
-	v.has(v.get("/operate"), "Not ready", "the disk is &lt;full&gt;", "no &lt;space&gt;", "3.0 GiB", "silent", "The last 1 min", ">12<", "1 fail", "≤ 2.5 ms", "3 wait for capacity", "1.0 GiB free", "<polyline")
+	v.has(v.get("/operate"), "Not ready", "the disk is &lt;full&gt;", "no &lt;space&gt;", "3.0 GiB", "silent", "The last 1 min", ">12<", "1 fail", "≤ 2.5 ms", "3 wait for capacity", "1.0 GiB free", "<polyline",
+		"Runs of agents", `<h2>Tasks at work <span class="tag">1</span>`, "Tasks in memory", "those that wait for their client")
 	v.has(v.get("/operate?view=settings"), "listen", "&lt;x&gt;")
 	v.has(v.post("/operate/draft", map[string]string{"draft": "bad"}), "line 3, column 2", "unknown &lt;member&gt;")
 	v.has(v.post("/operate/draft", map[string]string{"draft": "good"}), "The draft has no mistakes", `href="/console/operate?view=keys"`)
