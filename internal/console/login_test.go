@@ -3,6 +3,8 @@ package console_test
 import (
 	"context"
 	"errors"
+	"html"
+	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -55,9 +57,9 @@ func TestLoginAtAnIssuer(t *testing.T) {
 		}
 		return nil
 	}}}
-	v.has(v.get("/tasks"), "Log in at id.example", "API key or token")
+	v.has(v.get("/tasks?state=failed"), "Log in at id.example", "API key or token", `name="to" value="/tasks?state=failed"`)
 	v.has(v.get("/login/back?state=state-one&code=c"), "This sign-in has expired")
-	res, err := v.http.Get(s.URL + "/console/login/issuer")
+	res, err := v.http.Get(s.URL + "/console/login/issuer?to=/tasks?state=failed")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,14 +74,69 @@ func TestLoginAtAnIssuer(t *testing.T) {
 	}
 	v.has(v.get("/login/back?state=other&code=c"), "You are not signed in")
 	v.has(v.get("/login/back?state=state-one&code=c"), "This sign-in has expired") // the one before used it up
-	if res, err = v.http.Get(s.URL + "/console/login/issuer"); err != nil {
+	if res, err = v.http.Get(s.URL + "/console/login/issuer?to=/tasks?state=failed"); err != nil {
 		t.Fatal(err)
 	}
 	res.Body.Close()
-	v.has(v.get("/login/back?state=state-one&code=c"), "Opening the console")
+	if res, err = v.http.Get(s.URL + "/console/login/back?state=state-one&code=c"); err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(res.Body)
+	res.Body.Close()
+	if err != nil || res.Header.Get("Refresh") != "0; url=/console/tasks?state=failed" {
+		t.Errorf("the login leads to %q, %v", res.Header.Get("Refresh"), err)
+	}
+	v.has(string(b), "Opening the console", `href="/console/tasks?state=failed"`)
 	v.has(v.get("/agents"), "ann", "Log out")
 	if page := v.get("/agents"); strings.Contains(page, "Operate") {
 		t.Errorf("a caller without scopes sees what is an operator's:\n%s", page)
+	}
+}
+
+// A login leads to the page that was asked for, and to no other place.
+func TestLoginLeadsOn(t *testing.T) {
+	s := serveWith(t, func(o *console.Options) {
+		o.Token, o.Viewer = "", func(_ *http.Request, c console.Credentials, _ bool) (a2a.Caller, error) {
+			if c.Bearer != "good" {
+				return a2a.Caller{}, a2a.Errorf(a2a.CodeUnauthenticated, "the key is wrong")
+			}
+			return a2a.Caller{Scopes: a2a.OwnScopes}, nil
+		}
+	})
+	for to, want := range map[string]string{
+		"": "/", "/": "/", "/tasks?state=failed&since=1h": "/tasks?state=failed&since=1h", "/tasks/-/a%2Fb": "/tasks/-/a%2Fb",
+		"//evil.example/x": "/", "///evil.example": "/", `/\evil.example`: "/", "https://evil.example/": "/", "javascript:alert(1)": "/", "tasks": "/",
+		"/../x": "/", "/%2e%2e/x": "/", "/" + strings.Repeat("x", 2000): "/", "/x\r\nSet-Cookie: a=b": "/",
+	} {
+		c := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		wrong, err := c.PostForm(s.URL+"/console/login", url.Values{"key": {"bad"}, "to": {to}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := io.ReadAll(wrong.Body)
+		wrong.Body.Close()
+		if kept := `name="to" value="` + html.EscapeString(want) + `"`; err != nil || !strings.Contains(string(b), kept) {
+			t.Errorf("after a wrong key the page of %q lacks %s: %s, %v", to, kept, b, err)
+		}
+		res, err := c.PostForm(s.URL+"/console/login", url.Values{"key": {"good"}, "to": {to}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if got := res.Header.Get("Location"); got != "/console"+want {
+			t.Errorf("a login on the way to %q leads to %q: expected %q", to, got, "/console"+want)
+		}
+	}
+	c := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for path, want := range map[string]string{"/": "/console/login", "/tasks?state=failed": "/console/login?to=%2Ftasks%3Fstate%3Dfailed"} {
+		res, err := c.Get(s.URL + "/console" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if got := res.Header.Get("Location"); got != want {
+			t.Errorf("without a session %s leads to %q: expected %q", path, got, want)
+		}
 	}
 }
 

@@ -101,7 +101,7 @@ func (c *Console) page(pattern string, f func(http.ResponseWriter, *request)) {
 			c.fail(w, r, http.StatusUnauthorized, "Your session has ended", ended)
 			return
 		case s == nil:
-			http.Redirect(w, r, base(r)+"/login", http.StatusSeeOther)
+			toLogin(w, r)
 			return
 		}
 		if r.Method == http.MethodPost {

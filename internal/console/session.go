@@ -11,6 +11,8 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"net/url"
+	"path"
 	"strings"
 	"time"
 
@@ -133,29 +135,52 @@ func (c *Console) open(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	c.begin(w, r, &session{Local: true})
-	c.opening(w, r)
+	c.opening(w, r, "/")
 }
 
-// opening leads on to the console by a page: a navigation within the site from there on,
-// which a Strict cookie needs where the browser comes from elsewhere.
-func (c *Console) opening(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Refresh", "0; url="+base(r)+"/")
-	c.render(w, r, "opening", page{Title: "Opening"})
+// opening leads on to a page of the console by a page: a navigation within the site from
+// there on, which a Strict cookie needs where the browser comes from elsewhere.
+func (c *Console) opening(w http.ResponseWriter, r *http.Request, to string) {
+	w.Header().Set("Refresh", "0; url="+base(r)+to)
+	c.render(w, r, "opening", page{Title: "Opening", Data: to})
 }
 
 func (c *Console) login(w http.ResponseWriter, r *http.Request) {
-	c.render(w, r, "login", page{Title: "Log in", Data: c.ways()})
+	c.render(w, r, "login", page{Title: "Log in", Data: c.ways(wanted(r.FormValue("to")))})
+}
+
+// toLogin leads to the login, and from there to the page that was asked for.
+func toLogin(w http.ResponseWriter, r *http.Request) {
+	at := base(r) + "/login"
+	if to := wanted(r.URL.RequestURI()); r.Method == http.MethodGet && to != "/" {
+		at += "?to=" + url.QueryEscape(to)
+	}
+	http.Redirect(w, r, at, http.StatusSeeOther)
+}
+
+// maxWanted is how long the address may be that a login leads to: a cookie holds it.
+const maxWanted = 1024
+
+// wanted is the page that a login leads to, behind the console's base. What cannot be an
+// address there is "/", so that a link to the login leads nowhere else.
+func wanted(to string) string {
+	u, err := url.Parse(to)
+	if err != nil || len(to) > maxWanted || u.Scheme != "" || u.Host != "" || u.User != nil || strings.Contains(to, `\`) || !strings.HasPrefix(u.Path, "/") || path.Clean(u.Path) != u.Path {
+		return "/"
+	}
+	return u.RequestURI()
 }
 
 type loginData struct {
 	Keys, Link bool
 	Issuer     string // where people sign in; "" for nowhere
 	Wrong      string
+	To         string // the page that comes then: see wanted
 }
 
 // ways are the ways to log in.
-func (c *Console) ways() loginData {
-	d := loginData{Keys: c.opts.Viewer != nil, Link: c.opts.Token != ""}
+func (c *Console) ways(to string) loginData {
+	d := loginData{Keys: c.opts.Viewer != nil, Link: c.opts.Token != "", To: to}
 	if c.opts.Login != nil && d.Keys {
 		d.Issuer = c.opts.Login.Name()
 	}
@@ -172,22 +197,24 @@ const (
 type pending struct {
 	Data  []byte    `json:"data"`
 	Until time.Time `json:"until"`
+	To    string    `json:"to"`
 }
 
 // toIssuer sends the browser to sign in.
 func (c *Console) toIssuer(w http.ResponseWriter, r *http.Request) {
-	if c.ways().Issuer == "" {
+	to := wanted(r.FormValue("to"))
+	if c.ways(to).Issuer == "" {
 		c.nowhere(w, r)
 		return
 	}
 	at := asked(r)
-	to, data, err := c.opts.Login.Begin(r.Context(), at.Scheme+"://"+at.Host+at.Path+"/login/back")
+	issuer, data, err := c.opts.Login.Begin(r.Context(), at.Scheme+"://"+at.Host+at.Path+"/login/back")
 	if err != nil {
-		c.refused(w, r, err)
+		c.refused(w, r, to, err)
 		return
 	}
-	c.pend(w, r, c.jar.seal(pendingCookie, pending{data, c.now().Add(pendingTime)}), int(pendingTime/time.Second))
-	http.Redirect(w, r, to, http.StatusSeeOther)
+	c.pend(w, r, c.jar.seal(pendingCookie, pending{data, c.now().Add(pendingTime), to}), int(pendingTime/time.Second))
+	http.Redirect(w, r, issuer, http.StatusSeeOther)
 }
 
 func (c *Console) pend(w http.ResponseWriter, r *http.Request, value string, age int) {
@@ -199,14 +226,14 @@ func (c *Console) pend(w http.ResponseWriter, r *http.Request, value string, age
 func (c *Console) fromIssuer(w http.ResponseWriter, r *http.Request) {
 	var p pending
 	cookie, err := r.Cookie(pendingCookie)
-	if c.ways().Issuer == "" || err != nil || !c.jar.open(pendingCookie, cookie.Value, &p) || !c.now().Before(p.Until) {
+	if c.ways("").Issuer == "" || err != nil || !c.jar.open(pendingCookie, cookie.Value, &p) || !c.now().Before(p.Until) {
 		c.fail(w, r, http.StatusBadRequest, "This sign-in has expired", "Start again at the login page.")
 		return
 	}
 	c.pend(w, r, "", -1)
 	tokens, err := c.opts.Login.Finish(r.Context(), p.Data, r.URL.RawQuery)
 	if err != nil {
-		c.refused(w, r, err)
+		c.refused(w, r, p.To, err)
 		return
 	}
 	for _, token := range tokens {
@@ -218,16 +245,16 @@ func (c *Console) fromIssuer(w http.ResponseWriter, r *http.Request) {
 			err = errors.New("the token does not fit into a cookie")
 			continue
 		}
-		c.opening(w, r)
+		c.opening(w, r, wanted(p.To))
 		return
 	}
-	c.refused(w, r, err)
+	c.refused(w, r, p.To, err)
 }
 
 // refused says that nobody was signed in. What the issuer said is in the log.
-func (c *Console) refused(w http.ResponseWriter, r *http.Request, err error) {
+func (c *Console) refused(w http.ResponseWriter, r *http.Request, to string, err error) {
 	c.log.WarnContext(r.Context(), "a sign-in to the console came to nothing", "error", err)
-	d := c.ways()
+	d := c.ways(to)
 	d.Wrong = "You are not signed in: " + d.Issuer + " refused, or its answer was not accepted. The server's log says why."
 	c.renderStatus(w, r, http.StatusForbidden, "login", page{Title: "Log in", Data: d})
 }
@@ -236,7 +263,7 @@ func (c *Console) refused(w http.ResponseWriter, r *http.Request, err error) {
 func (c *Console) enter(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 16<<10)
 	key := strings.TrimSpace(r.PostFormValue("key"))
-	d := c.ways()
+	d := c.ways(wanted(r.PostFormValue("to")))
 	if c.opts.Viewer == nil || key == "" {
 		d.Wrong = "Enter an API key, such as parley key create prints."
 		c.renderStatus(w, r, http.StatusBadRequest, "login", page{Title: "Log in", Data: d})
@@ -253,10 +280,10 @@ func (c *Console) enter(w http.ResponseWriter, r *http.Request) {
 		c.renderStatus(w, r, http.StatusForbidden, "login", page{Title: "Log in", Data: d})
 		return
 	}
-	http.Redirect(w, r, base(r)+"/", http.StatusSeeOther)
+	http.Redirect(w, r, base(r)+d.To, http.StatusSeeOther)
 }
 
 func (c *Console) leave(w http.ResponseWriter, r *http.Request) {
 	http.SetCookie(w, &http.Cookie{Name: cookieName, Path: base(r) + "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: asked(r).Scheme == "https"})
-	http.Redirect(w, r, base(r)+"/login", http.StatusSeeOther)
+	toLogin(w, r)
 }
