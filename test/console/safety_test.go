@@ -3,6 +3,7 @@ package console_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/cdproto/emulation"
@@ -138,6 +139,27 @@ func TestNarrowAndDark(t *testing.T) {
 	}
 	if ground := js[string](p, "getComputedStyle(document.body).backgroundColor"); ground == "rgb(251, 251, 250)" {
 		t.Error("it is not dark")
+	}
+}
+
+// What people write keeps its direction, and a word that is longer than a screen is broken.
+func TestOtherDirectionsAndLongWords(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	p := s.open()
+	p.say("echo Hello")
+	p.state("completed")
+	p.say("שלום, world!")
+	p.until(`document.querySelectorAll("#talks .user").length === 2`)
+	const begins = `[...document.querySelectorAll("#talks .user .text")].map((e) => { const r = document.createRange(); r.setStart(e.firstChild, 0); r.setEnd(e.firstChild, 1); return r.getBoundingClientRect().left - e.getBoundingClientRect().left < e.getBoundingClientRect().width / 2 ? "left" : "right" }).join()`
+	if got := js[string](p, begins); got != "left,right" {
+		t.Errorf("English and Hebrew begin at %s", got)
+	}
+	s.send("/", "echo "+strings.Repeat("long", 30))
+	p.narrow(320)
+	p.screen(s.at("/tasks?live=off"))
+	if right := js[float64](p, `Math.max(...[...document.querySelectorAll("#rows .row")].map((a) => a.getBoundingClientRect().right))`); right > 320 {
+		t.Errorf("a long word ends at %v of 320 pixels", right)
 	}
 }
 
