@@ -161,8 +161,8 @@ func toLogin(w http.ResponseWriter, r *http.Request) {
 // maxWanted is how long the address may be that a login leads to: a cookie holds it.
 const maxWanted = 1024
 
-// wanted is the page that a login leads to, behind the console's base. What cannot be an
-// address there is "/", so that a link to the login leads nowhere else.
+// wanted is the page that a login leads to, behind the console's base. Any address that
+// cannot be there becomes "/", so that a link to the login leads nowhere else.
 func wanted(to string) string {
 	u, err := url.Parse(to)
 	if err != nil || len(to) > maxWanted || u.Scheme != "" || u.Host != "" || u.User != nil || strings.Contains(to, `\`) || !strings.HasPrefix(u.Path, "/") || path.Clean(u.Path) != u.Path {
