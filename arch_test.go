@@ -82,7 +82,7 @@ var house = []struct {
 		"internal/keyfile":   {"auth", "internal/failure", "internal/plain"},
 	}},
 	{"Console", "the web console and the admin API", map[string][]string{
-		"internal/console": {"a2a", "internal/admin", "internal/flagvalue", "internal/wake"},
+		"internal/console": {"a2a", "internal/admin", "internal/wake"},
 		"internal/admin":   {"a2a", "internal/wire"},
 	}},
 	{"Other agents", "behind a URL, a model, MCP or A2A", map[string][]string{

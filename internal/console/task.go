@@ -15,7 +15,6 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/admin"
-	"github.com/parley-a2a/parley/internal/flagvalue"
 )
 
 // views are the ways to look at a task.
@@ -167,11 +166,20 @@ func (c *Console) retention(r *request, d *taskData) (time.Time, string) {
 		return time.Time{}, ""
 	}
 	for _, s := range settings {
-		if keep, err := flagvalue.ParseDuration(s.Value); s.Name == rule && err == nil && keep > 0 {
+		if keep, err := keepFor(s.Value); s.Name == rule && err == nil && keep > 0 {
 			return d.Changed.Add(keep), rule + ": " + s.Value
 		}
 	}
 	return time.Time{}, ""
+}
+
+// keepFor reads a retention, which may be in whole days.
+func keepFor(s string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		n, err := strconv.Atoi(days)
+		return time.Duration(n) * 24 * time.Hour, err
+	}
+	return time.ParseDuration(s)
 }
 
 func (d *taskData) talk(f *flow, s *sheet) {
