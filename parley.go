@@ -319,7 +319,7 @@ func (s *Server) Mount(mux *http.ServeMux, path string) {
 
 // Run takes up what earlier processes left unfinished, keeps the agent running
 // until ctx ends, and drains: readiness goes false, streams end, running work
-// is left for the next start. It can be called once: then it returns an error. Serve
+// is left for the next start. Call it once: a second call returns an error. Serve
 // calls it.
 func (s *Server) Run(ctx context.Context) error {
 	if s.serving.Swap(true) {

@@ -159,7 +159,7 @@ func TestListsAndTypesFromTheEnvironment(t *testing.T) {
 
 func TestWrongValuesNameTheirSourceAndHideSecrets(t *testing.T) {
 	_, _, _, err := newPlace(t, nil, map[string]string{"work/.env": "A2ACLI_OUTPUT=xml"}).resolve(t)
-	if exitOf(err) != failure.ExitUsage || !strings.Contains(err.Error(), "work/.env") || !strings.Contains(err.Error(), "text or json") {
+	if exitOf(err) != failure.ExitUsage || !strings.Contains(err.Error(), "work/.env") || !strings.Contains(err.Error(), "text, json, yaml") {
 		t.Errorf("got %v", err)
 	}
 	_, _, _, err = newPlace(t, map[string]string{"A2ACLI_SVC_PARAM": "hunter2"}, nil).resolve(t)
