@@ -152,15 +152,18 @@ func TestRetentionBeneathAReader(t *testing.T) {
 	st := store.NewMemory()
 	t.Cleanup(func() { st.Close() })
 	w := newWorld(t, st, chunks)
+	key := store.Key{ID: "chosen"}
 	begin := func(generation int) {
 		t.Helper()
-		text := strings.ReplaceAll(wordsOf(3000), "w", fmt.Sprint("g", generation, "w")) // more than the tail in memory
+		text := strings.ReplaceAll(wordsOf(3000), "w", fmt.Sprint("g", generation, "w")) // more than a page of the store
 		req := send(text)
 		req.Message.TaskID = "chosen"
 		req.Legacy = &a2a.Legacy{Version: "0.1", CreateByID: true, TaskOnly: true}
 		w.mustSend(req)
+		for !w.owners.Retire(key) { // readers have the whole log from an owner that is on the way out
+			runtime.Gosched()
+		}
 	}
-	key := store.Key{ID: "chosen"}
 	begin(0)
 	for generation, stopAt := range []int{0, 1, 511, 700} {
 		n := 0
@@ -179,7 +182,7 @@ func TestRetentionBeneathAReader(t *testing.T) {
 				if getErr != nil {
 					t.Fatal(getErr)
 				}
-				for !w.owners.Retire(key) { // its owner is on the way out
+				for !w.owners.Retire(key) { // as retention does before it deletes
 					runtime.Gosched()
 				}
 				if _, err := st.Delete(t.Context(), []store.Row{rec.Row}); err != nil {
