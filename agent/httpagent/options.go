@@ -75,6 +75,7 @@ func (o *Options) client() *http.Client {
 		c.Transport = &http.Transport{
 			DialContext:            scarce.Dial((&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext),
 			ForceAttemptHTTP2:      true,
+			HTTP2:                  &http.HTTP2Config{WriteByteTimeout: 30 * time.Second}, // or a connection that takes nothing stays
 			TLSHandshakeTimeout:    10 * time.Second,
 			ExpectContinueTimeout:  time.Second,
 			MaxIdleConns:           256,

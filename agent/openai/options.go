@@ -125,6 +125,7 @@ func newClient() *http.Client {
 		DialContext:            scarce.Dial((&net.Dialer{Timeout: 10 * time.Second}).DialContext),
 		TLSHandshakeTimeout:    10 * time.Second,
 		ForceAttemptHTTP2:      true,
+		HTTP2:                  &http.HTTP2Config{WriteByteTimeout: 30 * time.Second}, // or a connection that takes nothing stays
 		MaxIdleConnsPerHost:    16,
 		IdleConnTimeout:        time.Minute,
 		MaxResponseHeaderBytes: 256 << 10,
