@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"strconv"
@@ -82,6 +83,7 @@ func TestExplain(t *testing.T) {
 		{name: "concluded here", err: a2a.Errorf(a2a.CodeUnsupportedOperation, "x"), code: "UnsupportedOperationError", exit: 1},
 		{name: "timeout", ctx: expired, err: down, code: "A2ACLI_ERR_TIMEOUT", exit: 5},
 		{name: "interrupt", ctx: interrupted, err: context.Canceled, code: "PARLEY_ERR_INTERRUPTED", exit: 130},
+		{name: "a folder without room", err: failure.New(failure.CodeUsage, "--save out: no room", &fs.PathError{Op: "write", Path: "out/a", Err: errors.New("no space")}).WithHint("another folder"), code: "A2ACLI_ERR_USAGE", exit: 2, hint: "another folder"},
 		{name: "anything else", err: errors.New("boom"), code: "A2ACLI_ERR_INTERNAL", exit: 1, hint: "--debug"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

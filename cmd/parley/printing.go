@@ -72,10 +72,11 @@ func printed(err error) error {
 }
 
 // unwritten makes a failure of an error of writing, as to a full disk; it returns
-// others as they are.
+// others, and failures, as they are.
 func unwritten(err error) error {
+	var f *failure.Error
 	var path *fs.PathError
-	if errors.As(err, &path) && path.Op == "write" {
+	if !errors.As(err, &f) && errors.As(err, &path) && path.Op == "write" {
 		return printed(err)
 	}
 	return err
