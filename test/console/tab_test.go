@@ -16,6 +16,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	cdplog "github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/cdproto/target"
 	"github.com/chromedp/chromedp"
@@ -147,6 +148,15 @@ func (p *tab) do(actions ...chromedp.Action) {
 func (p *tab) go_(url string) {
 	p.t.Helper()
 	p.do(chromedp.Navigate(url))
+}
+
+// before has the browser run a script in each page that is opened from now on, before its own.
+func (p *tab) before(script string) {
+	p.t.Helper()
+	p.do(chromedp.ActionFunc(func(ctx context.Context) error {
+		_, err := page.AddScriptToEvaluateOnNewDocument(script).Do(ctx)
+		return err
+	}))
 }
 
 // screen goes to a screen of the console and waits for it.
