@@ -73,6 +73,20 @@ func TestPaging(t *testing.T) {
 	}
 }
 
+// Ages go by the server's clock: that of a telephone may be wrong.
+func TestAgesGoByTheServersClock(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	s.send("/", "echo hello")
+	p := s.open()
+	p.before(`Date.now = ((now) => () => now() - 3600000)(Date.now)`)
+	p.screen(s.at("/tasks"))
+	p.until(`document.querySelector("#rows time")`)
+	if got := js[string](p, `new Promise((done) => new MutationObserver(() => done(document.querySelector("#rows time").textContent)).observe(document.querySelector("#rows"), {childList: true, subtree: true}))`); got == "0 s" {
+		t.Errorf("the age becomes %s", got)
+	}
+}
+
 // A list shows what happens, and stands still while somebody reads it.
 func TestListIsLiveAndPauses(t *testing.T) {
 	t.Parallel()

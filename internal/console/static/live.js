@@ -231,15 +231,19 @@ window.addEventListener("pageshow", (e) => {
   if (e.persisted) location.reload();
 });
 
+// How far this machine's clock is ahead of the server's, whose times the page has.
+const ahead = Date.now() - Number(document.body.dataset.now ?? Date.now());
+
 // Elapsed times: data-since is when it began, in milliseconds. Ages: a page that stays open
 // counts on from what the server said, in its words.
 setInterval(() => {
+  const clock = Date.now() - ahead;
   for (const el of document.querySelectorAll("[data-since]")) {
-    if (el instanceof HTMLElement) el.textContent = elapsed(Date.now() - Number(el.dataset.since));
+    if (el instanceof HTMLElement) el.textContent = elapsed(clock - Number(el.dataset.since));
   }
   for (const el of document.querySelectorAll("time[data-age]")) {
     if (!(el instanceof HTMLTimeElement)) continue;
-    const now = age(Date.now() - Date.parse(el.dateTime.replace(" ", "T")));
+    const now = age(clock - Date.parse(el.dateTime.replace(" ", "T")));
     if (el.textContent !== now) el.textContent = now;
   }
 }, 1000);
