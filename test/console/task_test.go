@@ -257,7 +257,13 @@ func TestTaskPageFollowsTheTask(t *testing.T) {
 
 	id = s.send("/", "sleep 600")
 	p.screen(s.at("/tasks/-/" + id))
+	js[bool](p, `document.querySelector("#about details.confirm").open = true`)
 	s.cli("task", "cancel", id)
+	p.until(`document.querySelector("#as-of [id$=state] .state").textContent === "canceled"`)
+	if !js[bool](p, `document.querySelector("#about details.confirm").open`) {
+		t.Error("what somebody has opened is gone")
+	}
+	p.do(chromedp.KeyEvent("\x1b"))
 	p.until(`document.querySelector("#about .state").textContent === "canceled"`)
 }
 

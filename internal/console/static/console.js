@@ -228,12 +228,13 @@ if (figures instanceof HTMLElement) {
 
 // A page that shows what waits is fetched anew when that has changed, and the page of a task
 // when its state has, unless somebody is writing in it or about to press what has opened.
+// It reports whether it was.
 async function refresh() {
   const part = document.querySelector("[data-fresh]");
-  if (!part || busy(part)) return;
+  if (!part || busy(part)) return false;
   const from = /** @type {HTMLElement} */ (part).dataset.fresh || location.href;
   const answer = await fetch(from, { redirect: "error" }).catch(() => undefined);
-  if (!answer?.ok) return;
+  if (!answer?.ok) return false;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   keepFocus(() => {
     for (const id of [part.id, "waiting-words", "reply"]) {
@@ -242,6 +243,7 @@ async function refresh() {
       if (old && now && !busy(old)) become(old, now);
     }
   });
+  return !busy(part);
 }
 
 /** @param {Element} part */
@@ -288,9 +290,10 @@ if (scrub instanceof HTMLFormElement) {
     show();
   });
 
-  // What stands above the conversation, and the form below it, follow it.
+  // What stands above the conversation, and the form below it, follow it, and catch up if
+  // that was not possible when the state changed.
   let known = document.querySelector("#about .state")?.textContent;
-  document.addEventListener("live", () => {
+  const keepUp = async () => {
     const talk = document.querySelector("#as-of [data-live]");
     const last = talk instanceof HTMLElement && talk.dataset.live?.match(/\d+$/)?.[0];
     if (!talk || !last) return;
@@ -300,9 +303,12 @@ if (scrub instanceof HTMLFormElement) {
     tell();
     const state = talk.querySelector("[id$=state] .state")?.textContent;
     if (!state || state === known) return;
+    const before = known;
     known = state;
-    refresh();
-  });
+    if (!(await refresh()) && known === state) known = before;
+  };
+  document.addEventListener("live", keepUp);
+  window.setInterval(keepUp, 2500);
 }
 
 // What opens over a page closes by Escape, and by a click beside it.
