@@ -535,6 +535,10 @@ func TestAnAgentElsewhere(t *testing.T) {
 	v.ended("/tasks/" + key[1] + "/" + at[1])
 	v.has(v.get("/tasks/"+key[1]+"/"+at[1]), "Vienna", "completed")
 	v.has(v.get("/tasks/"+key[1]+"/"+at[1]+"?view=wire"), "curl &#39;https://agent.example/rpc&#39;", "parley send -a &#39;https://agent.example&#39;")
+	far.Card.SupportedInterfaces[0].ProtocolVersion = "0.3" // it does not know SendMessage
+	if page := v.get("/tasks/" + key[1] + "/" + at[1] + "?view=wire"); strings.Contains(page, "curl") || !strings.Contains(page, "parley send -a &#39;https://agent.example&#39;") {
+		t.Errorf("of an agent that does not take such requests the page has a curl command:\n%s", page)
+	}
 	v.has(v.get("/agents/"+key[1]), "What answers")
 	v = open(t, serve(t))
 	v.has(v.get("/elsewhere?agent=https://agent.example"), "are not called from here")

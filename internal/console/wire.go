@@ -132,11 +132,13 @@ func (c *Console) requestOf(r *request, a *Agent, e *a2a.Entry) sent {
 	params := string(req.AppendJSON(nil))
 	one.Body = shorten(indent([]byte(`{"jsonrpc":"2.0","id":1,"method":"` + one.Method + `","params":` + params + `}`)))
 	to := c.agentURL(r, a)
-	one.Curl = "curl " + quote(to) + " -H 'Content-Type: application/json' -H 'A2A-Version: 1.0'"
-	if len(a.Card.SecurityRequirements) > 0 {
-		one.Curl += " -H \"Authorization: Bearer $TOKEN\""
+	if to != "" {
+		one.Curl = "curl " + quote(to) + " -H 'Content-Type: application/json' -H 'A2A-Version: 1.0'"
+		if len(a.Card.SecurityRequirements) > 0 {
+			one.Curl += " -H \"Authorization: Bearer $TOKEN\""
+		}
+		one.Curl = shorten(one.Curl + " -d " + quote(`{"jsonrpc":"2.0","id":1,"method":"`+one.Method+`","params":`+params+`}`))
 	}
-	one.Curl = shorten(one.Curl + " -d " + quote(`{"jsonrpc":"2.0","id":1,"method":"`+one.Method+`","params":`+params+`}`))
 	one.CLI = shorten("parley send -a " + quote(cmp.Or(a.ref, to)) + " " + quote(m.Text()))
 	if r.csrf != "" && len(params) <= maxBody {
 		one.Params = indent([]byte(params))
@@ -172,6 +174,7 @@ func (c *Console) resend(w http.ResponseWriter, r *request, a *Agent) {
 }
 
 // agentURL is where an agent is called, for people to copy: one elsewhere over JSON-RPC.
+// It is "" if that has no interface for such requests.
 func (c *Console) agentURL(r *request, a *Agent) string {
 	if a.ref != "" {
 		const ours = a2a.Version("") // in which the view writes requests
@@ -180,7 +183,7 @@ func (c *Console) agentURL(r *request, a *Agent) string {
 				return i.URL
 			}
 		}
-		return a.ref
+		return ""
 	}
 	at := *asked(r.Request)
 	at.Path = strings.TrimSuffix(at.Path, c.prefix)
