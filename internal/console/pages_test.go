@@ -581,7 +581,11 @@ func TestAFullInbox(t *testing.T) {
 	for range 52 {
 		v.post("/chat/-", map[string]string{"text": "ask+Which"})
 	}
-	v.has(v.get("/inbox"), "52 tasks wait for an answer", "These are the 50 that asked last")
+	v.has(v.get("/inbox"), "52 tasks wait for an answer", "These are the 50 that asked last", `all that are <a href="/console/tasks?state=input-required">input required</a>.`)
+	for range 51 {
+		v.post("/chat/-", map[string]string{"text": "auth"})
+	}
+	v.has(v.get("/inbox"), `state=input-required">input required</a> or <a href="/console/tasks?state=auth-required">auth required</a>.`)
 	v = open(t, serve(t))
 	v.post("/chat/-", map[string]string{"text": "ask+Which"})
 	if page := v.get("/inbox"); strings.Contains(page, "asked last") || !strings.Contains(page, "1 task waits") {

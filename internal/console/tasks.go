@@ -279,7 +279,7 @@ type rendered struct {
 // inbox lists what waits for a person, oldest first, with the questions.
 func (c *Console) inbox(w http.ResponseWriter, r *request) {
 	var rows []row
-	more := false
+	var more []a2a.TaskState
 	for _, state := range []a2a.TaskState{a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired} {
 		d := tasksData{Agents: c.agentRows(), State: admin.StateWord(state)}
 		list, _, next, err := c.own(r, &d)
@@ -288,7 +288,9 @@ func (c *Console) inbox(w http.ResponseWriter, r *request) {
 			return
 		}
 		rows = append(rows, list...)
-		more = more || next != "" || len(d.More) > 0
+		if next != "" || len(d.More) > 0 {
+			more = append(more, state)
+		}
 	}
 	slices.SortStableFunc(rows, func(x, y row) int { return x.Changed.Compare(y.Changed) })
 	shown := rows[:0]
@@ -313,7 +315,7 @@ func (c *Console) inbox(w http.ResponseWriter, r *request) {
 
 type inboxData struct {
 	Rows []row
-	More bool // older ones wait, too
+	More []a2a.TaskState // of which older ones wait, too
 }
 
 // count tells a page how much waits for the viewer.
