@@ -111,7 +111,7 @@ func (c *Console) page(pattern string, f func(http.ResponseWriter, *request)) {
 				return
 			}
 			if r.FormValue("csrf") != s.CSRF {
-				c.fail(w, r, http.StatusForbidden, "This page has expired", ended)
+				c.fail(w, r, http.StatusForbidden, "This page has expired", "Copy what you have written, and open the page anew.")
 				return
 			}
 		}

@@ -559,7 +559,7 @@ func TestAScriptLearnsWhyNothingWasSent(t *testing.T) {
 		want   string
 	}{
 		{http.DefaultClient, "text=hello", http.StatusUnauthorized, "Your session has ended. Copy what you have written, log in again and open the page anew.\n"},
-		{v.http, "text=hello&csrf=of-another-session", http.StatusForbidden, "This page has expired. Copy what you have written, log in again and open the page anew.\n"},
+		{v.http, "text=hello&csrf=of-another-session", http.StatusForbidden, "This page has expired. Copy what you have written, and open the page anew.\n"},
 		{v.http, "csrf=" + csrf + "&text=" + strings.Repeat("x", 70<<10), http.StatusRequestEntityTooLarge, "Nothing was sent. It is too large: a message with its files may have 1000 bytes.\n"},
 		{v.http, "text=hello&csrf=" + csrf, http.StatusOK, "hello"},
 	} {
