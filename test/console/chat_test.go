@@ -178,6 +178,13 @@ func TestKeysKeepADraft(t *testing.T) {
 	p.until(`document.querySelector("#send:not(:disabled)") && document.activeElement.name === "text"`)
 	p.do(chromedp.KeyEvent("\x1bgt"))
 	p.until(`location.pathname.endsWith("/tasks")`)
+
+	// One that is folded away is shown.
+	p.screen(share(t).at("/tasks/-/" + share(t).send("/", "echo hello") + "?view=wire"))
+	js[string](p, `document.querySelector("textarea").value = "{}"`)
+	p.letter('g')
+	p.letter('t')
+	p.until(`document.activeElement.tagName === "TEXTAREA" && document.activeElement.checkVisibility()`)
 }
 
 // Files come by choice, drop and paste, and go back as downloads.

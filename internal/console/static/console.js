@@ -355,6 +355,7 @@ document.addEventListener("keydown", (e) => {
   const draft = unsent();
   if (draft) {
     e.preventDefault();
+    draft.closest("details")?.setAttribute("open", ""); // what is closed takes no focus
     draft.focus();
   } else if (place) {
     location.href = place;
