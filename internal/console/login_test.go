@@ -73,7 +73,16 @@ func TestLoginAtAnIssuer(t *testing.T) {
 		}
 	}
 	v.has(v.get("/login/back?state=other&code=c"), "You are not signed in")
-	v.has(v.get("/login/back?state=state-one&code=c"), "This sign-in has expired") // the one before used it up
+	v.has(v.get("/login/back?state=state-one&code=c"), "This sign-in has expired")                       // the one before used it up
+	for _, to := range []string{"/tasks?" + strings.Repeat("&", 1000), "/" + strings.Repeat("é", 500)} { // browsers keep no cookie of more than 4096 bytes
+		if res, err = v.http.Get(s.URL + "/console/login/issuer?to=" + url.QueryEscape(to)); err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if n := len(res.Header.Get("Set-Cookie")); n == 0 || n > 4096 {
+			t.Errorf("on the way to %.20s the cookie has %d bytes", to, n)
+		}
+	}
 	if res, err = v.http.Get(s.URL + "/console/login/issuer?to=/tasks?state=failed"); err != nil {
 		t.Fatal(err)
 	}

@@ -165,7 +165,7 @@ const maxWanted = 1024
 // cannot be there becomes "/", so that a link to the login leads nowhere else.
 func wanted(to string) string {
 	u, err := url.Parse(to)
-	if err != nil || len(to) > maxWanted || u.Scheme != "" || u.Host != "" || u.User != nil || strings.Contains(to, `\`) || !strings.HasPrefix(u.Path, "/") || path.Clean(u.Path) != u.Path {
+	if err != nil || len(u.RequestURI()) > maxWanted || u.Scheme != "" || u.Host != "" || u.User != nil || strings.Contains(to, `\`) || !strings.HasPrefix(u.Path, "/") || path.Clean(u.Path) != u.Path {
 		return "/"
 	}
 	return u.RequestURI()
@@ -197,7 +197,7 @@ const (
 type pending struct {
 	Data  []byte    `json:"data"`
 	Until time.Time `json:"until"`
-	To    string    `json:"to"`
+	To    []byte    `json:"to"` // no string: JSON makes six bytes of each &
 }
 
 // toIssuer sends the browser to sign in.
@@ -213,7 +213,7 @@ func (c *Console) toIssuer(w http.ResponseWriter, r *http.Request) {
 		c.refused(w, r, to, err)
 		return
 	}
-	c.pend(w, r, c.jar.seal(pendingCookie, pending{data, c.now().Add(pendingTime), to}), int(pendingTime/time.Second))
+	c.pend(w, r, c.jar.seal(pendingCookie, pending{data, c.now().Add(pendingTime), []byte(to)}), int(pendingTime/time.Second))
 	http.Redirect(w, r, issuer, http.StatusSeeOther)
 }
 
@@ -233,7 +233,7 @@ func (c *Console) fromIssuer(w http.ResponseWriter, r *http.Request) {
 	c.pend(w, r, "", -1)
 	tokens, err := c.opts.Login.Finish(r.Context(), p.Data, r.URL.RawQuery)
 	if err != nil {
-		c.refused(w, r, p.To, err)
+		c.refused(w, r, string(p.To), err)
 		return
 	}
 	for _, token := range tokens {
@@ -245,10 +245,10 @@ func (c *Console) fromIssuer(w http.ResponseWriter, r *http.Request) {
 			err = errors.New("the token does not fit into a cookie")
 			continue
 		}
-		c.opening(w, r, wanted(p.To))
+		c.opening(w, r, wanted(string(p.To)))
 		return
 	}
-	c.refused(w, r, p.To, err)
+	c.refused(w, r, string(p.To), err)
 }
 
 // refused says that nobody was signed in. What the issuer said is in the log.
