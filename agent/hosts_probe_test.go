@@ -166,17 +166,18 @@ func TestHostsAskOneQuestion(t *testing.T) {
 	wantReason(t, err, "line 2 of the command's output: a line of type fail must not come while a question is open")
 }
 
-// What a Python agent prints is in the log at once, whatever becomes of its process.
+// What a Python agent prints, also before it serves, is in the log at once, whatever becomes of
+// its process.
 func TestHostsPythonPrintsAtOnce(t *testing.T) {
 	argv, ok := interpreted(t, "python3", "testdata/hosts/probe.py")
 	if !ok {
 		t.SkipNow()
 	}
 	var log syncBuffer
-	c := Exec(argv, &ExecOptions{Mode: ExecLines, Env: []string{"PYTHONUNBUFFERED="}, Logger: slog.New(slog.NewTextHandler(&log, nil))}).(*command)
+	c := Exec(argv, &ExecOptions{Mode: ExecLines, Env: []string{"PYTHONUNBUFFERED=", "PROBE_SAYS=before all"}, Logger: slog.New(slog.NewTextHandler(&log, nil))}).(*command)
 	c.linger = long
 	wantReason(t, c.Run(t.Context(), NewTurn(newHost("killed"))), "the command was ended by a signal (killed)")
-	if !strings.Contains(log.String(), "on paper") {
+	if s := log.String(); !strings.Contains(s, "before all") || !strings.Contains(s, "on paper") {
 		t.Errorf("the log has no word of it:\n%s", &log)
 	}
 }

@@ -125,4 +125,7 @@ async def later(turn: AsyncTurn):
     return f"{word}, {secret}"
 
 
+if words := os.environ.get("PROBE_SAYS"):
+    print(words)  # it waits in Python's buffer
+
 (later if sys.argv[1:] else probe).serve()

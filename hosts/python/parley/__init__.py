@@ -25,6 +25,7 @@ import asyncio
 import base64
 import contextlib
 import inspect
+import io
 import json
 import os
 import queue
@@ -244,7 +245,8 @@ class Agent:
         # What the agent and its children print goes to the log, and none of them reads our input.
         lines, self._out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
         os.dup2(2, 1)
-        sys.stdout = sys.stderr  # line by line: what waits in a buffer would come as another task's, or not at all
+        if isinstance(sys.stdout, io.TextIOWrapper):  # what waits in its buffer would come as another task's, or not at all
+            sys.stdout.reconfigure(line_buffering=True)
         os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         self._lock, turns = threading.Lock(), queue.SimpleQueue[Any]()
         threading.Thread(target=self._read, args=(lines, turns), daemon=True).start()
