@@ -113,6 +113,8 @@ type poster struct {
 	body []byte
 	last string // id of the last event of a stream
 
+	circles bool // an event's id could not be last, so that a later one is no sign of progress
+
 	// of the request at hand, for its span
 	status  int    // 0: there was no answer
 	failure string // of the network; "" if there was none

@@ -52,7 +52,7 @@ func (p *poster) stream(ctx context.Context, cancel context.CancelCauseFunc, bod
 		case len(in.ID) <= maxID && isHeader("Last-Event-ID", in.ID):
 			p.last = in.ID
 		default: // no request can have it: from an earlier one on, this event would come twice
-			p.last = ""
+			p.last, p.circles = "", true
 		}
 	}
 }
@@ -63,7 +63,7 @@ func (p *poster) cut(ctx context.Context, err error, began string) error {
 	err = p.lost(ctx, err, "the service's stream ended before its last event")
 	var once *again
 	if errors.As(err, &once) {
-		once.moved = p.last != began
+		once.moved = p.last != began && !p.circles
 	}
 	return err
 }

@@ -123,6 +123,27 @@ func TestStreamWithAnImpossibleID(t *testing.T) {
 	}
 }
 
+// An event whose id no request can have is no progress: a stream that breaks off again and
+// again behind it is given up.
+func TestStreamThatGoesInCircles(t *testing.T) {
+	s := serve(t, func(p *post) {
+		switch {
+		case p.n == 9: // rather than for ever
+			p.event("", `{"type":"complete"}`)
+			return
+		case p.Request.Header.Get("Last-Event-ID") == "":
+			p.event("1", `{"type":"artifact","text":"one"}`)
+		default:
+			p.event("2\x01", `{"type":"artifact","text":"two"}`)
+		}
+		abort()
+	})
+	w := newWorld(t, nil, s.URL, &Options{Retries: 1})
+	if got := w.task("hello"); got.Status.State != a2a.TaskStateFailed {
+		t.Errorf("%v after %d requests", got.Status.State, len(s.got()))
+	}
+}
+
 func TestStreamAsks(t *testing.T) {
 	s := serve(t, func(p *post) {
 		if p.Type == "message" {
