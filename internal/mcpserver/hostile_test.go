@@ -3,6 +3,7 @@ package mcpserver
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -193,6 +194,59 @@ func TestAnswersComeBeforeTheEnd(t *testing.T) {
 			})
 		})
 	}
+}
+
+// asker is an agent that asks something, and is done a second after the answer.
+type asker struct{ a2a.Service }
+
+func (asker) SendStreamingMessage(_ context.Context, req *a2a.SendMessageRequest) iter.Seq2[*a2a.StreamResponse, error] {
+	return func(yield func(*a2a.StreamResponse, error) bool) {
+		state := a2a.TaskStateInputRequired
+		if req.Message.TaskID != "" {
+			time.Sleep(time.Second)
+			state = a2a.TaskStateCompleted
+		}
+		yield(&a2a.StreamResponse{Task: &a2a.Task{ID: "t", Status: a2a.TaskStatus{State: state}}}, nil)
+	}
+}
+
+// quick is a client that answers a question, and ends its input, before the write of the
+// question returns.
+type quick struct {
+	in  io.WriteCloser
+	all strings.Builder
+}
+
+func (q *quick) Write(b []byte) (int, error) {
+	var m struct {
+		ID     json.RawMessage
+		Method string
+	}
+	if json.Unmarshal(b, &m) == nil && m.Method == "elicitation/create" {
+		fmt.Fprintf(q.in, `{"jsonrpc":"2.0","id":%s,"result":{"action":"accept","content":{"answer":"yes"}}}`+"\n", m.ID)
+		q.in.Close()
+		synctest.Wait()
+	}
+	return q.all.Write(b)
+}
+
+// A client that answered all it was asked has its answers, however quick it was.
+func TestQuickAnswerBeforeTheEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(asker{}, &a2a.AgentCard{Name: "x", Capabilities: a2a.AgentCapabilities{Streaming: new(true)}}, nil)
+		inR, inW := io.Pipe()
+		out := &quick{in: inW}
+		go io.WriteString(inW, `{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{}},"clientInfo":{"name":"x","version":"1"}}}
+{"jsonrpc":"2.0","method":"notifications/initialized"}
+{"jsonrpc":"2.0","id":"s","method":"tools/call","params":{"name":"send_message","arguments":{"message":"x"}}}
+`)
+		if err := s.Serve(t.Context(), inR, out); err != nil {
+			t.Error(err)
+		}
+		if all := out.all.String(); !strings.Contains(all, `"id":"s"`) {
+			t.Errorf("it has no answer: %s", all)
+		}
+	})
 }
 
 // told is an agent that answers with these events.

@@ -128,16 +128,16 @@ func (l *lasting) Read(ctx context.Context) (jsonrpc.Message, error) {
 }
 
 func (l *lasting) Write(ctx context.Context, m jsonrpc.Message) error {
+	if q, ok := m.(*jsonrpc.Request); ok && q.IsCall() {
+		l.mu.Lock()
+		l.questions++ // before the client has it, which may answer at once
+		l.mu.Unlock()
+	}
 	err := l.Connection.Write(ctx, m)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	switch m := m.(type) {
-	case *jsonrpc.Request:
-		if m.IsCall() {
-			l.questions++
-		}
-	case *jsonrpc.Response:
-		delete(l.asked, m.ID)
+	if a, ok := m.(*jsonrpc.Response); ok {
+		l.mu.Lock()
+		delete(l.asked, a.ID)
+		l.mu.Unlock()
 	}
 	wake.Nudge(l.answered)
 	return err
@@ -147,7 +147,7 @@ func (l *lasting) Write(ctx context.Context, m jsonrpc.Message) error {
 func (l *lasting) owes() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.asked) > 0 && l.questions == 0
+	return len(l.asked) > 0 && l.questions <= 0 // below zero: the client answered what nobody asked
 }
 
 type input struct{ io.Reader }
