@@ -116,7 +116,7 @@ func (a *app) fail(f *failure.Error, args []string) int {
 	}
 	f = &said // which may go to standard output, too
 	if f.Cause != nil {
-		a.log.Debug("failed", "err", f.Cause)
+		a.log.Debug("failed", "error", f.Cause)
 	}
 	if t := a.last; t != nil {
 		if _, json := a.print.(*output.JSON); json {

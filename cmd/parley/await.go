@@ -50,7 +50,7 @@ func (a *app) await(ctx context.Context, svc a2a.Service, seq events) (*a2a.Send
 		// A fold of events lacks what streams do not show, such as the
 		// client's own messages in the history.
 		if now, err := svc.GetTask(ctx, &a2a.GetTaskRequest{ID: t.ID}); err != nil {
-			a.log.Debug("the finished task cannot be read: showing what the stream said", "task", t.ID, "err", err)
+			a.log.Debug("the finished task cannot be read: showing what the stream said", "task", t.ID, "error", err)
 		} else if rests(now.Status.State) {
 			t = now
 		}

@@ -139,7 +139,7 @@ func (t *Tokens) renew(ctx context.Context) error {
 	case errors.As(err, &refused) && refused.Status < http.StatusInternalServerError && refused.Status != http.StatusTooManyRequests:
 		return t.over(err) // an issuer that is overloaded or down has refused nothing
 	case t.session.Good(0):
-		t.Log.Debug("the token is not renewed yet", "err", err)
+		t.Log.Debug("the token is not renewed yet", "error", err)
 		return nil
 	case t.session.Refresh == "" && t.session.Grant != auth.GrantClient:
 		return t.over(err)

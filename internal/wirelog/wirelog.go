@@ -40,7 +40,7 @@ func (w *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	w.Log.Debug("sending", "method", req.Method, "url", wireURL(req), "header", headerLine(req.Header), "body", w.sentBody(req))
 	res, err := w.Next.RoundTrip(req)
 	if err != nil {
-		w.Log.Debug("no answer", "after", time.Since(start).Round(time.Microsecond), "err", err)
+		w.Log.Debug("no answer", "after", time.Since(start).Round(time.Microsecond), "error", err)
 		return nil, err
 	}
 	w.Log.Debug("answer", "status", res.StatusCode, "after", time.Since(start).Round(time.Microsecond), "header", headerLine(res.Header))
