@@ -297,8 +297,15 @@ func printable(ref string) string {
 	}
 	if u, err := url.Parse(whole); err == nil && u.Host != "" {
 		ref = strings.TrimPrefix(location(u), "//")
-	} else if !looksLikeFile(ref) {
-		ref, _, _ = strings.Cut(ref[strings.LastIndexByte(ref, '@')+1:], "?")
+	} else if at, query := strings.LastIndexByte(ref, '@'), strings.IndexAny(ref, "?#"); !looksLikeFile(ref) {
+		switch {
+		case query < 0:
+			ref = ref[at+1:]
+		case at < query:
+			ref = ref[at+1 : query]
+		default: // the @ is that of a query, or the query is a part of a password
+			ref = "…"
+		}
 	}
 	if len(ref) > 200 {
 		ref = ref[:200] + "…"

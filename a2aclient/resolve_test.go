@@ -339,6 +339,7 @@ func TestReferencesInErrorsHaveNoSecrets(t *testing.T) {
 	for _, ref := range []string{
 		"http://user:secret@" + host, "http://" + host + "/x.json?key=secret", "user:secret@" + host + "/x",
 		host + "/x?key=secret", host + "?key=secret", host + "/x?to=me@secret", host + "/%zz?key=secret", "http://" + host + "/%zz?key=secret",
+		host + "/%zz?to=me@secret", "http://" + host + "/%zz?to=me@secret", host + "/%zz#secret", "user:secret@" + host + "/%zz", "user:se?cret@" + host,
 	} {
 		_, err := Resolve(t.Context(), ref, nil)
 		if err == nil || strings.Contains(err.Error(), "secret") {
