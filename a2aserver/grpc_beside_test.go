@@ -1,6 +1,7 @@
 package a2aserver
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"net/http"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/pb"
 	"github.com/parley-a2a/parley/internal/port"
 	"github.com/parley-a2a/parley/internal/port/porttest"
 	"github.com/parley-a2a/parley/internal/wire"
@@ -23,6 +25,7 @@ import (
 	"google.golang.org/grpc/metadata"
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 )
 
 const (
@@ -367,4 +370,32 @@ func TestGRPCBodiesHaveALimit(t *testing.T) {
 		cancel()
 		<-over
 	})
+}
+
+// Calls over gRPC have the limit of when the Port was made, as the server's reference
+// says, also inside of net/http and when a Host has a lower one by now.
+func TestGRPCBodiesKeepTheirLimit(t *testing.T) {
+	agents := []Route{{Default: true, Service: &fake{}, Card: testCard()}}
+	h, err := NewHost(agents, &Options{MaxBody: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := NewPort(h)
+	defer p.Close()
+	handler := p.handler()
+	if err := h.Set(agents, &Options{MaxBody: 1 << 10}); err != nil {
+		t.Fatal(err)
+	}
+	doc, err := proto.Marshal(&pb.GetTaskRequest{Id: "t", Tenant: strings.Repeat("x", 1<<16)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest("POST", "/"+dialect.GRPCService+"/GetTask", bytes.NewReader(wire.AppendMessage(nil, doc)))
+	r.ProtoMajor, r.Proto = 2, "HTTP/2.0"
+	r.Header = http.Header{"Content-Type": {"application/grpc"}, "Te": {"trailers"}, "A2a-Version": {"1.0"}}
+	w := httptest.NewRecorder()
+	handler.ServeHTTP(w, r)
+	if is := w.Result().Trailer; is.Get("Grpc-Status") != "0" {
+		t.Errorf("it is refused: %v", is)
+	}
 }

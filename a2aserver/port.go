@@ -75,6 +75,8 @@ func NewPort(s Site) *Port {
 // handler serves the requests of net/http.
 func (p *Port) handler() http.Handler {
 	limit := p.s.front().opts.writeTimeout()
+	// A message has 5 bytes before it. What grpc-go takes does not change with a Host.
+	most := p.s.front().opts.maxBody() + 5
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor == 2 && r.Context().Err() != nil {
 			return // reset before it had its turn; see grpcHandler
@@ -85,9 +87,8 @@ func (p *Port) handler() http.Handler {
 		}
 		limitBody(w, r)
 		front := p.s.front()
-		// grpc-go reads all that comes into memory, also while nobody takes it. A message
-		// has 5 bytes before it.
-		r.Body = http.MaxBytesReader(w, r.Body, front.opts.maxBody()+5)
+		// grpc-go reads all that comes into memory, also while nobody takes it.
+		r.Body = http.MaxBytesReader(w, r.Body, most)
 		r, done := front.holdBody(r, false)
 		defer done()
 		// grpc-go's handler returns before its answer is written. The memory of a
