@@ -159,13 +159,18 @@ func (h *Host) Run(ctx context.Context) error {
 	h.audit.signed(h.now.cardKeys)
 	stop := h.background(ctx)
 	served := make(chan struct{})
-	defer context.AfterFunc(ctx, func() {
+	said := make(chan struct{})
+	unsaid := context.AfterFunc(ctx, func() {
+		defer close(said)
 		close(h.admin.draining)
 		h.stopping(f.drain, served)
-	})()
+	})
 	blind := h.metrics.serve(h)
 	err := h.server.Serve(ctx, h.listener)
 	close(served)
+	if !unsaid() {
+		<-said // before it has stopped, and while there is a log
+	}
 	blind()
 	h.withdraw()
 	stop()
