@@ -19,6 +19,7 @@ import (
 	"github.com/parley-a2a/parley/agent/httpagent"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/keyfile"
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
@@ -39,10 +40,11 @@ type factory struct {
 
 // instance is an agent as the factory made it.
 type instance struct {
-	from   config.Agent // its description
-	onLost string       // what becomes of its task when the server is lost
-	runs   int          // how many lost runs fail a task
-	public string       // the URL on the cards when it was made
+	from   config.Agent   // its description
+	onLost string         // what becomes of its task when the server is lost
+	runs   int            // how many lost runs fail a task
+	public string         // the URL on the cards when it was made
+	trust  *keyfile.Trust // of a proxied agent: the keys its card is signed with
 
 	agent     agent.Agent
 	callbacks http.Handler // nil: none
@@ -76,14 +78,20 @@ func (m *factory) make(c *config.Agent, l lost, again bool) (_ *instance, isNew 
 	if c.MaxRuns > 0 {
 		l.runs = c.MaxRuns
 	}
+	var trust *keyfile.Trust
+	if c.Proxy != nil {
+		if trust, err = trustOf(c.Proxy.Verify); err != nil {
+			return nil, false, agentFailure(c.Name, err)
+		}
+	}
 	// What is not in the description: where a proxied agent calls back, and its keys.
 	stale := func(old *instance) bool {
-		return c.Proxy != nil && (c.Proxy.Push && old.public != m.public || len(c.Proxy.Verify) > 0)
+		return c.Proxy != nil && (c.Proxy.Push && old.public != m.public || !reflect.DeepEqual(old.trust, trust))
 	}
 	if old := m.current[c.Name]; old != nil && !(again && isCommand(c)) && !stale(old) && old.onLost == l.onLost && old.runs == l.runs && reflect.DeepEqual(old.from, *c) {
 		return old, false, nil
 	}
-	n := &instance{from: *c, onLost: l.onLost, runs: l.runs, public: m.public}
+	n := &instance{from: *c, onLost: l.onLost, runs: l.runs, public: m.public, trust: trust}
 	log := m.log
 	if c.Name != "" {
 		log = log.With("agent", c.Name)

@@ -179,14 +179,8 @@ func (m *factory) proxy(n *instance, c *config.Proxy, log *slog.Logger) error {
 		o.User, o.Password = user, a2a.Secret(password)
 	}
 	if len(c.Verify) > 0 {
-		trust := new(keyfile.Trust)
-		for _, file := range c.Verify {
-			if err := trust.Add(file); err != nil {
-				return fmt.Errorf("verify: %w", err)
-			}
-		}
 		o.CheckCard = func(ctx context.Context, doc []byte) ([]byte, error) {
-			signed, _, err := trust.Check(ctx, doc)
+			signed, _, err := n.trust.Check(ctx, doc)
 			return signed, err
 		}
 	}
@@ -207,6 +201,17 @@ func (m *factory) proxy(n *instance, c *config.Proxy, log *slog.Logger) error {
 	n.what = "agent at " + hostOf(c.Agent)
 	n.card = standIn(n, "Another agent, whose card is not known yet, because it does not answer.")
 	return nil
+}
+
+// trustOf reads the keys in files.
+func trustOf(files []string) (*keyfile.Trust, error) {
+	trust := new(keyfile.Trust)
+	for _, file := range files {
+		if err := trust.Add(file); err != nil {
+			return nil, fmt.Errorf("verify: %w", err)
+		}
+	}
+	return trust, nil
 }
 
 // standIn returns a card for an agent whose own is not known yet.

@@ -143,11 +143,14 @@ func TestReloadReadsTheKeysOfCards(t *testing.T) {
 	defer behind.Close()
 	trust(keys[0])
 	m := &factory{log: slog.New(slog.DiscardHandler), current: map[string]*instance{}}
-	reload := func(good bool) {
+	reload := func(makes, good bool) {
 		t.Helper()
-		n, _, err := m.make(&config.Agent{Name: "x", Proxy: &config.Proxy{Agent: behind.URL, Verify: []string{"trust.jwk"}}}, lost{}, false)
+		n, isNew, err := m.make(&config.Agent{Name: "x", Proxy: &config.Proxy{Agent: behind.URL, Verify: []string{"trust.jwk"}}}, lost{}, false)
 		if err != nil {
 			t.Fatal(err)
+		}
+		if isNew != makes {
+			t.Errorf("the agent is new: %t", isNew)
 		}
 		t.Cleanup(func() { _ = n.close() })
 		m.current["x"] = n
@@ -155,11 +158,12 @@ func TestReloadReadsTheKeysOfCards(t *testing.T) {
 			t.Errorf("the card is good: %t, %v", !good, err)
 		}
 	}
-	reload(true)
+	reload(true, true)
+	reload(false, true) // with the card that it has, whether or not the one behind answers
 	trust(keys[1])
-	reload(false)
+	reload(true, false)
 	trust(keys[0])
-	reload(true)
+	reload(true, true)
 }
 
 // The operator hears of settings that wait for the next start: also of those that are
