@@ -75,6 +75,9 @@ func (s *Store) countScope(ctx context.Context, name scopeName) error {
 			s.afterCount()
 		}
 	}
+	if key > 0 && err == nil && last.state == math.MinInt32 {
+		s.shrank() // its tasks went before it was made: their deletion had nothing to drop
+	}
 	return err
 }
 

@@ -59,6 +59,15 @@ func widthList() string {
 	return strings.Join(all, ", ")
 }
 
+// A scope that is made when its tasks have just been deleted goes again.
+func TestScopeOfAnErasedOwnerGoes(t *testing.T) {
+	w := newWorld(t)
+	if err := w.countScope(t.Context(), scopeName{"tenant", "erased", ""}); err != nil {
+		t.Fatal(err)
+	}
+	w.until(0, "SELECT (SELECT count(*) FROM parley.scope) + (SELECT count(*) FROM parley.tally)")
+}
+
 // TestTalliesAreExact: whatever several processes write, move and delete while
 // scopes come and go, tallies say what a count would.
 func TestTalliesAreExact(t *testing.T) {
