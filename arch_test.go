@@ -86,9 +86,9 @@ var house = []struct {
 		"internal/admin":   {"a2a", "internal/wire"},
 	}},
 	{"Other agents", "behind a URL, a model, MCP or A2A", map[string][]string{
-		"agent/httpagent": {"a2a", "agent", "internal/json", "internal/queue", "internal/scarce", "internal/wire", "internal/telemetry", "internal/wake"},
+		"agent/httpagent": {"a2a", "agent", "internal/json", "internal/queue", "internal/scarce", "internal/upload", "internal/wire", "internal/telemetry", "internal/wake"},
 		"agent/mcp":       {"a2a", "agent", "internal/json", "internal/queue", "internal/scarce", "internal/skill", "internal/upload", "internal/telemetry", "internal/wake", "internal/child"},
-		"agent/openai":    {"a2a", "agent", "internal/scarce", "internal/wire", "internal/telemetry", "internal/telemetry/metrics", "internal/wake"},
+		"agent/openai":    {"a2a", "agent", "internal/scarce", "internal/upload", "internal/wire", "internal/telemetry", "internal/telemetry/metrics", "internal/wake"},
 		"agent/proxy":     {"a2a", "agent", "a2aclient", "internal/scarce", "internal/upload", "internal/telemetry"},
 	}},
 	{"Server", "a network over a2a.Service", map[string][]string{
@@ -124,7 +124,7 @@ var house = []struct {
 		"store/sqlite":      {"a2a", "store"},
 	}},
 	{"Webhooks", "signed, posted, and only where allowed", map[string][]string{
-		"internal/egress":  {"internal/scarce"},
+		"internal/egress":  {"internal/scarce", "internal/upload"},
 		"internal/webhook": {"a2a", "internal/budget", "internal/dialect", "internal/egress", "internal/scarce", "internal/telemetry"},
 	}},
 	{"Wire", "every version and binding of the protocol", map[string][]string{

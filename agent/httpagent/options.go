@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/scarce"
+	"github.com/parley-a2a/parley/internal/upload"
 )
 
 // Options adjusts an Agent. A nil *Options means all defaults.
@@ -75,7 +76,7 @@ func (o *Options) client() *http.Client {
 		c.Transport = &http.Transport{
 			DialContext:            scarce.Dial((&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext),
 			ForceAttemptHTTP2:      true,
-			HTTP2:                  &http.HTTP2Config{WriteByteTimeout: 30 * time.Second}, // or a connection that takes nothing stays
+			HTTP2:                  upload.HTTP2(),
 			TLSHandshakeTimeout:    10 * time.Second,
 			ExpectContinueTimeout:  time.Second,
 			MaxIdleConns:           256,

@@ -76,7 +76,7 @@ func TestSlowTaskIsNotSilence(t *testing.T) {
 }
 
 // Over HTTP/2 a service that takes nothing keeps neither the connection nor the goroutine
-// that writes to it; internal/egress tests what the field does.
+// that writes to it; internal/upload tests what the field does.
 func TestUnreadConnectionsEnd(t *testing.T) {
 	if c := new(Options).client().Transport.(*http.Transport).HTTP2; c == nil || c.WriteByteTimeout <= 0 {
 		t.Errorf("the default client has %+v", c)

@@ -102,7 +102,7 @@ func FuzzError(f *testing.F) {
 }
 
 // Over HTTP/2 an endpoint that takes nothing keeps neither the connection nor the goroutine
-// that writes to it; internal/egress tests what the field does.
+// that writes to it; internal/upload tests what the field does.
 func TestUnreadConnectionsEnd(t *testing.T) {
 	if c := newClient().Transport.(*http.Transport).HTTP2; c == nil || c.WriteByteTimeout <= 0 {
 		t.Errorf("the default client has %+v", c)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/scarce"
+	"github.com/parley-a2a/parley/internal/upload"
 )
 
 // Options adjusts an agent. A nil *Options means all defaults.
@@ -125,7 +126,7 @@ func newClient() *http.Client {
 		DialContext:            scarce.Dial((&net.Dialer{Timeout: 10 * time.Second}).DialContext),
 		TLSHandshakeTimeout:    10 * time.Second,
 		ForceAttemptHTTP2:      true,
-		HTTP2:                  &http.HTTP2Config{WriteByteTimeout: 30 * time.Second}, // or a connection that takes nothing stays
+		HTTP2:                  upload.HTTP2(),
 		MaxIdleConnsPerHost:    16,
 		IdleConnTimeout:        time.Minute,
 		MaxResponseHeaderBytes: 256 << 10,

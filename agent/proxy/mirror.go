@@ -88,7 +88,7 @@ func contextOf(el *a2a.StreamResponse) string {
 func (r *run) takeTask(t *a2a.Task) error {
 	now := t.Status.Message
 	for _, m := range t.History {
-		if m == nil || m.Role != a2a.RoleAgent || m.MessageID == "" || r.seen[m.MessageID] || r.before[m.MessageID] || now != nil && m.MessageID == now.MessageID {
+		if m == nil || m.Role != a2a.RoleAgent || m.MessageID == "" || r.passedOn(m.MessageID) || now != nil && m.MessageID == now.MessageID {
 			continue
 		}
 		if err := r.say(m); err != nil {
@@ -123,7 +123,7 @@ func (r *run) takeStatus(s *a2a.TaskStatus) error {
 			return r.spend(s.Message.Parts, s.Message.Metadata)
 		}
 	case s.State != a2a.TaskStateWorking:
-	case s.Message != nil && len(s.Message.Parts) > 0 && (s.Message.MessageID == "" || !r.seen[s.Message.MessageID] && !r.before[s.Message.MessageID]):
+	case s.Message != nil && len(s.Message.Parts) > 0 && (s.Message.MessageID == "" || !r.passedOn(s.Message.MessageID)):
 		return r.say(s.Message)
 	case !r.working:
 		r.working = true

@@ -183,3 +183,6 @@ func (r *run) saw(m *a2a.Message) {
 	}
 	r.seen[m.MessageID] = true
 }
+
+// passedOn reports whether the agent's message of an id was passed on, as far as is known.
+func (r *run) passedOn(id string) bool { return r.seen[id] || r.before[id] }

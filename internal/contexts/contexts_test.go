@@ -119,7 +119,7 @@ func TestLargeCatalog(t *testing.T) {
 		t.Errorf("%d bytes, %v", len(doc), err)
 	}
 	if err := d.Save("a.example", make([]byte, maxCatalog+1)); err == nil {
-		t.Error("what is never read again is kept")
+		t.Error("a catalog is kept that nobody can read again")
 	}
 	if err := os.Truncate(Dir(d).file("a.example"), maxCatalog+1); err != nil {
 		t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/scarce"
+	"github.com/parley-a2a/parley/internal/upload"
 )
 
 // Limits bounds the exchanges of a client. A nil *Limits means all defaults.
@@ -64,14 +65,12 @@ func (p *Policy) Transport(l *Limits) *http.Transport {
 			_, err := p.checkURL(r.URL)
 			return nil, err
 		},
-		DialContext:         dial,
-		TLSClientConfig:     t,
-		TLSHandshakeTimeout: dialTimeout,
-		DisableCompression:  true, // a small body stays small
-		ForceAttemptHTTP2:   true,
-		// The end of a request alone leaves a connection that takes nothing, and the goroutine
-		// that writes to it.
-		HTTP2:                  &http.HTTP2Config{WriteByteTimeout: 30 * time.Second},
+		DialContext:            dial,
+		TLSClientConfig:        t,
+		TLSHandshakeTimeout:    dialTimeout,
+		DisableCompression:     true, // a small body stays small
+		ForceAttemptHTTP2:      true,
+		HTTP2:                  upload.HTTP2(),
 		MaxIdleConns:           128,
 		MaxIdleConnsPerHost:    8, // as many as the engine posts at a time for a caller
 		MaxConnsPerHost:        l.perHost(),
