@@ -78,7 +78,11 @@ func run(m *testing.M) int {
 		return m.Run() // each journey says that it is skipped
 	}
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(at), chromedp.NoSandbox, chromedp.UserDataDir(filepath.Join(dir, "profile")),
-		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("autoplay-policy", "no-user-gesture-required"), chromedp.WSURLReadTimeout(time.Minute))
+		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("autoplay-policy", "no-user-gesture-required"), chromedp.WSURLReadTimeout(time.Minute),
+		// A third of the processor time: a GPU that is emulated, and a process in reserve for
+		// each page, which the next page mostly cannot use.
+		chromedp.DisableGPU, chromedp.Flag("disable-software-rasterizer", true), chromedp.Flag("process-per-site", true),
+		chromedp.Flag("disable-features", "site-per-process,Translate,BlinkGenPropertyTrees,SpareRendererForSitePerProcess")) // the first three are chromedp's
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	defer stop()
 	ctx, end := chromedp.NewContext(allocator)
