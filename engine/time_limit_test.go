@@ -130,6 +130,26 @@ func TestWallTimeIsLifted(t *testing.T) {
 	})
 }
 
+// A limit that is set while an agent hangs, as when a configuration is read again, ends
+// its task, though nothing else happens to it.
+func TestWallTimeIsSetMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ag := agent.Func(func(ctx context.Context, t *agent.Turn) error { return wake.Pause(ctx, 100*time.Hour) })
+		w := limited(t, nil, ag, Limits{})
+		task := w.mustSend(sendNow("go"))
+		time.Sleep(time.Second)
+		for _, most := range []time.Duration{10 * time.Hour, time.Hour} {
+			if err := w.Replace([]Hosted{{Agent: ag, Card: testCard()}}, &Limits{Wall: most}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+			wantState(t, w.mustGet(task.ID), a2a.TaskStateSubmitted)
+		}
+		time.Sleep(time.Hour)
+		wantState(t, w.mustGet(task.ID), a2a.TaskStateFailed)
+	})
+}
+
 // The time at work is known after a restart, and that for which a task waited
 // does not count then either.
 func TestWallTimeSurvivesRestarts(t *testing.T) {

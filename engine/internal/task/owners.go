@@ -76,6 +76,9 @@ func NewOwners(s Needs) *Owners {
 func (os *Owners) SetLimits(l *Limits) {
 	os.limits.Store(l)
 	os.Admission.SetLimits(l.Running, l.RunningPerOwner)
+	for _, o := range os.AtWork() {
+		o.nudge() // its time may be up by now
+	}
 }
 
 // Enter counts something that a drain has to wait for, until Done. It returns false if
