@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -172,4 +173,31 @@ func TestPushCreatedAtOnce(t *testing.T) {
 		}
 		w.stop()
 	})
+}
+
+// What waits for its client is watched in vain once its task is deleted.
+func TestDeletedTasksAreNotWatched(t *testing.T) {
+	for _, by := range []string{"retention", "operator"} {
+		t.Run(by, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var r receivers
+				w := newWorldWith(t, nil, agent.Func(interview), pushCard(), &Options{Push: &r, Retention: Retention{Waiting: time.Hour}})
+				for range 3 {
+					req := send("ask")
+					req.Configuration = &a2a.SendMessageConfiguration{TaskPushNotificationConfig: &a2a.TaskPushNotificationConfig{URL: "h"}}
+					task := w.mustSend(req)
+					passes(time.Minute)
+					if by == "operator" {
+						if err := w.Delete(t.Context(), store.Key{ID: task.ID}); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				passes(2 * time.Hour)
+				if n := reflect.ValueOf(w.outbox).Elem().FieldByName("tasks").Len(); n > 0 {
+					t.Errorf("%d tasks are watched", n)
+				}
+			})
+		})
+	}
 }

@@ -89,6 +89,7 @@ func (o *Outbox) look(ctx context.Context) error {
 		}
 		o.partLocked(s)
 	}
+	o.looked++
 	o.missed = map[store.Key]int64{}
 	o.watched.Add(1) // so that there is nobody whose news are not asked for
 	o.mu.Unlock()
@@ -113,8 +114,12 @@ func (o *Outbox) look(ctx context.Context) error {
 			o.foundLocked(&p.PushConfig, max(p.Last, o.missed[p.Key]))
 			after = p.At
 		}
+		last := len(page) < pushBatch
+		if last {
+			o.unfoundLocked()
+		}
 		o.mu.Unlock()
-		if len(page) < pushBatch {
+		if last {
 			return nil
 		}
 	}

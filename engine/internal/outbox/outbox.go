@@ -79,6 +79,7 @@ type Outbox struct {
 	probing     int // of running, to hosts that may be down
 	closed      bool
 	troubled    murmur
+	looked      int64 // counts looks at the store
 
 	// While a look at the store is under way: news of tasks, which may be of
 	// deliveries that the look is about to find, as they were before.
@@ -122,7 +123,8 @@ type delivery struct {
 	waitsAt        int64     // the cursor then
 	place          int       // in waiting; -1: not there
 	state          deliveryState
-	stale          bool // another one may have its place in the store
+	stale          bool  // another one may have its place in the store
+	look           int64 // the newest look at the store that found it, or that it came in
 	lane           *lane
 	before, behind *delivery               // in lane
 	sibling        *delivery               // the next one of the same task
@@ -241,10 +243,26 @@ func (o *Outbox) foundLocked(p *store.PushConfig, last int64) {
 		o.addLocked(p, p.Cursor, last)
 		return
 	}
+	old.look = o.looked
 	if !old.created.Equal(p.Created) {
 		old.stale = true
 	}
 	o.newsLocked(old, last)
+}
+
+// unfoundLocked has the store asked for those that a whole look did not find: their tasks
+// may be deleted.
+func (o *Outbox) unfoundLocked() {
+	for _, d := range o.tasks {
+		for d != nil {
+			next := d.sibling // d may be forgotten
+			if d.look != o.looked {
+				d.stale = true
+				o.newsLocked(d, d.last)
+			}
+			d = next
+		}
+	}
 }
 
 func (o *Outbox) findLocked(id store.PushID) *delivery {
@@ -262,7 +280,7 @@ func (o *Outbox) addLocked(p *store.PushConfig, cursor, last int64) {
 		h.skipped = true
 		return
 	}
-	d := &delivery{id: p.PushID(), created: p.Created, host: h, cursor: cursor, last: last, due: p.Due, since: p.Since, place: -1}
+	d := &delivery{id: p.PushID(), created: p.Created, host: h, cursor: cursor, last: last, due: p.Due, since: p.Since, place: -1, look: o.looked}
 	if d.sibling = o.tasks[d.id.Key]; d.sibling == nil {
 		o.hashes[d.id.Hash()] = append(o.hashes[d.id.Hash()], d.id.Key)
 	}
