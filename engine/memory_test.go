@@ -287,3 +287,31 @@ func TestWebhooksMakeRoomFirst(t *testing.T) {
 		})
 	}
 }
+
+// A call that waits for news of a large task takes no memory meanwhile.
+func TestLongPollHoldsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := store.NewMemory()
+		defer mem.Close()
+		before := newWorld(t, mem, largeEcho)
+		task := before.mustSend(largeMessage("ask", 1<<20))
+		before.stop()
+		e := newWorldWith(t, mem, largeEcho, testCard(), nil)
+		all := budget.New(100 << 20)
+		hold := all.Open("caller")
+		defer hold.Close()
+		ctx, cancel := context.WithCancel(budget.With(t.Context(), hold))
+		polled := make(chan error, 1)
+		go func() {
+			_, err := e.GetTask(ctx, &a2a.GetTaskRequest{ID: task.ID, CurrentGeneration: &task.Generation})
+			polled <- err
+		}()
+		synctest.Wait()
+		if n := all.Used(); n != 0 {
+			t.Errorf("%d bytes are held", n)
+		}
+		cancel()
+		<-polled
+		e.stop()
+	})
+}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -113,17 +114,15 @@ func (ts *Topics) EndedAt(ctx context.Context, t *Topic, ended int64) (*a2a.Task
 
 // LongPoll returns the task, and its last entry, once its generation is higher than current, or
 // nothing more will come, or it has waited long enough. task is what is known
-// of it, as of last.
+// of it, as of last. It holds neither the task nor memory for it while it waits.
 func (ts *Topics) LongPoll(ctx context.Context, t *Topic, task *a2a.Task, last, current int64) (*a2a.Task, int64, error) {
-	long := time.NewTimer(ts.longest)
-	defer long.Stop()
-	short := time.NewTimer(poll)
-	defer short.Stop()
+	long := time.After(ts.longest)
+	state, generation := task.Status.State, task.Generation
 	var seen *store.Row // it is shared, and may be older than the task
 	for due := false; !due; {
 		g := t.watch()
 		if !g.known {
-			g.state, g.generation = task.Status.State, task.Generation
+			g.state, g.generation = state, generation
 		}
 		if g.generation > current || g.state.Terminal() {
 			break
@@ -139,15 +138,16 @@ func (ts *Topics) LongPoll(ctx context.Context, t *Topic, task *a2a.Task, last, 
 				if task, last, err = ts.LoadAt(ctx, t); err != nil {
 					return nil, 0, err
 				}
+				state, generation = task.Status.State, task.Generation
 				continue
 			}
-			short.Reset(poll)
-			again = short.C
+			again = time.After(poll)
 		}
+		budget.From(ctx).Set(0)
 		select {
 		case <-g.changed:
 		case <-again:
-		case <-long.C:
+		case <-long:
 			due = true
 		case <-ts.draining:
 			due = true
