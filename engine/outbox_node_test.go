@@ -116,6 +116,22 @@ func TestPushOfAForwardedMessage(t *testing.T) {
 	})
 }
 
+// A process without webhooks, as while a new configuration is rolled out, refuses one
+// that comes with a message for its task.
+func TestPushOfAMessageForAProcessWithout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		works, tells := newWorldWith(t, st, waiting, testCard(), shared(t)), sharedPush(t, st, waiting, new(receivers))
+		req := replyNow(works.mustSend(sendNow("go")), "more")
+		req.Configuration.TaskPushNotificationConfig = &a2a.TaskPushNotificationConfig{URL: "h"}
+		_, err := tells.SendMessage(t.Context(), req)
+		wantError(t, err, a2a.ErrPushNotificationNotSupported)
+		works.stop()
+		tells.stop()
+	})
+}
+
 // What a process leaves, in good order or not, another goes on with, where it
 // was.
 func TestPushIsTakenOver(t *testing.T) {

@@ -134,6 +134,9 @@ func (e *Engine) pushWith(ctx context.Context, a *access, req *a2a.SendMessageRe
 	if err := a.also(a2a.ScopePushWrite); err != nil {
 		return nil, err
 	}
+	if e.outbox == nil { // another process let the message in, and has one
+		return nil, a2a.ErrPushNotificationNotSupported
+	}
 	c := *req.Configuration.TaskPushNotificationConfig
 	c.TaskID, c.Legacy = "", req.Legacy
 	p, err := e.newPush(ctx, "configuration.taskPushNotificationConfig.", &c)
