@@ -81,6 +81,7 @@ func (e *Engine) sort(ctx context.Context, body []byte, all *sync.WaitGroup) {
 	case begun:
 		all.Go(func() {
 			a, fate := e.serve(ctx, m)
+			m.Send = nil // the task has it, and it may be long until the agent does
 			e.forwards.done(m.ID, size, a)
 			e.answer(ctx, m, a)
 			if fate != nil {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -104,6 +105,42 @@ func TestLargeMailIsTakenInSmallBatches(t *testing.T) {
 		}
 		if left, err := mem.Mail(t.Context(), w.node, 1); len(left) > 0 || err != nil {
 			t.Errorf("%d pieces are left, %v", len(left), err)
+		}
+		w.stop()
+	})
+}
+
+// A process that took a message for another keeps no second copy of it until its agent
+// has taken it.
+func TestForwardedMessageIsKeptOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		mem := store.NewMemory()
+		defer mem.Close()
+		w, asks := newWorldWith(t, mem, waiting, testCard(), shared(t)), newNodeKey()
+		task := w.mustSend(sendNow("x"))
+		heap := func() uint64 {
+			var m runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&m)
+			return m.HeapAlloc
+		}
+		const size = 16 << 20
+		before := heap()
+		func() {
+			req := reply(task, strings.Repeat("x", size))
+			m := &memo{ID: "m", From: asks.name, Send: sendMemo(&access{}, req, w.forwardName(&access{}, req))}
+			m.Send.Waits = true
+			body, err := m.seal(w.node)
+			if err == nil {
+				err = mem.Post(t.Context(), []store.Mail{{Node: w.node, Body: body}})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}()
+		time.Sleep(time.Minute)
+		if n := heap() - before; n > size*5/2 { // the message, and its entry in the log
+			t.Errorf("%d bytes are kept of a message of %d", n, size)
 		}
 		w.stop()
 	})
