@@ -189,6 +189,45 @@ func TestPushThatEndsWhileItsTaskBeginsAnew(t *testing.T) {
 	})
 }
 
+// dropsPush is a store in which a client deletes a webhook just before an append.
+type dropsPush struct {
+	store.Store
+	before atomic.Bool // the next append
+}
+
+func (s *dropsPush) Append(a *store.Append, done func(error)) {
+	if s.before.CompareAndSwap(true, false) {
+		if err := s.DropPush(context.Background(), store.PushID{Key: a.Row.Key, ID: a.Row.ID}); err != nil {
+			done(err)
+			return
+		}
+	}
+	s.Store.Append(a, done)
+}
+
+// A webhook that is deleted while its task begins anew stays deleted.
+func TestPushThatIsDeletedWhileItsTaskBeginsAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &dropsPush{Store: store.NewMemory()}
+		defer st.Close()
+		var r receivers
+		w := pushWorld(t, st, parrot, &r)
+		defer w.stop()
+		req := first01("mine", "one")
+		req.Configuration = &a2a.SendMessageConfiguration{TaskPushNotificationConfig: &a2a.TaskPushNotificationConfig{URL: "h"}}
+		w.mustSend(req)
+		passes(time.Minute)
+		before := len(r.Seqs("mine"))
+		st.before.Store(true)
+		w.mustSend(first01("mine", "two"))
+		passes(10 * time.Minute)
+		_, err := st.Push(t.Context(), store.PushID{Key: store.Key{ID: "mine"}, ID: "mine"})
+		if n := len(r.Seqs("mine")) - before; before == 0 || n != 0 || !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("%d came in the first turn, and %d in the second: %v", before, n, err)
+		}
+	})
+}
+
 // endsBehind is a store in which it is noted that a webhook has nothing more to deliver
 // when its task has begun anew, and the look at the task that follows fails.
 type endsBehind struct {

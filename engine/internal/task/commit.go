@@ -97,7 +97,8 @@ func (o *Owner) prepare(records []record, yields bool) *flight {
 	a.Entries = slices.Grow(f.few[:0], len(records))
 	canceling, was := o.saved.canceled, o.saved.row.State
 	if o.all.Outbox != nil && a.After > 0 && a2a.TaskState(o.saved.row.State).Terminal() {
-		a.Pushes, f.anew = o.revived(a.After), true
+		o.revive(a.After)
+		f.anew = true
 	}
 	for i := range records {
 		r := &records[i]
@@ -192,7 +193,7 @@ func (o *Owner) settle(err error) bool {
 		o.all.Outbox.Watch(&f.append.Pushes[i], o.saved.last)
 	}
 	if f.anew {
-		o.reviveLate(f.append)
+		o.revive(f.append.After)
 	}
 	o.all.Read.Keep(f.append)
 	// The task is known already if it has ended, unless a stream begins with it as

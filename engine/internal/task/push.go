@@ -23,44 +23,41 @@ func (o *Owner) pushOf(with *Post) store.PushConfig {
 	return p
 }
 
-// revived returns the configurations of a task that begins anew after an end, which had
-// nothing left to deliver. Those that were disabled stay so.
-func (o *Owner) revived(end int64) []store.PushConfig {
+// revive lets the configurations of a task that begins anew after an end, which had
+// nothing left to deliver, go on; those that were disabled stay so. Clients may delete or
+// replace them meanwhile, so it is not a part of the append. It comes before that, and
+// once more after it, for those whose last delivery was noted in between.
+func (o *Owner) revive(end int64) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.all.base), o.all.StoreWait)
 	defer cancel()
-	all, err := o.all.Store.Pushes(ctx, o.key, "", MaxPushes)
+	err := o.tryRevive(ctx, end)
 	for wait := 10 * time.Millisecond; err != nil; wait = min(2*wait, time.Second) {
 		if errors.Is(err, store.ErrClosed) || wake.Pause(ctx, wait) != nil {
-			o.log().Error("webhooks of a task that begins anew could not be read; they hear no more of it", "error", err)
-			return nil
+			o.log().Error("webhooks of a task that begins anew could not be stored; they hear no more of it", "error", err)
+			return
 		}
-		all, err = o.all.Store.Pushes(ctx, o.key, "", MaxPushes)
+		err = o.tryRevive(ctx, end)
 	}
-	var ended []store.PushConfig
-	for _, p := range all {
-		if !p.Live && p.Cursor == end {
-			p.Live, p.Node = true, o.all.Node
-			ended = append(ended, p)
-		}
-	}
-	return ended
 }
 
-// reviveLate revives those whose last delivery was noted between the look of revived and
-// the append. Clients may replace or delete them meanwhile, so it is an Advance. Those
-// that came with the append may have been disabled since.
-func (o *Owner) reviveLate(a *store.Append) {
-	var all []store.Advance
-	for _, p := range o.revived(a.After) {
-		if !slices.ContainsFunc(a.Pushes, func(with store.PushConfig) bool { return with.ID == p.ID }) {
-			all = append(all, store.Advance{PushID: p.PushID(), Created: p.Created, Progress: p.Progress, Live: true})
-		}
+func (o *Owner) tryRevive(ctx context.Context, end int64) error {
+	all, err := o.all.Store.Pushes(ctx, o.key, "", MaxPushes)
+	var on []store.Advance
+	all = slices.DeleteFunc(all, func(p store.PushConfig) bool {
+		return p.Live || p.Cursor != end || p.Reason != "" && p.Since.IsZero() // the latter was disabled since
+	})
+	for i := range all {
+		p := &all[i]
+		p.Live = true
+		on = append(on, store.Advance{PushID: p.PushID(), Created: p.Created, Progress: p.Progress, Live: true})
 	}
-	if len(all) == 0 {
-		return
+	if err != nil || len(on) == 0 {
+		return err
 	}
-	if err := o.all.Store.Advance(context.WithoutCancel(o.all.base), all); err != nil {
-		o.log().Error("webhooks of a task that begins anew could not be stored; they hear no more of it", "error", err)
+	err = o.all.Store.Advance(ctx, on)
+	for i := range all {
+		o.all.Outbox.Watch(&all[i], end)
 	}
-	o.all.Outbox.LookSoon()
+	o.all.Outbox.LookSoon() // it may have been another process's
+	return err
 }
