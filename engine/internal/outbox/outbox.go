@@ -68,7 +68,7 @@ type Outbox struct {
 	clock   atomic.Int64 // see stamp
 
 	mu          sync.Mutex // protects the fields below
-	tasks       map[store.Key]*delivery
+	tasks       map[store.Key][]*delivery
 	hashes      map[uint64][]store.Key     // of tasks, by which hints name them
 	letters     map[store.PushID]*delivery // those of dead letters
 	subscribers map[store.Key]*subscriber
@@ -114,22 +114,21 @@ type delivery struct {
 	ended    *advance           // recorded as the last one, before it was known whether the task went on
 
 	// protected by Outbox.mu
-	created        time.Time // as the store has it
-	last           int64     // seq up to which the task's log is known to go
-	cursor         int64     // 0: the store knows
-	due            time.Time
-	since          time.Time // when it began to fail; zero if it does not
-	waits          time.Time // since when there is something behind waitsAt
-	waitsAt        int64     // the cursor then
-	place          int       // in waiting; -1: not there
-	state          deliveryState
-	stale          bool  // another one may have its place in the store
-	look           int64 // the newest look at the store that found it, or that it came in
-	lane           *lane
-	before, behind *delivery               // in lane
-	sibling        *delivery               // the next one of the same task
-	stop           context.CancelCauseFunc // while running
-	done           chan struct{}           // while running: closed when it is over
+	created time.Time // as the store has it
+	last    int64     // seq up to which the task's log is known to go
+	cursor  int64     // 0: the store knows
+	due     time.Time
+	since   time.Time // when it began to fail; zero if it does not
+	waits   time.Time // since when there is something behind waitsAt
+	waitsAt int64     // the cursor then
+	place   int       // in waiting; -1: not there
+	state   deliveryState
+	stale   bool  // another one may have its place in the store
+	look    int64 // the newest look at the store that found it, or that it came in
+	lane    *list.List
+	at      *list.Element           // in lane
+	stop    context.CancelCauseFunc // while running
+	done    chan struct{}           // while running: closed when it is over
 }
 
 type deliveryState int8
@@ -155,7 +154,7 @@ func New(e *Engine) *Outbox {
 		leavings:    make(chan struct{}, 1),
 		again:       make(chan struct{}, 1),
 		advances:    make(chan *advance),
-		tasks:       map[store.Key]*delivery{},
+		tasks:       map[store.Key][]*delivery{},
 		hashes:      map[uint64][]store.Key{},
 		letters:     map[store.PushID]*delivery{},
 		subscribers: map[store.Key]*subscriber{},
@@ -253,20 +252,18 @@ func (o *Outbox) foundLocked(p *store.PushConfig, last int64) {
 // unfoundLocked has the store asked for those that a whole look did not find: their tasks
 // may be deleted.
 func (o *Outbox) unfoundLocked() {
-	for _, d := range o.tasks {
-		for d != nil {
-			next := d.sibling // d may be forgotten
+	for _, all := range o.tasks {
+		for _, d := range slices.Backward(all) { // d may be forgotten
 			if d.look != o.looked {
 				d.stale = true
 				o.newsLocked(d, d.last)
 			}
-			d = next
 		}
 	}
 }
 
 func (o *Outbox) findLocked(id store.PushID) *delivery {
-	for d := o.tasks[id.Key]; d != nil; d = d.sibling {
+	for _, d := range o.tasks[id.Key] {
 		if d.id.ID == id.ID {
 			return d
 		}
@@ -281,10 +278,11 @@ func (o *Outbox) addLocked(p *store.PushConfig, cursor, last int64) {
 		return
 	}
 	d := &delivery{id: p.PushID(), created: p.Created, host: h, cursor: cursor, last: last, due: p.Due, since: p.Since, place: -1, look: o.looked}
-	if d.sibling = o.tasks[d.id.Key]; d.sibling == nil {
+	of := o.tasks[d.id.Key]
+	if len(of) == 0 {
 		o.hashes[d.id.Hash()] = append(o.hashes[d.id.Hash()], d.id.Key)
 	}
-	o.tasks[d.id.Key] = d
+	o.tasks[d.id.Key] = append(of, d)
 	o.watched.Add(1)
 	h.refs++
 	o.settleLocked(d)
@@ -298,10 +296,8 @@ func (o *Outbox) News(key store.Key, last int64) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for d := o.tasks[key]; d != nil; {
-		next := d.sibling // d may be forgotten
+	for _, d := range slices.Backward(o.tasks[key]) { // d may be forgotten
 		o.newsLocked(d, last)
-		d = next
 	}
 	if o.missed != nil {
 		o.missed[key] = last
@@ -330,11 +326,9 @@ func (o *Outbox) Hear(hash uint64, owned func(store.Key) bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, k := range keys {
-		for d := o.tasks[k]; d != nil; {
-			next := d.sibling
+		for _, d := range slices.Backward(o.tasks[k]) {
 			d.stale = true
 			o.newsLocked(d, d.last)
-			d = next
 		}
 	}
 }
@@ -368,8 +362,8 @@ func (o *Outbox) Backlog() (pending int, oldest time.Duration) {
 	at := o.e.Now()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, d := range o.tasks {
-		for ; d != nil; d = d.sibling {
+	for _, all := range o.tasks {
+		for _, d := range all {
 			if d.state == deliveryIdle {
 				continue
 			}
@@ -397,7 +391,7 @@ func (o *Outbox) forgetLocked(d *delivery) (done <-chan struct{}) {
 	case deliveryWaiting:
 		o.waiting.remove(d)
 	case deliveryReady:
-		d.lane.remove(d)
+		d.leave()
 	case deliveryRunning:
 		if d.stop != nil { // otherwise it is about to end by itself
 			d.stop(errDropped)
@@ -415,24 +409,14 @@ func (o *Outbox) forgetLocked(d *delivery) (done <-chan struct{}) {
 
 // unlinkLocked takes a delivery out of its task's.
 func (o *Outbox) unlinkLocked(d *delivery) {
-	first := o.tasks[d.id.Key]
-	if first == d {
-		if d.sibling == nil {
-			delete(o.tasks, d.id.Key)
-			h := d.id.Hash()
-			o.hashes[h] = slices.DeleteFunc(o.hashes[h], func(k store.Key) bool { return k == d.id.Key })
-			if len(o.hashes[h]) == 0 {
-				delete(o.hashes, h)
-			}
-		} else {
-			o.tasks[d.id.Key] = d.sibling
-		}
+	key, h := d.id.Key, d.id.Hash()
+	o.tasks[key] = slices.DeleteFunc(o.tasks[key], func(other *delivery) bool { return other == d })
+	if len(o.tasks[key]) > 0 {
 		return
 	}
-	for ; first != nil; first = first.sibling {
-		if first.sibling == d {
-			first.sibling = d.sibling
-			return
-		}
+	delete(o.tasks, key)
+	o.hashes[h] = slices.DeleteFunc(o.hashes[h], func(k store.Key) bool { return k == key })
+	if len(o.hashes[h]) == 0 {
+		delete(o.hashes, h)
 	}
 }

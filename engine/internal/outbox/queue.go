@@ -66,7 +66,8 @@ func (o *Outbox) settleLocked(d *delivery) {
 		return
 	}
 	d.state = deliveryReady
-	h.lanes[d.failing()].push(d)
+	d.lane = &h.lanes[d.failing()]
+	d.at = d.lane.PushBack(d)
 	o.offerLocked(h)
 }
 

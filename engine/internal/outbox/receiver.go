@@ -17,7 +17,7 @@ type receiver struct {
 	of      *subscriber
 	refs    int           // deliveries in memory that are to it
 	pending int           // of them, those that are not idle
-	lanes   [2]lane       // ready: those that did not fail when last tried, and those that did
+	lanes   [2]list.List  // of *delivery, ready: those that did not fail when last tried, and those that did
 	turn    int8          // see next
 	place   *list.Element // in a ring of its subscriber; nil: in none
 	in      int           // which one
@@ -37,9 +37,7 @@ type receiver struct {
 }
 
 // failing says in which lane a delivery waits.
-type failing int8
-
-func (d *delivery) failing() failing {
+func (d *delivery) failing() int {
 	if d.since.IsZero() {
 		return 0
 	}
@@ -56,7 +54,7 @@ const (
 	maxQuick    = 5 * time.Second
 )
 
-func (h *receiver) empty() bool { return h.lanes[0].first == nil && h.lanes[1].first == nil }
+func (h *receiver) empty() bool { return h.lanes[0].Len()+h.lanes[1].Len() == 0 }
 
 // down reports whether the host is taken to be down.
 func (h *receiver) down() bool { return h.failures >= maxFailures }
@@ -105,22 +103,22 @@ func (h *receiver) next(at time.Time) *delivery {
 	if h.closedFor(at) <= 0 {
 		h.turn = (h.turn + 1) % 4
 		l := &h.lanes[h.turn%2]
-		if l.first == nil {
+		if l.Len() == 0 {
 			l = &h.lanes[1-h.turn%2]
 		}
 		if h.turn >= 2 && h.down() {
-			return l.last()
+			return l.Back().Value.(*delivery).leave()
 		}
-		return l.pop()
+		return l.Front().Value.(*delivery).leave()
 	}
 	if !h.hopeless(at) {
 		return nil
 	}
-	if h.lanes[0].first != nil {
-		return h.lanes[0].pop()
+	if l := &h.lanes[0]; l.Len() > 0 {
+		return l.Front().Value.(*delivery).leave()
 	}
-	if at.Sub(h.lanes[1].first.since) >= giveUpAfter {
-		return h.lanes[1].pop()
+	if d := h.lanes[1].Front().Value.(*delivery); at.Sub(d.since) >= giveUpAfter {
+		return d.leave()
 	}
 	return nil
 }
@@ -161,50 +159,11 @@ func (h *receiver) report(d *delivery, down bool, begun, at time.Time) (turned b
 	return false
 }
 
-// lane is a queue of deliveries that can be left from anywhere.
-type lane struct {
-	first, end *delivery
-}
-
-func (l *lane) push(d *delivery) {
-	d.lane, d.before = l, l.end
-	if l.end == nil {
-		l.first = d
-	} else {
-		l.end.behind = d
-	}
-	l.end = d
-}
-
-func (l *lane) pop() *delivery {
-	d := l.first
-	if d != nil {
-		l.remove(d)
-	}
+// leave takes a delivery out of its lane.
+func (d *delivery) leave() *delivery {
+	d.lane.Remove(d.at)
+	d.lane, d.at = nil, nil
 	return d
-}
-
-// last takes the one that came last.
-func (l *lane) last() *delivery {
-	d := l.end
-	if d != nil {
-		l.remove(d)
-	}
-	return d
-}
-
-func (l *lane) remove(d *delivery) {
-	if d.before == nil {
-		l.first = d.behind
-	} else {
-		d.before.behind = d.behind
-	}
-	if d.behind == nil {
-		l.end = d.before
-	} else {
-		d.behind.before = d.before
-	}
-	d.lane, d.before, d.behind = nil, nil, nil
 }
 
 // murmur keeps a trouble of many from being as many lines in the log.

@@ -167,22 +167,3 @@ func TestCircuit(t *testing.T) {
 		t.Error("one success does not close it")
 	}
 }
-
-func TestLane(t *testing.T) {
-	a, b, c := &delivery{}, &delivery{}, &delivery{}
-	var l lane
-	for _, drop := range []*delivery{a, b, c} {
-		for _, d := range []*delivery{a, b, c} {
-			l.push(d)
-		}
-		l.remove(drop)
-		for _, d := range []*delivery{a, b, c} {
-			if d != drop && l.pop() != d {
-				t.Error("out of order")
-			}
-		}
-		if l.pop() != nil || l.first != nil || l.end != nil {
-			t.Error("not empty")
-		}
-	}
-}
