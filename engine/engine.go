@@ -225,21 +225,18 @@ func (e *Engine) drain() error {
 		e.dismissAll()
 		close(quiet)
 	}()
-	wait := time.NewTimer(e.opts.DrainWait)
-	defer wait.Stop()
 	select {
 	case <-quiet:
 		return nil
-	case <-wait.C:
+	case <-time.After(e.opts.DrainWait):
 		closed := make(chan struct{})
 		go func() {
 			e.dismissAll() // of those who do not run
 			close(closed)
 		}()
-		wait.Reset(task.ByeWait)
 		select {
 		case <-closed:
-		case <-wait.C:
+		case <-time.After(task.ByeWait):
 		}
 		return errors.New("engine: agents did not stop in time; their tasks count as lost and run again at the next start")
 	}

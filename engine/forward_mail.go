@@ -28,8 +28,6 @@ const (
 func (e *Engine) mail(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()
-	timer := time.NewTimer(mailPoll)
-	defer timer.Stop()
 	limit := mailFew
 	for failing := false; ; {
 		got, err := e.store.Mail(ctx, e.node, limit)
@@ -54,10 +52,9 @@ func (e *Engine) mail(ctx context.Context) {
 		if more {
 			continue
 		}
-		timer.Reset(mailPoll)
 		select {
 		case <-e.mailHint:
-		case <-timer.C:
+		case <-time.After(mailPoll):
 		case <-ctx.Done():
 			return
 		}

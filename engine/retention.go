@@ -79,14 +79,7 @@ func (e *Engine) retain(ctx context.Context) {
 	d := e.nodes.Duty("retention", max(2*every, place.MinTerm))
 	defer d.Resign()
 	// Processes that start together must not sweep together.
-	next := time.NewTimer(rand.N(every))
-	defer next.Stop()
-	for {
-		select {
-		case <-next.C:
-		case <-ctx.Done():
-			return
-		}
+	for wait := rand.N(every); wake.Pause(ctx, wait) == nil; wait = every*3/4 + rand.N(every/2) {
 		switch mine, err := d.Serves(ctx); {
 		case err != nil && ctx.Err() == nil:
 			e.log.Error("old tasks could not be looked for; it is tried again", "error", err)
@@ -96,7 +89,6 @@ func (e *Engine) retain(ctx context.Context) {
 				e.sweepReceipts(ctx, d)
 			}
 		}
-		next.Reset(every*3/4 + rand.N(every/2))
 	}
 }
 

@@ -18,14 +18,11 @@ func (o *Outbox) Run(ctx context.Context) {
 	var writer sync.WaitGroup
 	writer.Go(func() { o.write(ctx, written) })
 
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
 	for ctx.Err() == nil {
-		timer.Reset(o.start(ctx, &work))
 		select {
+		case <-time.After(o.start(ctx, &work)):
 		case <-ctx.Done():
 		case <-o.hint:
-		case <-timer.C:
 		}
 	}
 	o.mu.Lock()

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -115,23 +116,16 @@ func (f *Fleet) Attend(ctx context.Context) {
 
 // beats beats until ctx ends.
 func (f *Fleet) beats(ctx context.Context) {
-	tick := time.NewTimer(max(f.DeadAfter/4, time.Millisecond))
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			return
-		}
+	for share := time.Duration(4); wake.Pause(ctx, max(f.DeadAfter/share, time.Millisecond)) == nil; {
 		err := f.beat(ctx)
 		for err == nil && f.Lapsed() { // paused meanwhile
 			err = f.beat(ctx)
 		}
 		if err == nil {
 			f.Beaten()
-			tick.Reset(max(f.DeadAfter/4, time.Millisecond))
+			share = 4
 		} else {
-			tick.Reset(max(f.DeadAfter/16, time.Millisecond)) // others wait for this before they take it for dead
+			share = 16 // others wait for this before they take it for dead
 		}
 	}
 }

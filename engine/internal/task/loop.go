@@ -14,10 +14,10 @@ type loop struct {
 	o      *Owner
 	create time.Time // when the task comes into being at the latest; zero: it is there
 
-	createTimer, cancelTimer, rest *time.Timer
-	createDue, cancelDue, restDue  <-chan time.Time
-	drained                        <-chan struct{}
-	limit                          workTimer
+	createDue, cancelDue, restDue <-chan time.Time
+	drained                       <-chan struct{}
+	rests                         bool // or did at the start
+	limit                         workTimer
 }
 
 // inbox is what others tell the owner's goroutine.
@@ -68,7 +68,6 @@ func (o *Owner) run() {
 }
 
 func (o *Owner) over() {
-	o.loop.stop()
 	o.leave()
 	o.all.work.Done()
 }
@@ -76,8 +75,10 @@ func (o *Owner) over() {
 func (l *loop) begin(o *Owner) {
 	l.o = o
 	l.limit.o = o
-	if l.rest = o.restTimer(); l.rest != nil {
-		l.restDue, l.drained = l.rest.C, o.ctx.Done()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if l.rests = o.phase == phaseResting; l.rests {
+		l.restDue, l.drained = time.After(o.adm.rest), o.ctx.Done()
 	}
 }
 
@@ -121,7 +122,7 @@ func (l *loop) stay(p *Post, left <-chan struct{}) bool {
 		case <-l.drained:
 			l.drained = nil
 		}
-		if l.rest != nil {
+		if l.rests {
 			o.endRest(l.restDue == nil)
 		}
 		o.flush()
@@ -144,11 +145,10 @@ func (l *loop) hear(n news) bool {
 	if !o.settle(n.outcome) {
 		return false
 	}
-	if l.cancelTimer == nil && o.saved.canceled {
+	if l.cancelDue == nil && o.saved.canceled {
 		// Committed first, then the agent hears of it.
 		o.ctx.end(agent.ErrCanceled)
-		l.cancelTimer = time.NewTimer(o.all.CancelWait)
-		l.cancelDue = l.cancelTimer.C
+		l.cancelDue = time.After(o.all.CancelWait)
 	}
 	return true
 }
@@ -160,18 +160,8 @@ func (l *loop) arm() {
 	case l.create.IsZero():
 	case l.o.inflight != nil:
 		l.create = time.Time{}
-	case l.createTimer == nil:
-		l.createTimer = time.NewTimer(time.Until(l.create))
-		l.createDue = l.createTimer.C
+	case l.createDue == nil:
+		l.createDue = time.After(time.Until(l.create))
 	}
 	l.limit.set()
-}
-
-func (l *loop) stop() {
-	for _, t := range []*time.Timer{l.createTimer, l.cancelTimer, l.rest} {
-		if t != nil {
-			t.Stop()
-		}
-	}
-	l.limit.stop()
 }

@@ -92,13 +92,11 @@ func (p *parked) of(scope store.Key) (some []*Owner) {
 
 // MakeWay lets parked owners give way where they should, until ctx ends.
 func (os *Owners) MakeWay(ctx context.Context) {
-	again := time.NewTimer(pressedEvery)
-	defer again.Stop()
-	for {
+	for again := time.After(pressedEvery); ; {
 		select {
 		case <-os.Weights.Short():
 		case <-os.parked.hint:
-		case <-again.C:
+		case <-again:
 		case <-ctx.Done():
 			return
 		}
@@ -108,9 +106,9 @@ func (os *Owners) MakeWay(ctx context.Context) {
 		}
 		for os.relieve() {
 		}
-		again.Stop()
+		again = nil
 		if len(os.Weights.Pressed()) > 0 {
-			again.Reset(pressedEvery)
+			again = time.After(pressedEvery)
 		}
 	}
 }

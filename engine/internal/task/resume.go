@@ -225,17 +225,6 @@ func interruptions(lost int32) string {
 // maxRest is the longest time between two runs.
 const maxRest = 30 * time.Second
 
-// restTimer returns a timer for the time until the next run of the agent, or nil
-// if none is to come.
-func (o *Owner) restTimer() *time.Timer {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.phase != phaseResting {
-		return nil
-	}
-	return time.NewTimer(o.adm.rest)
-}
-
 // endRest ends the time between two runs: at a drain, or when it is over and
 // nobody is about to act, who may cancel the task, and there is room. Messages that came
 // meanwhile are in the log, and the agent gets them when it asks. One that waits for

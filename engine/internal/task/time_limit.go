@@ -14,7 +14,6 @@ type workTimer struct {
 	timer *time.Timer
 	due   <-chan time.Time // the time is up
 	over  <-chan time.Time // the agent did not stop in time
-	grace *time.Timer
 }
 
 // set looks at what the task does now, and sets the timer for it.
@@ -40,17 +39,7 @@ func (w *workTimer) set() {
 func (w *workTimer) expire() {
 	w.due = nil
 	if w.o.timeout() {
-		w.grace = time.NewTimer(w.o.all.CancelWait)
-		w.over = w.grace.C
-	}
-}
-
-func (w *workTimer) stop() {
-	if w.timer != nil {
-		w.timer.Stop()
-	}
-	if w.grace != nil {
-		w.grace.Stop()
+		w.over = time.After(w.o.all.CancelWait)
 	}
 }
 

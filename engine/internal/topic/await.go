@@ -18,7 +18,6 @@ const poll = 5 * time.Second
 // has ended behind the seq after, though it may be reopened by now; ended is
 // where, if it has ended. end must accept terminal states.
 func (ts *Topics) Await(ctx context.Context, t *Topic, after int64, end func(a2a.TaskState) bool) (ended int64, _ error) {
-	var timer *time.Timer
 	turn := after // the newest one whose log was searched for an end
 	for {
 		g := t.watch() // before stopping: see wakeAll
@@ -39,13 +38,7 @@ func (ts *Topics) Await(ctx context.Context, t *Topic, after int64, end func(a2a
 				continue // the store may be ahead of what is published
 			}
 			g.state, g.last = a2a.TaskState(row.State), row.Last
-			if timer == nil {
-				timer = time.NewTimer(poll)
-				defer timer.Stop()
-			} else {
-				timer.Reset(poll)
-			}
-			again = timer.C
+			again = time.After(poll)
 		}
 		if end(g.state) {
 			if g.state.Terminal() {

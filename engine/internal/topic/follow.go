@@ -17,7 +17,6 @@ import (
 // without a word, to be resumed).
 func (ts *Topics) Follow(ctx context.Context, t *Topic, from Position, end func(a2a.TaskState) bool, yield func(*a2a.StreamResponse, error) bool) bool {
 	cursor, generation := from.Seq, from.Generation
-	var timer *time.Timer
 	for {
 		next, err := ts.next(ctx, t, cursor)
 		if err != nil {
@@ -79,13 +78,7 @@ func (ts *Topics) Follow(ctx context.Context, t *Topic, from Position, end func(
 				yield(nil, err)
 				return false
 			}
-			if timer == nil {
-				timer = time.NewTimer(poll)
-				defer timer.Stop()
-			} else {
-				timer.Reset(poll)
-			}
-			again = timer.C
+			again = time.After(poll)
 		}
 		select {
 		case <-next.changed: // also when the engine drains: see wakeAll
