@@ -53,10 +53,9 @@ func (e *Engine) moved(err error) bool {
 	return errors.Is(err, task.ErrDrawn) || e.nodes.Moved(err)
 }
 
-// holder returns who has the task according to an error, or nil.
+// holderIn returns who has the task according to an error, or nil.
 func holderIn(err error) *task.Elsewhere {
-	var by *task.Elsewhere
-	if errors.As(err, &by) && by.Node != "" {
+	if by, ok := errors.AsType[*task.Elsewhere](err); ok && by.Node != "" {
 		return by
 	}
 	return nil
@@ -127,7 +126,7 @@ func (e *Engine) forward(ctx context.Context, key store.Key, by *task.Elsewhere,
 		case errors.Is(err, store.ErrClosed):
 			return nil, nil, stored.Stopping()
 		case time.Since(since) > e.opts.StoreWait:
-			return nil, nil, errUnwritten(stored.Failed(err, "forward a request for task "+key.ID))
+			return nil, nil, stored.Unwritten(stored.Failed(err, "forward a request for task "+key.ID))
 		}
 		select { // and try again
 		case <-look.C:
@@ -155,15 +154,6 @@ func (e *Engine) stays(ctx context.Context, key store.Key, by *task.Elsewhere) e
 		return errMoved // who looks next meets the same
 	}
 	return err
-}
-
-// errUnwritten says that the store does not work at the moment.
-func errUnwritten(cause error) error {
-	return &a2a.Error{
-		Code:    a2a.CodeUnavailable,
-		Message: "the task cannot be written at the moment; ask for it again shortly",
-		Cause:   cause,
-	}
 }
 
 // again waits before the n-th look for a task's owner, except for the first ones:

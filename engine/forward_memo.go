@@ -86,8 +86,8 @@ type memoError struct {
 // errorMemo is what another process may know of an error. The cause of one that
 // is internal stays here.
 func errorMemo(err error) *memoError {
-	var known *a2a.Error
-	if !errors.As(err, &known) {
+	known, ok := errors.AsType[*a2a.Error](err)
+	if !ok {
 		return &memoError{Code: a2a.CodeInternal.String()}
 	}
 	return &memoError{known.Code.String(), known.Message, known.Fields, known.Meta, known.RetryAfter}

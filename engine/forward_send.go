@@ -99,8 +99,7 @@ func (e *Engine) serve(ctx context.Context, m *memo) (_ *memoAnswer, fate *task.
 	case e.moved(err), errors.Is(err, errMoved), e.stopping(), ctx.Err() != nil:
 		return &memoAnswer{Moved: true}, nil
 	}
-	var known *a2a.Error
-	if !errors.As(err, &known) || known.Cause != nil {
+	if known, ok := errors.AsType[*a2a.Error](err); !ok || known.Cause != nil {
 		e.log.Error("a request that another process forwarded failed", "error", err)
 	}
 	return &memoAnswer{Error: errorMemo(err)}, nil

@@ -121,7 +121,7 @@ func (g *gate) hidden(ctx context.Context, a *access) (*skill.Set, error) {
 		return nil, nil
 	}
 	card, err := a.role.extended(ctx, a.caller)
-	if refused := (*a2a.Error)(nil); errors.As(err, &refused) || err == nil && card == nil {
+	if _, refused := errors.AsType[*a2a.Error](err); refused || err == nil && card == nil {
 		return nil, nil
 	}
 	if err != nil {

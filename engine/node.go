@@ -10,7 +10,7 @@ import (
 // would take it. It may be asked before Run has got as far as that.
 func (e *Engine) present(ctx context.Context) error {
 	if err := e.nodes.Present(ctx); err != nil {
-		return errUnwritten(stored.Failed(err, "register with the store"))
+		return stored.Unwritten(stored.Failed(err, "register with the store"))
 	}
 	return nil
 }

@@ -150,8 +150,8 @@ func (e *Engine) pushWith(ctx context.Context, a *access, req *a2a.SendMessageRe
 
 // within names the field of a configuration by its path in the request.
 func within(field string, err error) error {
-	var known *a2a.Error
-	if field == "" || !errors.As(err, &known) || len(known.Fields) != 1 {
+	known, ok := errors.AsType[*a2a.Error](err)
+	if field == "" || !ok || len(known.Fields) != 1 {
 		return err
 	}
 	return a2a.Invalid(field+known.Fields[0].Field, "%s", known.Fields[0].Description)

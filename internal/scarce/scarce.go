@@ -31,8 +31,7 @@ func Is(err error) bool {
 	if path, ok := errors.AsType[*fs.PathError](err); ok && path.Op == "fork/exec" && errors.Is(err, syscall.EBADF) {
 		return true
 	}
-	var dns *net.DNSError // keeps the text of its cause only
-	isDNS := errors.As(err, &dns)
+	dns, isDNS := errors.AsType[*net.DNSError](err) // keeps the text of its cause only
 	return slices.ContainsFunc(errnos, func(no syscall.Errno) bool {
 		return errors.Is(err, no) || isDNS && strings.HasSuffix(dns.Err, no.Error())
 	})

@@ -55,6 +55,15 @@ func Failed(err error, what string) error {
 	return err
 }
 
+// Unwritten says that the store does not take a task at the moment.
+func Unwritten(cause error) *a2a.Error {
+	return &a2a.Error{
+		Code:    a2a.CodeUnavailable,
+		Message: "the task cannot be written at the moment; ask for it again shortly",
+		Cause:   cause,
+	}
+}
+
 // Stopping is what callers get while the engine drains.
 func Stopping() error {
 	return a2a.Errorf(a2a.CodeUnavailable, "the server is stopping; try again shortly")

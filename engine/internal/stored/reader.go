@@ -130,10 +130,8 @@ func (r *Reader) Peek(ctx context.Context, key store.Key, req *a2a.GetTaskReques
 	epoch := r.cache.filling(key)
 	rec, err := r.Whole(ctx, key)
 	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return nil, NotFound(key.ID)
 	case err != nil:
-		return nil, Failed(err, "read task "+key.ID)
+		return nil, r.Unread(ctx, err, key)
 	case met():
 		// It got an owner here meanwhile, and its newest commit is perhaps not
 		// published yet: who looks next must not see less than who looks now.
@@ -217,11 +215,8 @@ func (r *Reader) Listed(ctx context.Context, rec *store.Record, req *a2a.ListTas
 func (r *Reader) ListedWhole(ctx context.Context, rec *store.Record, artifacts bool) (*a2a.Task, error) {
 	if rec.Size > PageBytes {
 		whole, err := r.Whole(ctx, rec.Key)
-		if errors.Is(err, store.ErrNotFound) {
-			return nil, NotFound(rec.ID)
-		}
 		if err != nil {
-			return nil, Failed(err, "read task "+rec.ID)
+			return nil, r.Unread(ctx, err, rec.Key)
 		}
 		rec = whole
 	} else if rec.Seal != nil && !artifacts && Refers(rec.Seal.Head) {

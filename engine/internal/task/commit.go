@@ -375,11 +375,7 @@ func (o *Owner) fail(err error) {
 	} else {
 		o.log().Error("task given up by this process", "error", err)
 	}
-	public := &a2a.Error{
-		Code:    a2a.CodeUnavailable,
-		Message: "the task cannot be written at the moment; ask for it again shortly",
-		Cause:   err,
-	}
+	public := stored.Unwritten(err)
 	if errors.Is(err, store.ErrNotFound) {
 		public = stored.NotFound(o.key.ID) // deleted
 	}

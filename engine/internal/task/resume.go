@@ -142,18 +142,11 @@ func (os *Owners) inherit(ctx context.Context, k store.Key) (*store.Record, erro
 			// Nothing was done, and to ask again is right: what the store could
 			// not do now it may do then.
 			os.Wrote(err)
-			return nil, &a2a.Error{
-				Code:    a2a.CodeUnavailable,
-				Message: "the task cannot be written at the moment; ask for it again shortly",
-				Cause:   stored.Failed(err, "take over task "+k.ID),
-			}
+			return nil, stored.Unwritten(stored.Failed(err, "take over task "+k.ID))
 		}
 	}
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, stored.NotFound(k.ID)
-	}
 	if err != nil {
-		return nil, stored.Failed(err, "load task "+k.ID)
+		return nil, os.Read.Unread(ctx, err, k)
 	}
 	return rec, nil
 }

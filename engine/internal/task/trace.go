@@ -172,11 +172,9 @@ func (o *Owner) endRun(err error) {
 	span.SetAttributes(telemetry.A2ATaskState.String(state.String()))
 	if state == a2a.TaskStateFailed {
 		what, words := "_OTHER", ""
-		var public *agent.PublicError
-		switch {
-		case timedOut:
+		if timedOut {
 			what = "timeout"
-		case errors.As(err, &public):
+		} else if public, ok := errors.AsType[*agent.PublicError](err); ok {
 			words = public.Reason
 		}
 		span.SetAttributes(telemetry.ErrorType.String(what))

@@ -278,8 +278,7 @@ func (o *Owner) conclude(err error) {
 		}
 		return
 	default:
-		var public *agent.PublicError
-		if errors.As(err, &public) {
+		if public, ok := errors.AsType[*agent.PublicError](err); ok {
 			o.log().Info("agent failed the task", "error", err)
 			end = o.status(a2a.TaskStateFailed, words(public.Reason))
 		} else {

@@ -47,11 +47,8 @@ func (ts *Topics) LoadAt(ctx context.Context, t *Topic) (*a2a.Task, int64, error
 		return task, last, err
 	}
 	rec, err := ts.read.Whole(ctx, t.Key)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil, 0, stored.NotFound(t.Key.ID)
-	}
 	if err != nil {
-		return nil, 0, stored.Failed(err, "read task "+t.Key.ID)
+		return nil, 0, ts.read.Unread(ctx, err, t.Key)
 	}
 	task, err := ts.read.Task(ctx, rec, true)
 	if known, last := t.unpublished(rec.Last); known != nil {
