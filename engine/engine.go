@@ -50,7 +50,7 @@ type Engine struct {
 	peers    *topic.Peers // nil: no other process has this store
 	observer Observer     // nil: nobody; set before Run, then constant
 
-	tokenKey lazyKey
+	tokenKey atomic.Pointer[[]byte]
 	letters  *place.Duty    // of sending dead letters again
 	outbox   *outbox.Outbox // nil without push notifications
 	sends    sends

@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/internal/telemetry/metrics"
 	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
@@ -81,7 +82,7 @@ func (t *storeHealth) begin(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.failed = time.Now()
-	words := troubleWords(err)
+	_, words := trouble(err)
 	if t.err == nil {
 		t.begun = t.failed
 		t.over = make(chan struct{})
@@ -104,18 +105,19 @@ func (t *storeHealth) end() {
 	t.log.Info("the store takes writes again", "after", time.Since(t.begun).Round(time.Millisecond))
 }
 
-func troubleWords(err error) string {
+// trouble returns why a store does not take a write, as metrics name it and in words.
+func trouble(err error) (reason, words string) {
 	switch {
 	case errors.Is(err, store.ErrFull):
-		return "the disk is full: tasks cannot be stored"
+		return "full", "the disk is full: tasks cannot be stored"
 	case errors.Is(err, store.ErrReadOnly):
-		return "the database cannot be written (read-only)"
+		return "read_only", "the database cannot be written (read-only)"
 	case errors.Is(err, store.ErrBusy):
-		return "the database is locked by another program"
+		return "busy", "the database is locked by another program"
 	case errors.Is(err, store.ErrUnreachable):
-		return "the database cannot be reached"
+		return "unreachable", "the database cannot be reached"
 	}
-	return "tasks cannot be stored at the moment"
+	return metrics.Other, "tasks cannot be stored at the moment"
 }
 
 // takesNothing returns what those are told who bring something new while it is

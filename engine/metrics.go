@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/place"
@@ -59,17 +58,7 @@ func (m *meters) storeFailed(err error) {
 	if m == nil {
 		return
 	}
-	reason := metrics.Other
-	switch {
-	case errors.Is(err, store.ErrFull):
-		reason = "full"
-	case errors.Is(err, store.ErrReadOnly):
-		reason = "read_only"
-	case errors.Is(err, store.ErrBusy):
-		reason = "busy"
-	case errors.Is(err, store.ErrUnreachable):
-		reason = "unreachable"
-	}
+	reason, _ := trouble(err)
 	m.storeErrors.Add(context.Background(), 1, reason)
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -52,9 +53,7 @@ func (s *service) CreateTaskPushNotificationConfig(ctx context.Context, c *a2a.T
 		}
 		e.outbox.Watch(p, end)
 	}
-	for _, broken := range broken {
-		await(ctx, broken)
-	}
+	await(ctx, broken)
 	return e.shown(p)
 }
 
@@ -82,14 +81,14 @@ func (e *Engine) setPush(ctx context.Context, p *store.PushConfig) error {
 	return stored.Failed(err, "store push config of task "+p.Key.ID)
 }
 
-// await returns when done is closed or ctx ends; at once if done is nil.
-func await(ctx context.Context, done <-chan struct{}) {
-	if done == nil {
-		return
-	}
-	select {
-	case <-done:
-	case <-ctx.Done():
+// await returns when all of done are closed or ctx ends.
+func await(ctx context.Context, done []<-chan struct{}) {
+	for _, done := range done {
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return
+		}
 	}
 }
 
@@ -99,13 +98,8 @@ func (e *Engine) roomFor(ctx context.Context, p *store.PushConfig) error {
 	if err != nil {
 		return stored.Failed(err, "read push configs of task "+p.Key.ID)
 	}
-	if len(all) < task.MaxPushes {
+	if len(all) < task.MaxPushes || slices.ContainsFunc(all, func(is store.PushConfig) bool { return is.ID == p.ID }) {
 		return nil
-	}
-	for i := range all {
-		if all[i].ID == p.ID {
-			return nil
-		}
 	}
 	return a2a.Errorf(a2a.CodeUnsupportedOperation, "a task may have %d push configurations; delete one first", task.MaxPushes)
 }
@@ -281,8 +275,6 @@ func (s *service) DeleteTaskPushNotificationConfig(ctx context.Context, req *a2a
 	if err := e.store.DropPush(ctx, id); err != nil {
 		return stored.Failed(err, "delete push config of task "+key.ID)
 	}
-	for _, broken := range e.outbox.Drop(id) {
-		await(ctx, broken)
-	}
+	await(ctx, e.outbox.Drop(id))
 	return nil
 }

@@ -71,9 +71,9 @@ func (s *service) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2
 		Body:     req.IncludeArtifacts,
 	}
 	if req.PageToken != "" {
-		key, err := e.tokenKey.get(ctx, e.store)
+		key, err := e.pageKey(ctx)
 		if err != nil {
-			return nil, stored.Failed(err, "list tasks")
+			return nil, err
 		}
 		if q.Before, err = parseToken(key, &q, req.PageToken); err != nil {
 			return nil, err
@@ -106,9 +106,9 @@ func (s *service) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2
 	if n := len(page.Records); page.More && n > 0 {
 		// Only here, since the first use writes: a list of one page can be had
 		// from a store that cannot be written.
-		key, err := e.tokenKey.get(ctx, e.store)
+		key, err := e.pageKey(ctx)
 		if err != nil {
-			return nil, stored.Failed(err, "list tasks")
+			return nil, err
 		}
 		last := &page.Records[n-1]
 		resp.NextPageToken = formatToken(key, &q, store.Position{Updated: last.Updated, ID: last.ID, Owner: last.Owner})

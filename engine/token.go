@@ -6,10 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/binary"
-	"sync"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -54,46 +54,33 @@ func parseToken(key []byte, q *store.Query, token string) (*store.Position, erro
 // tag covers the position, the scope and the filters; the size of a page may
 // change from page to page.
 func tag(key []byte, q *store.Query, body []byte) []byte {
-	h := hmac.New(sha256.New, key)
-	var n [8]byte
+	var raw []byte
 	for _, s := range []string{string(body), q.Tenant, q.Owner, q.Context} {
-		binary.BigEndian.PutUint64(n[:], uint64(len(s)))
-		h.Write(n[:])
-		h.Write([]byte(s))
+		raw = binary.BigEndian.AppendUint64(raw, uint64(len(s)))
+		raw = append(raw, s...)
 	}
-	binary.BigEndian.PutUint64(n[:], uint64(q.State))
-	h.Write(n[:])
+	raw = binary.BigEndian.AppendUint64(raw, uint64(q.State))
 	if q.AnyOwner {
-		h.Write([]byte{1})
+		raw = append(raw, 1)
 	}
 	since := int64(0)
 	if !q.Since.IsZero() {
 		since = q.Since.UnixMilli()
 	}
-	binary.BigEndian.PutUint64(n[:], uint64(since))
-	h.Write(n[:])
+	h := hmac.New(sha256.New, key)
+	h.Write(binary.BigEndian.AppendUint64(raw, uint64(since)))
 	return h.Sum(nil)[:tagSize]
 }
 
-// lazyKey is the key of page tokens, read from the store on first use.
-type lazyKey struct {
-	mu  sync.Mutex
-	key []byte
-}
-
-func (l *lazyKey) get(ctx context.Context, st store.Vault) ([]byte, error) {
-	l.mu.Lock()
-	key := l.key
-	l.mu.Unlock()
-	if key != nil {
-		return key, nil
+// pageKey is the key of page tokens, read from the store on first use.
+func (e *Engine) pageKey(ctx context.Context) ([]byte, error) {
+	if key := e.tokenKey.Load(); key != nil {
+		return *key, nil
 	}
-	key, err := st.Secret(ctx, "page-token") // twice at worst, with the same answer
+	key, err := e.store.Secret(ctx, "page-token") // several times at worst, with the same answer
 	if err != nil {
-		return nil, err
+		return nil, stored.Failed(err, "list tasks")
 	}
-	l.mu.Lock()
-	l.key = key
-	l.mu.Unlock()
+	e.tokenKey.Store(&key)
 	return key, nil
 }

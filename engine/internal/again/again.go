@@ -10,6 +10,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -134,10 +135,8 @@ func (id *Identity) SameAs(other *Identity) error {
 		return nil
 	}
 	for _, name := range id.Names {
-		for _, used := range other.Names {
-			if name == used {
-				return errOther(name)
-			}
+		if slices.Contains(other.Names, name) {
+			return errOther(name)
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package task
 
 import (
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -43,14 +44,7 @@ var phasesBehind = [phases][]phase{
 }
 
 // mayBecome reports whether an owner may go from one phase to another.
-func mayBecome(from, to phase) bool {
-	for _, p := range phasesBehind[from] {
-		if p == to {
-			return true
-		}
-	}
-	return false
-}
+func mayBecome(from, to phase) bool { return slices.Contains(phasesBehind[from], to) }
 
 // enterLocked is the only place that sets an owner's phase. A step that is not in
 // the table is a mistake of this package. It is taken nevertheless, since a task

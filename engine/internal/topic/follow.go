@@ -3,6 +3,7 @@ package topic
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -217,12 +218,7 @@ func (ts *Topics) storedEntries(ctx context.Context, t *Topic, cursor int64) ([]
 
 // showsOne reports whether there is an event among entries.
 func showsOne(entries []Entry) bool {
-	for _, en := range entries {
-		if en.Shows() {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(entries, func(en Entry) bool { return en.Shows() })
 }
 
 // stamped returns an event with its generation, which logs of earlier releases
