@@ -52,8 +52,8 @@ func (ts *Topics) Await(ctx context.Context, t *Topic, after int64, end func(a2a
 				return ended, err
 			}
 		}
-		if err := t.failure(); err != nil && !g.known {
-			return 0, err
+		if g.lost != nil && !g.known {
+			return 0, g.lost // or it would wait for ever
 		}
 		select {
 		case <-g.changed:

@@ -3,6 +3,7 @@ package topic
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -17,19 +18,13 @@ import (
 // context ended (its error was yielded), or the engine drains (the stream ends
 // without a word, to be resumed).
 func (ts *Topics) Follow(ctx context.Context, t *Topic, from Position, end func(a2a.TaskState) bool, yield func(*a2a.StreamResponse, error) bool) bool {
-	cursor, generation := from.Seq, from.Generation
-	for {
-		next, err := ts.next(ctx, t, cursor)
+	generation := from.Generation
+	for entries, err := range ts.batches(ctx, t, from.Seq) {
 		if err != nil {
 			yield(nil, err)
 			return false
 		}
-		if next.read && t.isDetached() {
-			return false // to subscribe again, if the task is still there
-		}
-		entries := next.entries
 		for i, en := range entries {
-			cursor = en.Seq
 			generation = en.NextGeneration(generation)
 			message := from.Messages && en.Kind == a2a.EntryMessage
 			if !en.Shows() && !message {
@@ -69,24 +64,50 @@ func (ts *Topics) Follow(ctx context.Context, t *Topic, from Position, end func(
 		if ts.stopping() {
 			return false
 		}
-		budget.From(ctx).Set(0) // what was read is on its way
-		if len(entries) > 0 {
-			continue
-		}
-		var again <-chan time.Time
-		if !next.heard {
-			if err := ts.over(ctx, t); err != nil {
+	}
+	return false
+}
+
+// batches yields the entries behind a cursor, as many at a time as there are, and none
+// where it is about to wait for more. It ends if the readers are sent away: to come again,
+// if the task is still there.
+func (ts *Topics) batches(ctx context.Context, t *Topic, cursor int64) iter.Seq2[[]Entry, error] {
+	return func(yield func([]Entry, error) bool) {
+		for {
+			next, err := ts.next(ctx, t, cursor)
+			if err != nil {
 				yield(nil, err)
-				return false
+				return
 			}
-			again = time.After(poll)
-		}
-		select {
-		case <-next.changed: // also when the engine drains: see wakeAll
-		case <-again:
-		case <-ctx.Done():
-			yield(nil, context.Cause(ctx))
-			return false
+			if next.read && t.look().detached {
+				return
+			}
+			n := len(next.entries)
+			if n > 0 {
+				cursor = next.entries[n-1].Seq
+			}
+			if !yield(next.entries, nil) {
+				return
+			}
+			budget.From(ctx).Set(0) // what was read is on its way
+			if n > 0 {
+				continue
+			}
+			var again <-chan time.Time
+			if !next.heard { // hints may be lost
+				if err := ts.over(ctx, t); err != nil {
+					yield(nil, err)
+					return
+				}
+				again = time.After(poll)
+			}
+			select {
+			case <-next.changed: // also when the engine drains: see wakeAll
+			case <-again:
+			case <-ctx.Done():
+				yield(nil, context.Cause(ctx))
+				return
+			}
 		}
 	}
 }
@@ -123,26 +144,22 @@ func (ts *Topics) over(ctx context.Context, t *Topic) error {
 	if ts.read.Deleted(ctx, t.Key) {
 		return stored.NotFound(t.Key.ID)
 	}
-	return t.failure()
+	return t.look().lost
 }
 
 // Log yields the entries behind a position, as many at a time as there are. With
 // follow it goes on with what is committed, until the task has ended. over says that it
 // has, as of what is known before.
 func (ts *Topics) Log(ctx context.Context, t *Topic, after int64, follow, over bool, yield func([]*a2a.Entry, error) bool) {
-	for {
-		next, err := ts.next(ctx, t, after)
-		if err != nil {
+	for entries, err := range ts.batches(ctx, t, after) {
+		switch {
+		case err != nil:
 			yield(nil, err)
 			return
-		}
-		if next.read && t.isDetached() {
-			return // to read again, if the task is still there
-		}
-		if len(next.entries) > 0 {
-			batch := make([]*a2a.Entry, len(next.entries))
-			for i, en := range next.entries {
-				batch[i], after = en.Entry, en.Seq
+		case len(entries) > 0:
+			batch := make([]*a2a.Entry, len(entries))
+			for i, en := range entries {
+				batch[i] = en.Entry
 				if en.Kind == a2a.EntryStatus {
 					over = en.Status.Status.State.Terminal()
 				}
@@ -150,22 +167,7 @@ func (ts *Topics) Log(ctx context.Context, t *Topic, after int64, follow, over b
 			if !yield(batch, nil) {
 				return
 			}
-			continue
-		}
-		if over || !follow || ts.stopping() {
-			return
-		}
-		if !next.heard {
-			if err := ts.over(ctx, t); err != nil {
-				yield(nil, err)
-				return
-			}
-		}
-		select {
-		case <-next.changed: // also when the engine drains
-		case <-time.After(poll): // hints may be lost
-		case <-ctx.Done():
-			yield(nil, context.Cause(ctx))
+		case over || !follow || ts.stopping():
 			return
 		}
 	}

@@ -1,6 +1,7 @@
 package topic
 
 import (
+	"slices"
 	"time"
 
 	"github.com/parley-a2a/parley/store"
@@ -12,7 +13,7 @@ type Peers struct {
 	ts      *Topics
 	often   time.Duration        // between two looks at all tasks
 	owned   func(store.Key) bool // reports whether a task has an owner here; the lock is held
-	topics  map[uint64]*Topic    // by hash
+	topics  map[uint64][]*Topic  // by hash
 	doubts  []*Topic             // whose owner may have lost its task
 	doubted chan struct{}        // capacity one: there are doubts
 }
@@ -20,7 +21,7 @@ type Peers struct {
 // NewPeers lets readers of ts hear what other processes do: see Peers.HearOf and
 // Peers.Poll, which asks every so often. owned is asked with the lock of ts held.
 func NewPeers(ts *Topics, often time.Duration, owned func(store.Key) bool) *Peers {
-	p := &Peers{ts: ts, often: often, owned: owned, topics: map[uint64]*Topic{}, doubted: make(chan struct{}, 1)}
+	p := &Peers{ts: ts, often: often, owned: owned, topics: map[uint64][]*Topic{}, doubted: make(chan struct{}, 1)}
 	ts.others = p
 	return p
 }
@@ -32,24 +33,16 @@ func (p *Peers) every() time.Duration { return p.often }
 
 // joined lets hints reach a topic that has just begun.
 func (p *Peers) joined(t *Topic) {
+	t.remote = &remote{stale: true} // nothing of it was read
 	hash := t.Key.Hash()
-	t.remote = &remote{hash: hash, twin: p.topics[hash], stale: true} // nothing of it was read
-	p.topics[hash] = t
+	p.topics[hash] = append(p.topics[hash], t)
 }
 
 // left forgets a topic.
 func (p *Peers) left(t *Topic) {
-	r := t.remote
-	first := p.topics[r.hash]
-	switch {
-	case first != t:
-		for first.remote.twin != t {
-			first = first.remote.twin
-		}
-		first.remote.twin = r.twin
-	case r.twin == nil:
-		delete(p.topics, r.hash)
-	default:
-		p.topics[r.hash] = r.twin
+	hash := t.Key.Hash()
+	p.topics[hash] = slices.DeleteFunc(p.topics[hash], func(other *Topic) bool { return other == t })
+	if len(p.topics[hash]) == 0 {
+		delete(p.topics, hash)
 	}
 }

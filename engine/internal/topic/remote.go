@@ -19,9 +19,6 @@ import (
 
 // remote is what a topic knows of what other processes do to its task.
 type remote struct {
-	hash uint64 // by which hints name the task; set at start, then constant
-	twin *Topic // the next one of this hash; protected by the lock of the topics
-
 	// protected by topic.mu
 	aloft bool  // the owner here has an append under way that others may see before it is published
 	open  bool  // the owner here left the task in the store, for any process to draw
@@ -424,7 +421,7 @@ func (p *Peers) HearOf(hash uint64, all bool) {
 		}
 		return
 	}
-	for t := p.topics[hash]; t != nil; t = t.remote.twin {
+	for _, t := range p.topics[hash] {
 		p.hearOfLocked(t)
 	}
 }

@@ -28,7 +28,7 @@ type Topic struct {
 	last     int64     // the durable watermark, while task is set; otherwise what was read for all
 	tail     []Entry   // the newest entries, the last of them at last
 	bytes    int       // in tail
-	detached bool      // the task is about to be deleted: readers leave, see retire
+	detached bool      // the task is about to be deleted: readers leave, see retire; what they read from the store may be of a later one of the same id
 	ended    int64     // seq of the newest end that was seen; the task may have gone on since
 }
 
@@ -195,6 +195,8 @@ type glance struct {
 	last       int64 // the durable watermark
 	ended      int64 // see topic
 	known      bool  // state, generation and last are; otherwise the store knows
+	lost       error // see topic
+	detached   bool  // see topic
 	changed    <-chan struct{}
 }
 
@@ -216,7 +218,7 @@ func (t *Topic) look() glance {
 }
 
 func (t *Topic) lookLocked() glance {
-	g := glance{ended: t.ended}
+	g := glance{ended: t.ended, lost: t.lost, detached: t.detached}
 	if t.task != nil {
 		g.state, g.generation, g.last, g.known = t.task.Status.State, t.task.Generation, t.last, true
 	}
@@ -252,14 +254,6 @@ func (t *Topic) endBehind(after, ended int64) int64 {
 // ends reports whether the task ended with the entry.
 func (en Entry) ends() bool {
 	return en.Kind == a2a.EntryStatus && en.Status.Status.State.Terminal()
-}
-
-// failure returns why nobody works at the task any more, or nil. A caller that
-// waits for the task would wait for ever.
-func (t *Topic) failure() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.lost
 }
 
 // Beyond reports whether readers of t have events to come at once behind seq.
@@ -341,14 +335,6 @@ func (t *Topic) detach() {
 	t.owner, t.task, t.last, t.tail, t.bytes = nil, nil, 0, nil, 0
 	t.staleLocked()
 	t.mu.Unlock()
-}
-
-// isDetached is asked after a read of the store: what was read may be of a
-// later task of the same id.
-func (t *Topic) isDetached() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.detached
 }
 
 // Committed returns the seq of the last entry that is durable.
