@@ -44,7 +44,7 @@ func (e *Engine) acceptedAt(ctx context.Context, key store.Key, req *a2a.SendMes
 	if d.post = e.owners.Posted(key, seq); d.post != nil {
 		return d, true, nil
 	}
-	d.post = task.NewPost(req.Message, task.From{})
+	d.post = &task.Post{Message: req.Message}
 	rec, err := e.store.Get(ctx, key, store.RowOnly)
 	switch {
 	case errors.Is(err, store.ErrNotFound):

@@ -18,6 +18,7 @@ import (
 	"github.com/parley-a2a/parley/engine/internal/topic"
 	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/internal/telemetry"
+	"github.com/parley-a2a/parley/internal/telemetry/metrics"
 	"github.com/parley-a2a/parley/store"
 	"go.opentelemetry.io/otel/trace"
 )
@@ -101,6 +102,7 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 		return nil, err
 	}
 	read, cached := stored.New(st, o.cached())
+	measured := metrics.New(o.MeterProvider)
 	e := &Engine{
 		store:    cached,
 		read:     read,
@@ -108,7 +110,7 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 		log:      o.Logger,
 		node:     stored.NewID(),
 		health:   newStoreHealth(o.Logger),
-		meters:   newMeters(o, st),
+		meters:   newMeters(measured, st),
 		draining: make(chan struct{}),
 		mailHint: make(chan struct{}, 1),
 	}
@@ -140,7 +142,7 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 	}
 	e.owners = task.NewOwners(task.Needs{
 		Store: cached, Read: read, Topics: e.topics, Node: e.node, Nodes: e.nodes, Admission: &e.admission, Outbox: e.outbox,
-		Weights: o.newWork(), Log: e.log, Meters: e.meters.ofRuns(), Tracer: e.tracer,
+		Weights: o.newWork(), Log: e.log, Meters: task.NewRunMeters(measured), Tracer: e.tracer,
 		TraceContent: o.TraceContent, CancelWait: o.CancelWait, StoreWait: o.StoreWait, MaxLost: o.MaxLost,
 		Agent: e.agentOf, Draining: e.draining, Wrote: e.wrote, Healthy: e.health.wait,
 	})

@@ -16,13 +16,10 @@ import (
 type meters struct {
 	m *metrics.Meter
 
-	runs *task.RunMeters
-
 	storeErrors, hints, webhooks, dead *metrics.Count
 }
 
-func newMeters(o *Options, st store.Store) *meters {
-	m := metrics.New(o.MeterProvider)
+func newMeters(m *metrics.Meter, st store.Store) *meters {
 	if m == nil {
 		return nil
 	}
@@ -40,17 +37,9 @@ func newMeters(o *Options, st store.Store) *meters {
 		})
 	}
 	return &meters{
-		m: m, runs: task.NewRunMeters(m), storeErrors: m.Counter(metrics.StoreErrors),
+		m: m, storeErrors: m.Counter(metrics.StoreErrors),
 		hints: m.Counter(metrics.HintsReceived), webhooks: m.Counter(metrics.WebhookAttempts), dead: m.Counter(metrics.WebhookDead),
 	}
-}
-
-// ofRuns are those that the owners of tasks have.
-func (m *meters) ofRuns() *task.RunMeters {
-	if m == nil {
-		return nil
-	}
-	return m.runs
 }
 
 // storeFailed counts a write that the store did not take.

@@ -101,7 +101,7 @@ func TestAnswerAgainBeforeItIsKnown(t *testing.T) {
 			t.Fatal(rec, err)
 		}
 		tp := w.topics.Join(rec.Key)
-		if _, err := w.awaitStop(t.Context(), accepted{topic: tp, seq: rec.Last, again: true, post: task.NewPost(req.Message, task.From{})}); err != nil {
+		if _, err := w.awaitStop(t.Context(), accepted{topic: tp, seq: rec.Last, again: true, post: &task.Post{Message: req.Message}}); err != nil {
 			t.Fatal(err)
 		}
 		if _, last := tp.Snapshot(); last <= rec.Last {

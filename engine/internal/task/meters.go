@@ -20,8 +20,11 @@ type RunMeters struct {
 	taskTime, standstill, runTime              *metrics.Spread
 }
 
-// NewRunMeters returns those that m measures.
+// NewRunMeters returns those that m measures; nil without it.
 func NewRunMeters(m *metrics.Meter) *RunMeters {
+	if m == nil {
+		return nil
+	}
 	return &RunMeters{
 		started: m.Counter(metrics.TasksStarted), ended: m.Counter(metrics.TasksEnded), takenOver: m.Counter(metrics.TasksTakenOver),
 		attempts: m.Counter(metrics.RunAttempts), steps: m.Counter(metrics.Steps),

@@ -112,12 +112,6 @@ func (os *Owners) Wait() { os.work.Wait() }
 // DrainedRuns returns how many runs ended because of Stop, with more to do.
 func (os *Owners) DrainedRuns() int { return int(os.left.Load()) }
 
-// Others says that processes may be gone by now, or have left tasks to be drawn.
-func (os *Owners) Others() { os.taker.others() }
-
-// Arrived lets tasks go on whose agent is there by now.
-func (os *Owners) Arrived(is func(store.Key) bool) { os.taker.arrived(is) }
-
 // LenLocked returns how many owners there are. The lock is held.
 func (os *Owners) LenLocked() int { return len(os.m) }
 

@@ -41,7 +41,7 @@ func newOwnersOf(t *testing.T, st store.Store, ag agent.Agent) (_ *Owners, stop 
 }
 
 func postOf(key store.Key, text string) *Post {
-	return NewPost(&a2a.Message{MessageID: text, TaskID: key.ID, Role: a2a.RoleUser, Parts: []*a2a.Part{a2a.TextPart(text)}}, From{})
+	return &Post{Message: &a2a.Message{MessageID: text, TaskID: key.ID, Role: a2a.RoleUser, Parts: []*a2a.Part{a2a.TextPart(text)}}}
 }
 
 // stands waits until a task is in a state, here.

@@ -72,11 +72,6 @@ func recall(key store.Key, r *a2a.Received) From {
 	return f
 }
 
-// NewPost returns a message that has not been posted yet.
-func NewPost(m *a2a.Message, f From) *Post {
-	return &Post{Message: m, From: f}
-}
-
 // decided notes that the agent took a message, or never will.
 func (p *Post) decided() {
 	if p.Fate != nil {

@@ -63,8 +63,9 @@ func newTaker() *taker {
 
 func (t *taker) look() { wake.Nudge(t.hint) }
 
-// others says that processes may be gone by now, or have left tasks to be drawn.
-func (t *taker) others() {
+// Others says that processes may be gone by now, or have left tasks to be drawn.
+func (os *Owners) Others() {
+	t := os.taker
 	t.mu.Lock()
 	t.claims, t.draws = true, true
 	t.mu.Unlock()
@@ -126,21 +127,18 @@ func (t *taker) again(k store.Key) {
 	}
 }
 
-// due reports whether there is something to do now, and otherwise how long it
-// is to the next orphan; below zero: there is none.
-func (t *taker) due() (now bool, wait time.Duration) {
+// due is how long it is until there is something to do, if no hint comes before.
+func (t *taker) due() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.claims || t.draws || t.search {
-		return true, 0
+		return 0
 	}
-	wait = -1
+	wait := time.Hour
 	for _, or := range t.orphans {
-		if d := max(time.Until(or.due), 0); wait < 0 || d < wait {
-			wait = d
-		}
+		wait = min(wait, time.Until(or.due))
 	}
-	return wait == 0, wait
+	return wait
 }
 
 // ripe returns up to n orphans whose time has come. They stay in t until they
@@ -163,8 +161,12 @@ func (t *taker) ripe(n int) (keys []store.Key) {
 func (os *Owners) TakeUp(ctx context.Context) {
 	t, failures := os.taker, 0
 	for ctx.Err() == nil {
-		if now, wait := t.due(); !now {
-			os.idle(ctx, wait)
+		if wait := t.due(); wait > 0 {
+			select {
+			case <-t.hint:
+			case <-time.After(wait):
+			case <-ctx.Done():
+			}
 			continue
 		}
 		if !os.Healthy(ctx) {
@@ -179,19 +181,6 @@ func (os *Owners) TakeUp(ctx context.Context) {
 		} else {
 			return
 		}
-	}
-}
-
-// idle waits until there may be something to take up.
-func (os *Owners) idle(ctx context.Context, wait time.Duration) {
-	var again <-chan time.Time
-	if wait >= 0 {
-		again = time.After(wait)
-	}
-	select {
-	case <-os.taker.hint:
-	case <-again:
-	case <-ctx.Done():
 	}
 }
 
@@ -411,12 +400,13 @@ func (os *Owners) awaiting(k store.Key) {
 	os.taker.awaiting[k] = struct{}{}
 	os.taker.mu.Unlock()
 	if os.Agent(k) != nil { // it came meanwhile
-		os.taker.arrived(func(other store.Key) bool { return other == k })
+		os.Arrived(func(other store.Key) bool { return other == k })
 	}
 }
 
-// arrived lets tasks go on whose agent is there by now.
-func (t *taker) arrived(is func(store.Key) bool) {
+// Arrived lets tasks go on whose agent is there by now.
+func (os *Owners) Arrived(is func(store.Key) bool) {
+	t := os.taker
 	t.mu.Lock()
 	for k := range t.awaiting {
 		if is(k) {

@@ -80,8 +80,8 @@ func (o *Owner) load(ctx context.Context, drawn bool, patience time.Duration) er
 		}
 		switch en.Kind {
 		case a2a.EntryMessage:
-			p := NewPost(en.Message, recall(o.key, en.Received))
-			p.Entry, p.Reopen = en, true // which matters for tasks of version 0.1 alone
+			// Reopen matters for tasks of version 0.1 alone.
+			p := &Post{Message: en.Message, From: recall(o.key, en.Received), Entry: en, Reopen: true}
 			p.Settled.Give()
 			switch {
 			case p.From.credentials: // which were not kept: the agent asks again

@@ -6,13 +6,6 @@ import "strings"
 // caller may have it.
 const Mark = '\x1f'
 
-func prefix(name string) string {
-	if name == "" {
-		return ""
-	}
-	return string(Mark) + name + string(Mark)
-}
-
 // AgentOf returns the name of the agent that a task belongs to, "" for the one
 // without a name, and the tenant of its caller, both from the Tenant of its key.
 func AgentOf(tenant string) (name, callers string) {
@@ -24,4 +17,9 @@ func AgentOf(tenant string) (name, callers string) {
 }
 
 // TenantOf is the other way round.
-func TenantOf(name, callers string) string { return prefix(name) + callers }
+func TenantOf(name, callers string) string {
+	if name == "" {
+		return callers
+	}
+	return string(Mark) + name + string(Mark) + callers
+}
