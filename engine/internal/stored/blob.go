@@ -49,7 +49,7 @@ func spill(parts []*a2a.Part, blobs *[]store.Blob) []*a2a.Part {
 
 // SpillEntry returns the entry as it is stored.
 func SpillEntry(en *a2a.Entry, blobs *[]store.Blob) *a2a.Entry {
-	if !spills(en) {
+	if !anyLarge(PartsOf(en)) { // as most
 		return en
 	}
 	stored := *en
@@ -66,19 +66,6 @@ func SpillEntry(en *a2a.Entry, blobs *[]store.Blob) *a2a.Entry {
 		stored.Artifact = &ev
 	}
 	return &stored
-}
-
-// spills reports whether a part of the entry is large, which is rare.
-func spills(en *a2a.Entry) bool {
-	switch {
-	case en.Message != nil:
-		return anyLarge(en.Message.Parts)
-	case en.Status != nil:
-		return en.Status.Status.Message != nil && anyLarge(en.Status.Status.Message.Parts)
-	case en.Artifact != nil:
-		return anyLarge(en.Artifact.Artifact.Parts)
-	}
-	return false
 }
 
 func anyLarge(parts []*a2a.Part) bool { return slices.ContainsFunc(parts, large) }
@@ -159,13 +146,6 @@ func (r *Reader) restore(ctx context.Context, parts []*a2a.Part, shared Blobs) e
 	return nil
 }
 
-func (r *Reader) restoreMessage(ctx context.Context, m *a2a.Message, shared Blobs) error {
-	if m == nil {
-		return nil
-	}
-	return r.restore(ctx, m.Parts, shared)
-}
-
 // RestoreEntry puts the content that is stored apart from an entry back into it.
 func (r *Reader) RestoreEntry(ctx context.Context, en *a2a.Entry, shared Blobs) error {
 	return r.restore(ctx, PartsOf(en), shared)
@@ -185,10 +165,12 @@ func PartsOf(en *a2a.Entry) []*a2a.Part {
 }
 
 func (r *Reader) restoreTask(ctx context.Context, task *a2a.Task) error {
-	shared := Blobs{}
-	err := r.restoreMessage(ctx, task.Status.Message, shared)
+	shared, err := Blobs{}, error(nil)
+	if m := task.Status.Message; m != nil {
+		err = r.restore(ctx, m.Parts, shared)
+	}
 	for _, m := range task.History {
-		err = errors.Join(err, r.restoreMessage(ctx, m, shared))
+		err = errors.Join(err, r.restore(ctx, m.Parts, shared))
 	}
 	for _, a := range task.Artifacts {
 		err = errors.Join(err, r.restore(ctx, a.Parts, shared))

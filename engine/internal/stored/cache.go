@@ -160,8 +160,7 @@ func (s *cacheShard) roomLocked(size, most int) {
 	next = max(size, min(next, most/16))
 	var old segment
 	for s.bytes+next > most && len(s.segments) > 0 {
-		// Of the segments that have to go the last one may keep some.
-		s.dropLocked(old)
+		s.giveUpLocked(old, 0) // of those that have to go the last one may keep some
 		old = s.segments[0]
 		s.segments[0] = nil
 		s.segments = s.segments[1:]
@@ -170,37 +169,24 @@ func (s *cacheShard) roomLocked(size, most int) {
 	}
 	s.segments = append(s.segments, make(segment, 0, next))
 	s.bytes += next
-	s.rescueLocked(old, next-size)
+	s.giveUpLocked(old, min(next-size, next/2))
 }
 
-// rescueLocked writes what is used of a segment that was given up again, into at
-// most room bytes and half of the last segment, and forgets the rest.
-func (s *cacheShard) rescueLocked(old segment, room int) {
-	last := &s.segments[len(s.segments)-1]
-	room = min(room, cap(*last)/2)
-	number := s.first + uint32(len(s.segments)-1)
+// giveUpLocked forgets a segment that was taken out, but writes what is used of it again,
+// into at most room bytes of the last one.
+func (s *cacheShard) giveUpLocked(old segment, room int) {
+	last := len(s.segments) - 1
 	for offset := 0; offset < len(old); {
 		h, n := binary.LittleEndian.Uint64(old[offset:]), int(binary.LittleEndian.Uint32(old[offset+8:]))
 		if p, ok := s.at[h]; ok && p.segment == s.first-1 && p.offset == uint32(offset) {
-			if p.used && len(*last)+n <= room {
-				s.at[h] = cachePlace{segment: number, offset: uint32(len(*last))}
-				*last = append(*last, old[offset:offset+n]...)
+			if p.used && n <= room {
+				room -= n
+				s.at[h] = cachePlace{segment: s.first + uint32(last), offset: uint32(len(s.segments[last]))}
+				s.segments[last] = append(s.segments[last], old[offset:offset+n]...)
 			} else {
 				delete(s.at, h)
 				s.bytes -= indexEntry
 			}
-		}
-		offset += n
-	}
-}
-
-// dropLocked forgets all of the segment that was given up last.
-func (s *cacheShard) dropLocked(old segment) {
-	for offset := 0; offset < len(old); {
-		h, n := binary.LittleEndian.Uint64(old[offset:]), int(binary.LittleEndian.Uint32(old[offset+8:]))
-		if p, ok := s.at[h]; ok && p.segment == s.first-1 && p.offset == uint32(offset) {
-			delete(s.at, h)
-			s.bytes -= indexEntry
 		}
 		offset += n
 	}
