@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
-	"github.com/parley-a2a/parley/engine/internal/again"
 	"github.com/parley-a2a/parley/engine/internal/task"
 	"github.com/parley-a2a/parley/store"
 )
@@ -33,11 +32,6 @@ func (r *Retries) window() time.Duration {
 // known reports whether messages of a caller are known when they come again.
 func (r *Retries) known(c a2a.Caller) bool {
 	return r.window() > 0 && (r.Anonymous || c.Subject != "")
-}
-
-// identify returns the identity of a message.
-func (e *Engine) identify(a *access, req *a2a.SendMessageRequest) (*again.Identity, error) {
-	return again.Identify(a.scope, req, e.opts.Retries.window())
 }
 
 // beaten reports whether a send has to look again what there is, because

@@ -15,7 +15,10 @@ import (
 // find looks for what came of a message that was taken before; found is false
 // if it is new. The caller leaves the topic.
 func (e *Engine) find(ctx context.Context, req *a2a.SendMessageRequest, id *again.Identity, stream bool) (d accepted, found bool, _ error) {
-	r, err := e.receipt(ctx, id)
+	r, err := id.Find(ctx, e.store, e.now())
+	if err != nil && !errors.Is(err, a2a.ErrConflict) {
+		err = stored.Failed(err, "look for an earlier message")
+	}
 	if r == nil || err != nil {
 		return accepted{}, false, err
 	}
@@ -70,14 +73,4 @@ func (e *Engine) answered(reply *a2a.Message, req *a2a.SendMessageRequest, strea
 		return accepted{}, a2a.Invalid("Last-Event-ID", "is not an event of what came of this message; leave it out")
 	}
 	return accepted{post: &task.Post{Reply: reply}, again: true}, nil
-}
-
-// receipt returns the receipt of a message that counts, or nil. It is an error
-// if that is of another message.
-func (e *Engine) receipt(ctx context.Context, id *again.Identity) (*store.Receipt, error) {
-	r, err := id.Find(ctx, e.store, e.now())
-	if err != nil && !errors.Is(err, a2a.ErrConflict) {
-		err = stored.Failed(err, "look for an earlier message")
-	}
-	return r, err
 }

@@ -63,16 +63,7 @@ func (s *sends) leave(own *sending) {
 	close(own.done)
 }
 
-// deliverOnce is deliver for a message that is known when it comes again.
-func (e *Engine) deliverOnce(ctx context.Context, a *access, req *a2a.SendMessageRequest, s sender) (accepted, error) {
-	id, err := e.identify(a, req)
-	if err != nil {
-		return accepted{}, err
-	}
-	return e.deliverAs(ctx, a, req, id, s)
-}
-
-// deliverAs is deliverOnce for a message whose identity is known.
+// deliverAs is deliver for a message that is known when it comes again.
 func (e *Engine) deliverAs(ctx context.Context, a *access, req *a2a.SendMessageRequest, id *again.Identity, s sender) (accepted, error) {
 	for {
 		own, first := e.sends.enter(id)

@@ -30,7 +30,7 @@
 //	    service.enter                      the caller, its scopes, the tenant
 //	    gate.send                          what the card promises
 //	    Engine.deliver                     returns when the message is on disk, or answered
-//	        Engine.deliverOnce             if messages that come again are to be known:
+//	        Engine.deliverAs               if messages that come again are to be known:
 //	            Engine.deliverFirst        looks for a receipt of the message, then goes on
 //	        Engine.deliverNew
 //	            Engine.place

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/again"
 	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/engine/internal/task"
 	"github.com/parley-a2a/parley/engine/internal/topic"
@@ -124,7 +125,11 @@ func stops(s a2a.TaskState) bool { return s.Terminal() || s.Interrupted() }
 func (e *Engine) deliver(ctx context.Context, a *access, req *a2a.SendMessageRequest, stream bool) (accepted, error) {
 	s := sender{stream: stream}
 	if e.opts.Retries.known(a.caller) {
-		return e.deliverOnce(ctx, a, req, s)
+		id, err := again.Identify(a.scope, req, e.opts.Retries.window())
+		if err != nil {
+			return accepted{}, err
+		}
+		return e.deliverAs(ctx, a, req, id, s)
 	}
 	for {
 		d, err := e.deliverNew(ctx, a, req, nil, s)
