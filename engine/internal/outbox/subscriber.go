@@ -39,11 +39,9 @@ const (
 // one; so are all anonymous callers. Configurations stored by a version that did
 // not keep the tenant of the credentials count as if they had named none.
 func subscriberOf(p *store.PushConfig) store.Key {
-	var kept struct {
-		Tenant string `json:"tenant"`
-	}
-	_ = json.Unmarshal(p.Body, &kept) // whoever delivers it reports the error
-	return store.Key{Tenant: kept.Tenant, Owner: p.Owner}
+	var k kept
+	_ = json.Unmarshal(p.Body, &k) // whoever delivers it reports the error
+	return store.Key{Tenant: k.Tenant, Owner: p.Owner}
 }
 
 // hostLocked returns the receiver that a configuration is delivered to.

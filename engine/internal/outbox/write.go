@@ -20,24 +20,11 @@ type advance struct {
 // progress.
 func (o *Outbox) record(ctx context.Context, a *advance) error {
 	a.done = make(chan error, 1)
-	ended := ctx.Done()
+	to, ended := o.advances, ctx.Done()
 	for {
 		select {
-		case o.advances <- a: // there is a writer for as long as anybody delivers
-			return a.wait(ctx)
-		case <-ended:
-			if context.Cause(ctx) == errDropped {
-				return errDropped
-			}
-			ended = nil
-		}
-	}
-}
-
-func (a *advance) wait(ctx context.Context) error {
-	ended := ctx.Done()
-	for {
-		select {
+		case to <- a: // there is a writer for as long as anybody delivers
+			to = nil
 		case err := <-a.done:
 			return err
 		case <-ended:
