@@ -43,14 +43,7 @@ func (o *Owner) Evict() { o.all.evict(o) }
 // VerifyAll looks which tasks others have taken over. It calls alive in between, and
 // stops at its error.
 func (os *Owners) VerifyAll(ctx context.Context, alive func() error) error {
-	os.Topics.Lock()
-	all := make([]*Owner, 0, len(os.m))
-	for _, o := range os.m {
-		if o.ready.Was() { // otherwise it is being loaded from the store
-			all = append(all, o)
-		}
-	}
-	os.Topics.Unlock()
+	all := slices.DeleteFunc(os.AtWork(), func(o *Owner) bool { return !o.ready.Was() }) // it is being loaded from the store
 	for some := range slices.Chunk(all, topic.RowsAtOnce) {
 		keys := make([]store.Key, len(some))
 		for i, o := range some {
@@ -128,20 +121,15 @@ func (*Elsewhere) Is(target error) bool { return target == place.ErrTaken }
 // process would that finds this one dead: nobody knows what they still do.
 func (os *Owners) Bye(ctx context.Context, quiet bool) error {
 	if !quiet {
-		os.Topics.Lock()
-		var stuck []store.Key
-		for k := range os.m {
-			stuck = append(stuck, k)
-		}
-		os.Topics.Unlock()
+		stuck := os.AtWork()
 		dead := stored.NewID()
 		if err := os.Store.Leave(ctx, dead); err != nil { // so that they are lost once, not twice
 			return err
 		}
-		for _, k := range stuck {
-			rec, err := os.Store.Get(ctx, k, store.RowOnly)
+		for _, o := range stuck {
+			rec, err := os.Store.Get(ctx, o.key, store.RowOnly)
 			if err == nil && rec.Node == os.Node {
-				_, err = os.Store.Take(ctx, dead, place.Everyone, k)
+				_, err = os.Store.Take(ctx, dead, place.Everyone, o.key)
 			}
 			if err != nil && !errors.Is(err, store.ErrNotFound) {
 				return err

@@ -15,9 +15,10 @@ type loop struct {
 	create time.Time // when the task comes into being at the latest; zero: it is there
 
 	createDue, cancelDue, restDue <-chan time.Time
+	limitTimer                    *time.Timer      // its channel is limitDue, at times
+	limitDue, overDue             <-chan time.Time // the time is up, and the agent did not stop in time
 	drained                       <-chan struct{}
 	rests                         bool // or did at the start
-	limit                         workTimer
 }
 
 // inbox is what others tell the owner's goroutine.
@@ -74,7 +75,6 @@ func (o *Owner) over() {
 
 func (l *loop) begin(o *Owner) {
 	l.o = o
-	l.limit.o = o
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if l.rests = o.phase == phaseResting; l.rests {
@@ -113,9 +113,11 @@ func (l *loop) stay(p *Post, left <-chan struct{}) bool {
 			o.mu.Unlock()
 		case <-l.cancelDue:
 			o.abandon()
-		case <-l.limit.due:
-			l.limit.expire()
-		case <-l.limit.over:
+		case <-l.limitDue:
+			if l.limitDue = nil; o.timeout() {
+				l.overDue = time.After(o.all.CancelWait)
+			}
+		case <-l.overDue:
 			o.overrun()
 		case <-l.restDue:
 			l.restDue = nil
@@ -163,5 +165,5 @@ func (l *loop) arm() {
 	case l.createDue == nil:
 		l.createDue = time.After(time.Until(l.create))
 	}
-	l.limit.set()
+	l.limit()
 }

@@ -1,8 +1,10 @@
 package task
 
 import (
+	"cmp"
 	"container/list"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -117,22 +119,16 @@ func (os *Owners) MakeWay(ctx context.Context) {
 // among those who should give something back. It returns false if there is none.
 func (os *Owners) relieve() bool {
 	for _, key := range os.Weights.Pressed() {
+		size := map[*Owner]int64{}
 		some := os.parked.of(key.(store.Key))
-		for {
-			var largest *Owner
-			most, at := int64(0), 0
-			for i, o := range some {
-				if n := o.mem.hold.Held(); n > most {
-					largest, most, at = o, n, i
-				}
-			}
-			if largest == nil {
-				break
-			}
-			if os.giveWayOf(largest) {
+		for _, o := range some {
+			size[o] = o.mem.hold.Held()
+		}
+		slices.SortStableFunc(some, func(a, b *Owner) int { return cmp.Compare(size[b], size[a]) })
+		for _, o := range some {
+			if size[o] > 0 && os.giveWayOf(o) {
 				return true
 			}
-			some = append(some[:at], some[at+1:]...)
 		}
 	}
 	return false

@@ -79,17 +79,16 @@ func (o *Owner) encodeLocked(en *a2a.Entry) []byte {
 
 // content estimates the bytes that an entry's parts take, so that it is encoded
 // without growing.
-func content(en *a2a.Entry) (n int) {
+func content(en *a2a.Entry) int {
+	n := stored.PartsSize(stored.PartsOf(en))
 	switch {
 	case en.Artifact != nil:
-		n = stored.PartsSize(en.Artifact.Artifact.Parts) + len(en.Artifact.Artifact.Metadata)
+		n += len(en.Artifact.Artifact.Metadata)
 	case en.Message != nil:
-		n = stored.PartsSize(en.Message.Parts) + len(en.Message.Metadata)
+		n += len(en.Message.Metadata)
 		if en.Received != nil {
 			n += len(en.Received.Metadata)
 		}
-	case en.Status != nil && en.Status.Status.Message != nil:
-		n = stored.PartsSize(en.Status.Status.Message.Parts)
 	case en.Step != nil:
 		n = len(en.Step.Result)
 	}

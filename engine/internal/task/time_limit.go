@@ -7,40 +7,24 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// workTimer tells the owner's goroutine when its task has been at work for as
-// long as it may. Without a limit it does nothing.
-type workTimer struct {
-	o     *Owner
-	timer *time.Timer
-	due   <-chan time.Time // the time is up
-	over  <-chan time.Time // the agent did not stop in time
-}
-
-// set looks at what the task does now, and sets the timer for it.
-func (w *workTimer) set() {
-	limit := w.o.all.limits.Load().Wall
-	if limit <= 0 || w.over != nil {
+// limit looks at what the task does now, and sets the timer for when it has been at work
+// for as long as it may.
+func (l *loop) limit() {
+	most := l.o.all.limits.Load().Wall
+	if most <= 0 || l.overDue != nil {
 		return
 	}
-	left, works := w.o.workLeft(limit)
+	left, works := l.o.workLeft(most)
 	switch {
 	case !works:
-		w.due = nil
-	case w.timer == nil:
-		w.timer = time.NewTimer(left)
-		w.due = w.timer.C
+		l.limitDue = nil
+		return
+	case l.limitTimer == nil:
+		l.limitTimer = time.NewTimer(left)
 	default:
-		w.timer.Reset(left)
-		w.due = w.timer.C
+		l.limitTimer.Reset(left)
 	}
-}
-
-// expire tells the agent that the time is up, if it is.
-func (w *workTimer) expire() {
-	w.due = nil
-	if w.o.timeout() {
-		w.over = time.After(w.o.all.CancelWait)
-	}
+	l.limitDue = l.limitTimer.C
 }
 
 // workLeft is for how long the task may still be at work, if it is.
