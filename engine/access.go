@@ -2,8 +2,10 @@ package engine
 
 import (
 	"context"
+	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/task"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -16,7 +18,7 @@ type access struct {
 	role   *role     // the agent that is called; nil where another process let the call in
 }
 
-// enter is the gate in front of every operation, but for what an agent adds (specification §13.1): it says
+// enter is the gate in front of every operation of an agent, but for what an agent adds (specification §13.1): it says
 // what the caller may see of a tenant, before anything is looked up. tenant is
 // the request's; need is the scope for what is the caller's own, and all, if
 // any, are those for what belongs to others: of the tenant, then of everybody.
@@ -24,7 +26,7 @@ type access struct {
 // Credentials that name a tenant are for that one only. Those that name none are
 // for any: what their owner has in one is kept apart from what he has in
 // another, and others' are out of sight unless a scope of all is given.
-func enter(ctx context.Context, tenant, need string, all ...string) (*access, error) {
+func (s *service) enter(ctx context.Context, tenant, need string, all ...string) (*access, error) {
 	c := a2a.CallerFrom(ctx)
 	if tenant != "" && c.Tenant != "" && tenant != c.Tenant {
 		return nil, a2a.Errorf(a2a.CodePermissionDenied, "your credentials are for one tenant and the request names another; leave it out")
@@ -39,6 +41,14 @@ func enter(ctx context.Context, tenant, need string, all ...string) (*access, er
 	if !a.shared && !c.May(need) {
 		return nil, errScope(need)
 	}
+	if a.role = s.e.role(s.name); a.role == nil {
+		a.role = absent
+	}
+	// A tenant with the mark would name another agent's tasks.
+	if strings.ContainsRune(a.scope.Tenant, task.Mark) {
+		return nil, a2a.Invalid("tenant", "has a control character")
+	}
+	a.scope.Tenant = s.prefix + a.scope.Tenant
 	return a, nil
 }
 

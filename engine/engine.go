@@ -97,7 +97,7 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 		push = push || agents[i].Card != nil && is(agents[i].Card.Capabilities.PushNotifications)
 	}
 	push = (push || several) && o.Push != nil
-	who, err := newRoster(agents, &roster{}, push)
+	who, err := newRoster(agents, nil, push)
 	if err != nil {
 		return nil, err
 	}
@@ -121,7 +121,7 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 	e.admission.Capacity, e.admission.TakeUp = o.Capacity, o.TakeUp
 	e.admission.Counts, e.admission.Log = several, e.log
 	e.admission.Waited = o.Capacity > 0 || o.DeadAfter > 0
-	e.roster.Store(who)
+	e.roster.Store(&who)
 	e.topics = topic.New(cached, read, o.LongPoll, e.draining)
 	e.topics.Wrote, e.topics.Recovered = e.wrote, e.health.ends
 	e.topics.Lapsed = func() bool { return e.nodes.Lapsed() }

@@ -30,11 +30,11 @@ type Hosted struct {
 	Close func() error
 }
 
-// roster is who is there at a time. It does not change.
-type roster struct {
-	front *role // the one without a name; nil if there is none
-	named map[string]*role
-}
+// roster is who is there at a time, by name. It does not change.
+type roster map[string]*role
+
+// role returns the one of a name, or nil.
+func (e *Engine) role(name string) *role { return (*e.roster.Load())[name] }
 
 // role is an agent as callers know it: under its name, with its card.
 type role struct {
@@ -47,22 +47,15 @@ type role struct {
 // cancelled.
 var absent = &role{gate: gate{streaming: true, absent: true}}
 
-func (r *roster) of(name string) *role {
-	if name == "" {
-		return r.front
-	}
-	return r.named[name]
-}
-
 // newRoster joins agents with those players of before that go on.
-func newRoster(agents []Hosted, before *roster, push bool) (*roster, error) {
-	r := &roster{named: map[string]*role{}}
+func newRoster(agents []Hosted, before roster, push bool) (roster, error) {
+	r := roster{}
 	for i := range agents {
 		h := &agents[i]
 		if h.Agent == nil || h.Card == nil {
 			return nil, fmt.Errorf("engine: the agent %q needs an agent and a card", h.Name)
 		}
-		if r.of(h.Name) != nil {
+		if r[h.Name] != nil {
 			return nil, fmt.Errorf("engine: there are two agents called %q", h.Name)
 		}
 		if strings.ContainsRune(h.Name, task.Mark) {
@@ -71,15 +64,11 @@ func newRoster(agents []Hosted, before *roster, push bool) (*roster, error) {
 		is := &role{gate: newGate(h.Card), extended: h.ExtendedCard}
 		is.gate.push = is.gate.push && push
 		var player *task.Player // which goes on, if it is the same agent
-		if was := before.of(h.Name); was != nil && same(was.agent.Player.Agent, h.Agent) {
+		if was := before[h.Name]; was != nil && same(was.agent.Player.Agent, h.Agent) {
 			player = was.agent.Player
 		}
 		is.agent = task.NewAgent(h.Agent, h.Close, h.Card, player)
-		if h.Name == "" {
-			r.front = is
-		} else {
-			r.named[h.Name] = is
-		}
+		r[h.Name] = is
 	}
 	return r, nil
 }
@@ -89,20 +78,10 @@ func same(a, b agent.Agent) bool {
 	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.ValueOf(a).Comparable() && a == b
 }
 
-// all calls f with each role.
-func (r *roster) all(f func(*role)) {
-	if r.front != nil {
-		f(r.front)
-	}
-	for _, is := range r.named {
-		f(is)
-	}
-}
-
 // agentOf returns the agent that a task belongs to; nil if it is not there.
 func (e *Engine) agentOf(k store.Key) *task.Agent {
 	name, _ := AgentOf(k.Tenant)
-	if r := e.roster.Load().of(name); r != nil {
+	if r := e.role(name); r != nil {
 		return r.agent
 	}
 	return nil
@@ -110,11 +89,11 @@ func (e *Engine) agentOf(k store.Key) *task.Agent {
 
 // dismissAll retires who is there, and closes those who do not run.
 func (e *Engine) dismissAll() {
-	e.roster.Load().all(func(r *role) {
+	for _, r := range *e.roster.Load() {
 		if r.agent.Player.Retire() {
 			e.owners.Dismiss(r.agent.Player)
 		}
-	})
+	}
 }
 
 // Replace puts other agents in the place of those that are there, all at once or,
@@ -125,7 +104,7 @@ func (e *Engine) dismissAll() {
 func (e *Engine) Replace(agents []Hosted, l *Limits) error {
 	e.replacing.Lock()
 	defer e.replacing.Unlock()
-	was := e.roster.Load()
+	was := *e.roster.Load()
 	is, err := newRoster(agents, was, e.outbox != nil)
 	if err != nil {
 		return err
@@ -133,26 +112,28 @@ func (e *Engine) Replace(agents []Hosted, l *Limits) error {
 	if !e.owners.Enter() { // a closed engine waits for its owners
 		return errors.New("engine: it has ended")
 	}
-	e.roster.Store(is)
+	e.roster.Store(&is)
 	if l != nil {
 		e.owners.SetLimits(l)
 	}
 
 	stays := map[*task.Player]bool{}
-	is.all(func(r *role) { stays[r.agent.Player] = true })
+	for _, r := range is {
+		stays[r.agent.Player] = true
+	}
 	var gone []*task.Player
-	was.all(func(r *role) {
+	for _, r := range was {
 		if !stays[r.agent.Player] && r.agent.Player.Retire() {
 			gone = append(gone, r.agent.Player)
 		}
-	})
+	}
 	go func() {
 		defer e.owners.Done()
 		for _, p := range gone {
 			e.owners.Dismiss(p)
 		}
 	}()
-	e.owners.Arrived(func(k store.Key) bool { return is.of(first(AgentOf(k.Tenant))) != nil })
+	e.owners.Arrived(func(k store.Key) bool { return is[first(AgentOf(k.Tenant))] != nil })
 	return nil
 }
 

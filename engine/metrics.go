@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -126,11 +127,8 @@ func (e *Engine) gauges(_ context.Context, is metrics.Reading) {
 
 	type series struct{ agent, state string }
 	tasks, runs := map[series]int{}, map[string]int{}
-	for name := range e.roster.Load().named {
-		runs[name] = 0
-	}
-	if e.roster.Load().front != nil {
-		runs[metrics.DefaultAgent] = 0
+	for name := range *e.roster.Load() {
+		runs[cmp.Or(name, metrics.DefaultAgent)] = 0
 	}
 	for name := range runs { // so that a task that goes leaves a zero, not a gap
 		for _, state := range []a2a.TaskState{a2a.TaskStateSubmitted, a2a.TaskStateWorking, a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired} {
