@@ -133,22 +133,14 @@ func (e *Engine) deliverFirst(ctx context.Context, a *access, req *a2a.SendMessa
 // must not begin anew.
 func (e *Engine) settle(own *sending) {
 	p := own.post
-	if p == nil {
-		e.sends.leave(own)
-		return
+	if p != nil && !p.Settled.Was() {
+		if e.begin(func() {
+			<-p.Settled.Wait() // at the latest when its owner leaves
+			e.sends.leave(own)
+		}) {
+			return
+		}
+		own.post = nil // who waits is told so
 	}
-	if p.Settled.Was() {
-		e.sends.leave(own)
-		return
-	}
-	if !e.owners.Enter() { // who waits is told so
-		own.post = nil
-		e.sends.leave(own)
-		return
-	}
-	go func() {
-		defer e.owners.Done()
-		<-p.Settled.Wait() // at the latest when its owner leaves
-		e.sends.leave(own)
-	}()
+	e.sends.leave(own)
 }

@@ -205,14 +205,16 @@ func (e *Engine) Left() int { return e.owners.DrainedRuns() }
 // now is the time as entries carry it.
 func (e *Engine) now() time.Time { return e.owners.Now() }
 
-// begin runs f, for which a drain waits.
-func (e *Engine) begin(f func()) {
-	if e.owners.Enter() {
-		go func() {
-			defer e.owners.Done()
-			f()
-		}()
+// begin runs f, for which a drain waits, unless nothing may begin any more.
+func (e *Engine) begin(f func()) bool {
+	if !e.owners.Enter() {
+		return false
 	}
+	go func() {
+		defer e.owners.Done()
+		f()
+	}()
+	return true
 }
 
 func (e *Engine) drain() error {

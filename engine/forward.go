@@ -97,28 +97,27 @@ func (e *Engine) forward(ctx context.Context, key store.Key, by *task.Elsewhere,
 				asked = at
 			}
 		}
+		select {
+		case a := <-answers:
+			switch {
+			case a.Moved:
+				return nil, nil, errMoved
+			case a.Later:
+				return a, &verdict{m.ID, answers}, nil
+			}
+			return a, nil, nil
+		case <-look.C:
+		case <-e.draining:
+			return nil, nil, stored.Stopping()
+		case <-ctx.Done():
+			return nil, nil, context.Cause(ctx)
+		}
 		if err == nil {
-			select {
-			case a := <-answers:
-				switch {
-				case a.Moved:
-					return nil, nil, errMoved
-				case a.Later:
-					return a, &verdict{m.ID, answers}, nil
-				}
-				return a, nil, nil
-			case <-look.C:
-			case <-e.draining:
-				return nil, nil, stored.Stopping()
-			case <-ctx.Done():
-				return nil, nil, context.Cause(ctx)
-			}
-			if err = e.stays(ctx, key, by); err == nil {
-				since = time.Now()
-				continue
-			}
+			err = e.stays(ctx, key, by)
 		}
 		switch {
+		case err == nil:
+			since = time.Now()
 		case err == errMoved:
 			return nil, nil, err
 		case ctx.Err() != nil:
@@ -128,14 +127,7 @@ func (e *Engine) forward(ctx context.Context, key store.Key, by *task.Elsewhere,
 		case time.Since(since) > e.opts.StoreWait:
 			return nil, nil, stored.Unwritten(stored.Failed(err, "forward a request for task "+key.ID))
 		}
-		select { // and try again
-		case <-look.C:
-		case <-e.draining:
-			return nil, nil, stored.Stopping()
-		case <-ctx.Done():
-			return nil, nil, context.Cause(ctx)
-		}
-		err = nil
+		err = nil // and try again
 	}
 }
 

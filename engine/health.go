@@ -157,11 +157,8 @@ func (e *Engine) probe(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		for e.health.any.Load() && ctx.Err() == nil {
-			wake.Pause(ctx, probeEvery)
-			if ctx.Err() == nil {
-				e.nodes.Try(ctx)
-			}
+		for e.health.any.Load() && wake.Pause(ctx, probeEvery) == nil {
+			e.nodes.Try(ctx)
 		}
 	}
 }
