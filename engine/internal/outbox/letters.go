@@ -193,26 +193,17 @@ func (w *courier) close(ctx context.Context, l *store.DeadLetter, gone bool) err
 
 // closeAll puts back l and those behind it: their receiver wants no more.
 func (w *courier) closeAll(ctx context.Context, l *store.DeadLetter) error {
-	last := l
-	for {
-		page, err := w.e.Store.DeadLetters(ctx, store.LetterQuery{Of: &l.PushID, Again: true, After: last, Limit: turns})
+	for page := []store.DeadLetter{*l}; len(page) > 0; {
+		for i := range page {
+			page[i].Again, page[i].Reason = false, l.Reason
+		}
+		err := w.e.Store.SetLetters(ctx, page, false)
+		if err == nil {
+			page, err = w.e.Store.DeadLetters(ctx, store.LetterQuery{Of: &l.PushID, Again: true, Limit: turns})
+		}
 		if err != nil {
 			return err
 		}
-		all := []store.DeadLetter{}
-		if last == l {
-			all = append(all, *l)
-		}
-		for i := range page {
-			page[i].Reason = l.Reason
-			all = append(all, page[i])
-		}
-		for i := range all {
-			all[i].Again = false
-		}
-		if err := w.e.Store.SetLetters(ctx, all, false); err != nil || len(all) < turns {
-			return err
-		}
-		last = &all[len(all)-1]
 	}
+	return nil
 }

@@ -67,9 +67,8 @@ type Outbox struct {
 	watched atomic.Int64 // deliveries in tasks, for those who only ask whether there are any
 	clock   atomic.Int64 // see stamp
 
-	mu          sync.Mutex // protects the fields below
-	tasks       map[store.Key][]*delivery
-	hashes      map[uint64][]store.Key     // of tasks, by which hints name them
+	mu          sync.Mutex                 // protects the fields below
+	tasks       map[uint64][]*delivery     // by the hash of the task's key, by which hints name it
 	letters     map[store.PushID]*delivery // those of dead letters
 	subscribers map[store.Key]*subscriber
 	waiting     deliveries   // those with a time, soonest first
@@ -154,8 +153,7 @@ func New(e *Engine) *Outbox {
 		leavings:    make(chan struct{}, 1),
 		again:       make(chan struct{}, 1),
 		advances:    make(chan *advance),
-		tasks:       map[store.Key][]*delivery{},
-		hashes:      map[uint64][]store.Key{},
+		tasks:       map[uint64][]*delivery{},
 		letters:     map[store.PushID]*delivery{},
 		subscribers: map[store.Key]*subscriber{},
 	}
@@ -263,8 +261,8 @@ func (o *Outbox) unfoundLocked() {
 }
 
 func (o *Outbox) findLocked(id store.PushID) *delivery {
-	for _, d := range o.tasks[id.Key] {
-		if d.id.ID == id.ID {
+	for _, d := range o.tasks[id.Hash()] {
+		if d.id == id {
 			return d
 		}
 	}
@@ -278,11 +276,8 @@ func (o *Outbox) addLocked(p *store.PushConfig, cursor, last int64) {
 		return
 	}
 	d := &delivery{id: p.PushID(), created: p.Created, host: h, cursor: cursor, last: last, due: p.Due, since: p.Since, place: -1, look: o.looked}
-	of := o.tasks[d.id.Key]
-	if len(of) == 0 {
-		o.hashes[d.id.Hash()] = append(o.hashes[d.id.Hash()], d.id.Key)
-	}
-	o.tasks[d.id.Key] = append(of, d)
+	hash := d.id.Hash()
+	o.tasks[hash] = append(o.tasks[hash], d)
 	o.watched.Add(1)
 	h.refs++
 	o.settleLocked(d)
@@ -296,8 +291,10 @@ func (o *Outbox) News(key store.Key, last int64) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, d := range slices.Backward(o.tasks[key]) { // d may be forgotten
-		o.newsLocked(d, last)
+	for _, d := range slices.Backward(o.tasks[key.Hash()]) { // d may be forgotten
+		if d.id.Key == key {
+			o.newsLocked(d, last)
+		}
 	}
 	if o.missed != nil {
 		o.missed[key] = last
@@ -320,16 +317,14 @@ func (o *Outbox) Hear(hash uint64, owned func(store.Key) bool) {
 		return
 	}
 	o.mu.Lock()
-	keys := slices.Clone(o.hashes[hash])
+	all := slices.Clone(o.tasks[hash])
 	o.mu.Unlock()
-	keys = slices.DeleteFunc(keys, owned)
+	all = slices.DeleteFunc(all, func(d *delivery) bool { return owned(d.id.Key) })
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, k := range keys {
-		for _, d := range slices.Backward(o.tasks[k]) {
-			d.stale = true
-			o.newsLocked(d, d.last)
-		}
+	for _, d := range all {
+		d.stale = true
+		o.newsLocked(d, d.last)
 	}
 }
 
@@ -409,14 +404,9 @@ func (o *Outbox) forgetLocked(d *delivery) (done <-chan struct{}) {
 
 // unlinkLocked takes a delivery out of its task's.
 func (o *Outbox) unlinkLocked(d *delivery) {
-	key, h := d.id.Key, d.id.Hash()
-	o.tasks[key] = slices.DeleteFunc(o.tasks[key], func(other *delivery) bool { return other == d })
-	if len(o.tasks[key]) > 0 {
-		return
-	}
-	delete(o.tasks, key)
-	o.hashes[h] = slices.DeleteFunc(o.hashes[h], func(k store.Key) bool { return k == key })
-	if len(o.hashes[h]) == 0 {
-		delete(o.hashes, h)
+	hash := d.id.Hash()
+	o.tasks[hash] = slices.DeleteFunc(o.tasks[hash], func(other *delivery) bool { return other == d })
+	if len(o.tasks[hash]) == 0 {
+		delete(o.tasks, hash)
 	}
 }
