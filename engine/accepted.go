@@ -42,11 +42,7 @@ func (d accepted) wasRead(ctx context.Context, e *Engine) error {
 	if !d.post.Unread.Load() && (d.verdict == nil || !d.verdict.unread(ctx, e)) {
 		return nil
 	}
-	return &a2a.Error{
-		Code:    a2a.CodeUnsupportedOperation,
-		Message: "the task ended before the agent took this message; GetTask shows how, a new task may take the message",
-		Meta:    map[string]string{"taskId": d.topic.Key.ID},
-	}
+	return stored.About(d.topic.Key.ID, a2a.CodeUnsupportedOperation, "the task ended before the agent took this message; GetTask shows how, a new task may take the message")
 }
 
 // awaitStop is awaitTurn for a message that came again: the turn may have

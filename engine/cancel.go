@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 )
 
 // CancelTask implements a2a.Service (specification §3.1.5). The wish is
@@ -55,9 +56,5 @@ func (s *service) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*
 }
 
 func errNotCancelable(id string, s a2a.TaskState) error {
-	return &a2a.Error{
-		Code:    a2a.CodeTaskNotCancelable,
-		Message: "the task is finished (" + s.String() + ") and cannot be canceled",
-		Meta:    map[string]string{"taskId": id},
-	}
+	return stored.About(id, a2a.CodeTaskNotCancelable, "the task is finished (%s) and cannot be canceled", s)
 }

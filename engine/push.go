@@ -191,11 +191,7 @@ func (s *service) GetTaskPushNotificationConfig(ctx context.Context, req *a2a.Ge
 	if _, _, err := e.topics.LastOf(ctx, key); err != nil {
 		return nil, err
 	}
-	return nil, &a2a.Error{
-		Code:    a2a.CodeTaskNotFound,
-		Message: "the task has no such push notification configuration",
-		Meta:    map[string]string{"taskId": key.ID},
-	}
+	return nil, stored.About(key.ID, a2a.CodeTaskNotFound, "the task has no such push notification configuration")
 }
 
 // push returns a stored configuration; the first one where no id is given.

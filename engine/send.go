@@ -339,9 +339,5 @@ func (e *Engine) settled(ctx context.Context, p *task.Post, t *topic.Topic) (acc
 }
 
 func errFinished(id string) error {
-	return &a2a.Error{
-		Code:    a2a.CodeUnsupportedOperation,
-		Message: "the task is finished and takes no more messages; start a new one in the same context",
-		Meta:    map[string]string{"taskId": id},
-	}
+	return stored.About(id, a2a.CodeUnsupportedOperation, "the task is finished and takes no more messages; start a new one in the same context")
 }

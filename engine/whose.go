@@ -63,11 +63,7 @@ func errSeveral(id string, owners []string) error {
 			fmt.Fprintf(&b, "%q", id+a2a.OwnerMark+owner)
 		}
 	}
-	return &a2a.Error{
-		Code:    a2a.CodeUnsupportedOperation,
-		Message: "several callers have a task of this id; say whose you mean, by one of these in place of the id: " + b.String(),
-		Meta:    map[string]string{"taskId": id},
-	}
+	return stored.About(id, a2a.CodeUnsupportedOperation, "several callers have a task of this id; say whose you mean, by one of these in place of the id: %s", b.String())
 }
 
 // mayBegin refuses an id that a client chose for a new task, if it reads as the id

@@ -33,8 +33,11 @@ func (r *Reader) Deleted(ctx context.Context, key store.Key) bool {
 }
 
 // NotFound says that there is no such task.
-func NotFound(id string) *a2a.Error {
-	return &a2a.Error{Code: a2a.CodeTaskNotFound, Message: "task not found", Meta: map[string]string{"taskId": id}}
+func NotFound(id string) *a2a.Error { return About(id, a2a.CodeTaskNotFound, "task not found") }
+
+// About is an error about a task.
+func About(id string, code a2a.Code, format string, args ...any) *a2a.Error {
+	return &a2a.Error{Code: code, Message: fmt.Sprintf(format, args...), Meta: map[string]string{"taskId": id}}
 }
 
 // Failed wraps a store's error with what was tried; a store that was closed

@@ -6,6 +6,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/place"
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/internal/telemetry/metrics"
 )
 
@@ -67,9 +68,5 @@ func (o *Owner) askLocked(p *Post, must bool) (here bool, _ error) {
 
 // errMessages refuses a message because of Limits.Messages.
 func errMessages(id string, most int) error {
-	return &a2a.Error{
-		Code:    a2a.CodeUnsupportedOperation,
-		Message: fmt.Sprintf("the task has taken %d messages, the most that one takes; start a new one in the same context", most),
-		Meta:    map[string]string{"taskId": id},
-	}
+	return stored.About(id, a2a.CodeUnsupportedOperation, "the task has taken %d messages, the most that one takes; start a new one in the same context", most)
 }

@@ -66,9 +66,5 @@ func tooLarge(what string, most int64) *agent.PublicError {
 
 // errRoom refuses a message because of Limits.TaskBytes.
 func errRoom(id string, most int64) error {
-	return &a2a.Error{
-		Code:    a2a.CodeTooLarge,
-		Message: fmt.Sprintf("the task would grow beyond %d bytes with this message; start a new one in the same context", most),
-		Meta:    map[string]string{"taskId": id},
-	}
+	return stored.About(id, a2a.CodeTooLarge, "the task would grow beyond %d bytes with this message; start a new one in the same context", most)
 }

@@ -116,11 +116,7 @@ func (ts *Topics) Attach(ctx context.Context, t *Topic, req *a2a.SubscribeToTask
 	}
 	switch {
 	case after == 0 && task.Status.State.Terminal() && !finishedToo:
-		return nil, 0, &a2a.Error{
-			Code:    a2a.CodeUnsupportedOperation,
-			Message: "the task is finished, there is nothing to subscribe to; use GetTask",
-			Meta:    map[string]string{"taskId": t.Key.ID},
-		}
+		return nil, 0, stored.About(t.Key.ID, a2a.CodeUnsupportedOperation, "the task is finished, there is nothing to subscribe to; use GetTask")
 	case after == 0 || after == last:
 		return task, last, nil
 	case after < 0 || after > last:
