@@ -18,10 +18,9 @@ import (
 // storeHealth is whether the store takes writes, as far as the last ones tell.
 type storeHealth struct {
 	log *slog.Logger
-	any atomic.Bool // err is set; spares successful writes the lock
+	err atomic.Pointer[troubleError] // nil: there is no trouble; set with the lock
 
 	mu     sync.Mutex // protects the fields below
-	err    *troubleError
 	begun  time.Time
 	failed time.Time     // the newest failure
 	over   chan struct{} // closed while there is none
@@ -56,22 +55,17 @@ func newStoreHealth(log *slog.Logger) *storeHealth {
 // cannot be read either, [store.ErrUnreachable], where the cause is one of these. The
 // engine tries the store every second until it works again.
 func (e *Engine) Trouble() error {
-	t := e.health
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.err == nil {
-		return nil
+	if err := e.health.err.Load(); err != nil {
+		return err
 	}
-	return t.err
+	return nil
 }
 
 // wrote notes the outcome of a write.
 func (e *Engine) wrote(err error) {
 	switch {
 	case err == nil:
-		if e.health.any.Load() {
-			e.health.end()
-		}
+		e.health.end()
 	case !stored.Certain(err):
 		e.meters.storeFailed(err)
 		e.health.begin(err)
@@ -83,24 +77,25 @@ func (t *storeHealth) begin(err error) {
 	defer t.mu.Unlock()
 	t.failed = time.Now()
 	_, words := trouble(err)
-	if t.err == nil {
+	if t.err.Load() == nil {
 		t.begun = t.failed
 		t.over = make(chan struct{})
 		t.log.Error("the store does not take writes", "reason", words, "error", err)
 	}
-	t.err = &troubleError{words, err}
-	t.any.Store(true)
+	t.err.Store(&troubleError{words, err})
 	wake.Nudge(t.began)
 }
 
 func (t *storeHealth) end() {
+	if t.err.Load() == nil {
+		return // as nearly always
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.err == nil || time.Since(t.failed) < probeEvery {
+	if t.err.Load() == nil || time.Since(t.failed) < probeEvery {
 		return
 	}
-	t.err = nil
-	t.any.Store(false)
+	t.err.Store(nil)
 	close(t.over)
 	t.log.Info("the store takes writes again", "after", time.Since(t.begun).Round(time.Millisecond))
 }
@@ -123,9 +118,6 @@ func trouble(err error) (reason, words string) {
 // takesNothing returns what those are told who bring something new while it is
 // known that it could not be stored.
 func (e *Engine) takesNothing() error {
-	if !e.health.any.Load() {
-		return nil
-	}
 	if err := e.Trouble(); err != nil && stored.Lasting(err) {
 		return a2a.Errorf(a2a.CodeUnavailable, "%s; try again later", err.Error())
 	}
@@ -157,7 +149,7 @@ func (e *Engine) probe(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		for e.health.any.Load() && wake.Pause(ctx, probeEvery) == nil {
+		for e.Trouble() != nil && wake.Pause(ctx, probeEvery) == nil {
 			e.nodes.Try(ctx)
 		}
 	}
