@@ -14,9 +14,9 @@ func (alone) joined(*Topic)        {}
 func (alone) left(*Topic)          {}
 func (alone) every() time.Duration { return poll }
 
-func (a alone) entries(ctx context.Context, t *Topic, cursor int64, _ *<-chan struct{}) ([]Entry, bool, error) {
+func (a alone) entries(ctx context.Context, t *Topic, cursor int64) ([]Entry, <-chan struct{}, error) {
 	some, err := a.ts.storedEntries(ctx, t, cursor)
-	return some, false, err
+	return some, nil, err
 }
 
 func (a alone) row(ctx context.Context, t *Topic) (*store.Row, error) {

@@ -13,7 +13,7 @@
 //	        Topic.after             the newest entries, which are in memory
 //	        others.entries          of a task that nobody here owns
 //	            Topics.storedEntries    alone.go's: the store is asked
-//	            Peers.behind            remote.go's: what one reads is for all
+//	            Peers.entries           remote.go's: what one reads is for all
 //	Topics.Await                    a blocking call: until a state, by Topic.watch
 //	Topics.LoadAt                   the task as it is
 //	    Topics.held                 from the topic, if this process may trust what it has

@@ -133,10 +133,11 @@ func (ts *Topics) next(ctx context.Context, t *Topic, cursor int64) (batch, erro
 	if known {
 		return batch{entries, changed, true, false}, nil
 	}
-	n := batch{changed: changed, read: true}
-	var err error
-	n.entries, n.heard, err = ts.others.entries(ctx, t, cursor, &n.changed)
-	return n, err
+	some, told, err := ts.others.entries(ctx, t, cursor)
+	if told != nil {
+		changed = told
+	}
+	return batch{some, changed, told != nil, true}, err
 }
 
 // over returns why nothing comes any more of a task that nobody here owns, or nil.

@@ -95,14 +95,7 @@ var soon = func() chan struct{} {
 // remotePage is how many entries are read at a time.
 const remotePage = 512
 
-// entries returns those behind a cursor of a task that nobody here owns, or
-// else a channel that is closed when there may be some, or somebody owns it.
-func (p *Peers) entries(ctx context.Context, t *Topic, cursor int64, changed *<-chan struct{}) (some []Entry, heard bool, err error) {
-	some, *changed, err = p.behind(ctx, t, cursor)
-	return some, true, err
-}
-
-func (p *Peers) behind(ctx context.Context, t *Topic, cursor int64) ([]Entry, <-chan struct{}, error) {
+func (p *Peers) entries(ctx context.Context, t *Topic, cursor int64) ([]Entry, <-chan struct{}, error) {
 	for {
 		t.mu.Lock()
 		if t.detached || t.task != nil && t.last-cursor <= int64(len(t.tail)) {

@@ -43,9 +43,10 @@ type others interface {
 	// joined and left say that a topic begins and ends, under the lock of the topics.
 	joined(*Topic)
 	left(*Topic)
-	// entries returns those behind a cursor of a task that nobody here owns. heard
-	// reports whether one hears of more; then it sets changed.
-	entries(ctx context.Context, t *Topic, cursor int64, changed *<-chan struct{}) (some []Entry, heard bool, _ error)
+	// entries returns those behind a cursor of a task that nobody here owns. If there are
+	// none, changed is closed when there may be some, or somebody owns it; nil: one does
+	// not hear of it.
+	entries(ctx context.Context, t *Topic, cursor int64) (some []Entry, changed <-chan struct{}, _ error)
 	// row returns the row of a task that nobody here owns.
 	row(context.Context, *Topic) (*store.Row, error)
 	// every is how often the store is asked for what was not heard of.
