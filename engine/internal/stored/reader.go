@@ -50,23 +50,14 @@ func (r *Reader) MakeRoomFor(ctx context.Context, key store.Key) error {
 	if budget.From(ctx) == nil {
 		return nil
 	}
-	size, err := r.sizeOf(ctx, key)
-	if err != nil {
-		return err
-	}
-	return MakeRoom(ctx, size)
-}
-
-// sizeOf returns how large a task is, 0 if it is not there.
-func (r *Reader) sizeOf(ctx context.Context, key store.Key) (int64, error) {
 	rec, err := r.store.Get(ctx, key, 1)
-	if errors.Is(err, store.ErrNotFound) {
-		return 0, nil
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return nil // which its reader finds out
+	case err != nil:
+		return Failed(err, "read task "+key.ID)
 	}
-	if err != nil {
-		return 0, Failed(err, "read task "+key.ID)
-	}
-	return rec.Size, nil
+	return MakeRoom(ctx, rec.Size)
 }
 
 // Whole returns a task's record with its seal, once there is room for it.
