@@ -78,39 +78,28 @@ func (m *RunMeters) tookOver(ctx context.Context, k store.Key) {
 	}
 }
 
-// cause is why an agent runs.
-type cause uint8
-
-const (
-	forMessage cause = iota
-	afterLoss
-	afterRestart
-)
-
-func (c cause) String() string { return [...]string{"message", "lost", "resumed"}[c] }
-
 // causeLocked is why the agent is about to run, and how long its task stood still.
-func (o *Owner) causeLocked() (why cause, stood time.Duration) {
-	if o.phase != phaseResting {
-		return forMessage, 0
-	}
+func (o *Owner) causeLocked() (why string, stood time.Duration) {
+	why = "message"
 	switch {
+	case o.phase != phaseResting:
+		return why, 0
 	case o.turn.attempt == 0:
 	case o.turn.lost > 0:
-		why = afterLoss
+		why = "lost"
 	default:
-		why = afterRestart
+		why = "resumed"
 	}
 	return why, max(time.Since(o.out.last), time.Nanosecond)
 }
 
 // began counts a run of an agent, whose context may have a span, and returns when it began.
-func (m *RunMeters) began(ctx context.Context, o *Owner, why cause, stood time.Duration) time.Time {
+func (m *RunMeters) began(ctx context.Context, o *Owner, why string, stood time.Duration) time.Time {
 	if m == nil {
 		return time.Time{}
 	}
 	name := AgentLabel(o.key)
-	m.attempts.Add(ctx, 1, name, why.String())
+	m.attempts.Add(ctx, 1, name, why)
 	if stood > 0 {
 		m.standstill.Record(ctx, stood.Seconds(), name)
 	}

@@ -203,7 +203,7 @@ func (o *Owner) startLocked() {
 	go o.runAgent(p, why, stood, o.tracesLocked())
 }
 
-func (o *Owner) runAgent(p *Player, why cause, stood time.Duration, traced bool) {
+func (o *Owner) runAgent(p *Player, why string, stood time.Duration, traced bool) {
 	defer o.all.work.Done()
 	defer func() {
 		if p.end() {
