@@ -29,13 +29,10 @@ const (
 // spill returns parts with the large ones replaced by references, and adds
 // their content to blobs. The argument is not changed.
 func spill(parts []*a2a.Part, blobs *[]store.Blob) []*a2a.Part {
-	out := parts
+	out := slices.Clone(parts)
 	for i, p := range parts {
 		if !large(p) {
 			continue
-		}
-		if &out[0] == &parts[0] {
-			out = append([]*a2a.Part(nil), parts...)
 		}
 		sum := sha256.Sum256(p.Raw)
 		hash := hex.EncodeToString(sum[:])
@@ -123,10 +120,10 @@ func isBlob(p *a2a.Part) bool { return p.Kind == a2a.PartURL && strings.HasPrefi
 // decoded and belong to nobody else.
 func (r *Reader) restore(ctx context.Context, parts []*a2a.Part, shared Blobs) error {
 	for _, p := range parts {
-		hash, ok := strings.CutPrefix(p.URL, BlobScheme)
-		if !ok || p.Kind != a2a.PartURL {
+		if !isBlob(p) {
 			continue
 		}
+		hash := p.URL[len(BlobScheme):]
 		raw := shared[hash]
 		if raw == nil {
 			var err error
@@ -182,7 +179,7 @@ func (r *Reader) restoreTask(ctx context.Context, task *a2a.Task) error {
 // read somebody else's content.
 func CheckScheme(parts []*a2a.Part, path string) error {
 	for i, p := range parts {
-		if p.Kind == a2a.PartURL && strings.HasPrefix(p.URL, BlobScheme) {
+		if isBlob(p) {
 			return a2a.Invalid(fmt.Sprintf("%s[%d].url", path, i), "the scheme %s is reserved", strings.TrimSuffix(BlobScheme, ":"))
 		}
 	}

@@ -82,30 +82,18 @@ func (r *Reader) count(ctx context.Context, rec *store.Record) (int64, error) {
 // Rest yields the entries of a log behind after, with bodies for changes of the
 // status alone.
 func (r *Reader) Rest(ctx context.Context, row *store.Row, after int64) iter.Seq2[*a2a.Entry, error] {
-	const page = 512
 	return func(yield func(*a2a.Entry, error) bool) {
-		for after < row.Last {
-			raw, err := r.store.Entries(ctx, row.Key, after, page)
+		for raw, err := range store.EachEntry(ctx, r.store, row.Key, after, row.Last) { // fewer, if the task is deleted under way
+			en := &a2a.Entry{Seq: raw.Seq, Kind: a2a.EntryKind(raw.Kind)}
+			if err == nil && en.Kind == a2a.EntryStatus {
+				en, err = a2a.DecodeEntry(raw.Seq, raw.Time, en.Kind, raw.Body)
+			}
 			if err != nil {
 				yield(nil, Failed(err, "read task "+row.ID))
 				return
 			}
-			if len(raw) == 0 {
-				return // deleted under way
-			}
-			for i := range raw {
-				stored := &raw[i]
-				en := &a2a.Entry{Seq: stored.Seq, Kind: a2a.EntryKind(stored.Kind)}
-				if en.Kind == a2a.EntryStatus {
-					if en, err = a2a.DecodeEntry(stored.Seq, stored.Time, en.Kind, stored.Body); err != nil {
-						yield(nil, Failed(err, "read task "+row.ID))
-						return
-					}
-				}
-				if !yield(en, nil) {
-					return
-				}
-				after = en.Seq
+			if !yield(en, nil) {
+				return
 			}
 		}
 	}
