@@ -22,16 +22,11 @@ func (o *Outbox) readLetters(ctx context.Context) {
 		if err := o.findLetters(ctx); err != nil {
 			o.complain(ctx, "dead letters could not be looked up; it is tried again", err)
 		}
-		o.rest(ctx, max(lettersEvery, 100*time.Since(begun)))
-	}
-}
-
-// rest waits for a while, or until an operator wants something to be sent again.
-func (o *Outbox) rest(ctx context.Context, d time.Duration) {
-	select {
-	case <-time.After(d):
-	case <-o.again:
-	case <-ctx.Done():
+		select {
+		case <-time.After(max(lettersEvery, 100*time.Since(begun))):
+		case <-o.again: // an operator wants something to be sent
+		case <-ctx.Done():
+		}
 	}
 }
 
