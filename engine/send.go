@@ -321,21 +321,19 @@ func (e *Engine) followUp(ctx context.Context, t *topic.Topic, p *task.Post, b *
 }
 
 func (e *Engine) settled(ctx context.Context, p *task.Post, t *topic.Topic) (accepted, error) {
-	if p.Settled.Was() && p.Err == nil {
-		return accepted{post: p, topic: t, seq: p.Seq}, nil
-	}
-	var err error
-	select {
-	case <-p.Settled.Wait():
-		if p.Err == nil {
-			return accepted{post: p, topic: t, seq: p.Seq}, nil
+	if !p.Settled.Was() {
+		select {
+		case <-p.Settled.Wait():
+		case <-ctx.Done():
+			e.topics.Leave(t)
+			return accepted{}, context.Cause(ctx)
 		}
-		err = p.Err
-	case <-ctx.Done():
-		err = context.Cause(ctx)
 	}
-	e.topics.Leave(t)
-	return accepted{}, err
+	if p.Err != nil {
+		e.topics.Leave(t)
+		return accepted{}, p.Err
+	}
+	return accepted{post: p, topic: t, seq: p.Seq}, nil
 }
 
 func errFinished(id string) error {

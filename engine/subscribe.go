@@ -36,7 +36,11 @@ func (s *service) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskR
 			yield(nil, err)
 			return
 		}
-		first, err := e.timeline(ctx, key, task, cursor, timelineOf(req.Timeline))
+		var entries *int32
+		if req.Timeline {
+			entries = new(int32(a2a.MaxTimeline))
+		}
+		first, err := e.timeline(ctx, key, task, cursor, entries)
 		if err != nil {
 			yield(nil, err)
 			return

@@ -57,14 +57,6 @@ func (e *Engine) entries(ctx context.Context, key store.Key, last int64) iter.Se
 	}
 }
 
-// timelineOf is the timelineLength of a request that has none.
-func timelineOf(wanted bool) *int32 {
-	if !wanted {
-		return nil
-	}
-	return new(int32(a2a.MaxTimeline))
-}
-
 // listed returns a task of a page as the request wants it.
 func (e *Engine) listed(ctx context.Context, rec *store.Record, req *a2a.ListTasksRequest) (*a2a.Task, error) {
 	if req.TimelineLength == nil {

@@ -2,7 +2,7 @@ package engine
 
 import (
 	"context"
-	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -51,19 +51,14 @@ const maxNamed = 10
 
 // errSeveral tells an operator how to say whose task he means.
 func errSeveral(id string, owners []string) error {
-	var b strings.Builder
-	for i, owner := range owners {
-		switch {
-		case i == maxNamed:
-			b.WriteString(", … (the audit log has the subjects of all)")
-		case i > 0:
-			b.WriteString(", ")
-			fallthrough
-		default:
-			fmt.Fprintf(&b, "%q", id+a2a.OwnerMark+owner)
-		}
+	var names []string
+	for _, owner := range owners[:min(len(owners), maxNamed)] {
+		names = append(names, strconv.Quote(id+a2a.OwnerMark+owner))
 	}
-	return stored.About(id, a2a.CodeUnsupportedOperation, "several callers have a task of this id; say whose you mean, by one of these in place of the id: %s", b.String())
+	if len(owners) > maxNamed {
+		names = append(names, "… (the audit log has the subjects of all)")
+	}
+	return stored.About(id, a2a.CodeUnsupportedOperation, "several callers have a task of this id; say whose you mean, by one of these in place of the id: %s", strings.Join(names, ", "))
 }
 
 // mayBegin refuses an id that a client chose for a new task, if it reads as the id
