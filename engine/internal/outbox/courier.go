@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/budget"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -68,9 +69,8 @@ func (o *Outbox) deliver(ctx context.Context, d *delivery) result {
 	}
 	// It is trouble of our own, so the delivery is left alone for a while.
 	o.complain(ctx, "a webhook could not be served; it is tried again", fmt.Errorf("task %s, config %s: %w", d.id.Key.ID, d.id.ID, err))
-	most := min(time.Second<<min(d.troubles, 6), time.Minute)
+	r = result{due: o.e.Now().Add(wake.Backoff(d.troubles, time.Minute))}
 	d.troubles++
-	r = result{due: o.e.Now().Add(most/2 + rand.N(most/2+1))}
 	if w.push != nil {
 		r.since = w.push.Since
 	}
@@ -219,7 +219,7 @@ func (w *courier) attempt(ctx context.Context, en *a2a.Entry, ev *a2a.StreamResp
 	if out.Verdict == a2a.DeliverAgain {
 		w.again(en, &out, hostSince, at)
 	}
-	w.notified(ctx, out.Verdict)
+	w.e.Notified(ctx, out.Verdict)
 	switch out.Verdict {
 	case a2a.Delivered:
 		p.Progress = store.Progress{Cursor: en.Seq}

@@ -154,10 +154,10 @@ func (w *courier) letter(ctx context.Context, l *store.DeadLetter) (due time.Tim
 		return due, err
 	}
 	if out.Verdict == a2a.Delivered {
-		w.notified(ctx, a2a.Delivered)
+		w.e.Notified(ctx, a2a.Delivered)
 		return due, w.close(ctx, l, true)
 	}
-	w.notified(ctx, a2a.DeliverAgain) // whatever comes of it, the letter is dead already
+	w.e.Notified(ctx, a2a.DeliverAgain) // whatever comes of it, the letter is dead already
 	at := w.e.Now()
 	l.Tries++
 	l.Time, l.Reason = at, out.Reason

@@ -48,8 +48,8 @@ type Engine struct {
 	SendsLetters func(context.Context) (bool, error)
 	// Wrote hears the outcome of each write of progress, Advanced what was written.
 	Wrote    func(error)
-	Advanced func([]store.Advance) // may be nil
-	// Notified hears what became of each attempt. Nil: nobody does.
+	Advanced func([]store.Advance)
+	// Notified hears what became of each attempt.
 	Notified func(context.Context, a2a.Verdict)
 }
 
@@ -344,13 +344,6 @@ func (o *Outbox) Drop(id store.PushID) (done []<-chan struct{}) {
 	return done
 }
 
-// notified tells what became of an attempt.
-func (o *Outbox) notified(ctx context.Context, v a2a.Verdict) {
-	if o.e.Notified != nil {
-		o.e.Notified(ctx, v)
-	}
-}
-
 // Backlog returns how many configurations have something to deliver, as far as they
 // are in memory, and since when the one that waits longest has.
 func (o *Outbox) Backlog() (pending int, oldest time.Duration) {
@@ -379,7 +372,11 @@ func (o *Outbox) forgetLocked(d *delivery) (done <-chan struct{}) {
 	if d.letters {
 		delete(o.letters, d.id)
 	} else {
-		o.unlinkLocked(d)
+		hash := d.id.Hash()
+		o.tasks[hash] = slices.DeleteFunc(o.tasks[hash], func(other *delivery) bool { return other == d })
+		if len(o.tasks[hash]) == 0 {
+			delete(o.tasks, hash)
+		}
 		o.watched.Add(-1)
 	}
 	switch d.state {
@@ -400,13 +397,4 @@ func (o *Outbox) forgetLocked(d *delivery) (done <-chan struct{}) {
 	d.host.refs--
 	o.tidyLocked(d.host)
 	return done
-}
-
-// unlinkLocked takes a delivery out of its task's.
-func (o *Outbox) unlinkLocked(d *delivery) {
-	hash := d.id.Hash()
-	o.tasks[hash] = slices.DeleteFunc(o.tasks[hash], func(other *delivery) bool { return other == d })
-	if len(o.tasks[hash]) == 0 {
-		delete(o.tasks, hash)
-	}
 }

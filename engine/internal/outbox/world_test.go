@@ -76,6 +76,8 @@ func tracedWorld(t testing.TB, st store.Store, r *receivers, tracer trace.Tracer
 			defer w.mu.Unlock()
 			w.failed = err
 		},
+		Advanced: func([]store.Advance) {},
+		Notified: func(context.Context, a2a.Verdict) {},
 	})
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan struct{})

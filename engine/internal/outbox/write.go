@@ -78,7 +78,7 @@ func (o *Outbox) persist(ctx, over context.Context, all []store.Advance) error {
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, mostPause) {
 		err := o.e.Store.Advance(over, all)
 		o.e.Wrote(err)
-		if err == nil && o.e.Advanced != nil {
+		if err == nil {
 			o.e.Advanced(all)
 		}
 		if err == nil || errors.Is(err, store.ErrClosed) || ctx.Err() != nil {
