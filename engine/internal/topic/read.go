@@ -29,16 +29,15 @@ func (ts *Topics) held(ctx context.Context, t *Topic) (*a2a.Task, int64, error) 
 	if task == nil {
 		return nil, 0, nil
 	}
-	ok, err := ts.trusted(ctx, t)
-	switch {
-	case err != nil:
-		return nil, 0, err
-	case ok && last == 0:
-		return nil, 0, stored.NotFound(t.Key.ID) // nothing committed: it does not exist yet
-	case ok:
-		return task, last, nil
+	if o, open := t.holder(); o != nil && (open || ts.Lapsed()) {
+		if ok, err := ts.Verify(ctx, o); !ok {
+			return nil, 0, err
+		}
 	}
-	return nil, 0, nil
+	if last == 0 {
+		return nil, 0, stored.NotFound(t.Key.ID) // nothing committed: it does not exist yet
+	}
+	return task, last, nil
 }
 
 // LoadAt returns a task as committed, and the seq up to which it is folded.
@@ -71,16 +70,6 @@ func (ts *Topics) Standing(ctx context.Context, t *Topic) (store.Row, error) {
 		return store.Row{}, ts.read.Unread(ctx, err, t.Key)
 	}
 	return rec.Row, nil
-}
-
-// trusted reports whether what t holds may be shown: not if another process may
-// have gone on with the task, and has.
-func (ts *Topics) trusted(ctx context.Context, t *Topic) (bool, error) {
-	o, open := t.holder()
-	if o == nil || !open && !ts.Lapsed() {
-		return true, nil
-	}
-	return ts.Verify(ctx, o)
 }
 
 // Verify reports whether the store has the task as o's. If it has not, o goes.

@@ -148,7 +148,7 @@ func (p *Peers) entries(ctx context.Context, t *Topic, cursor int64) ([]Entry, <
 		switch {
 		case bad != nil:
 			t.remote.stale = true
-			t.wakeLocked()
+			t.changed.Ring()
 		case t.task == nil && !t.detached && t.last == from:
 			if t.addLocked(entries, more); len(entries) == 0 && cursor > from {
 				t.tail, t.bytes, t.last = nil, 0, cursor // the task was deleted
@@ -238,7 +238,7 @@ func (t *Topic) addLocked(entries []Entry, more bool) {
 	}
 	t.last = entries[len(entries)-1].Seq
 	t.trimLocked()
-	t.wakeLocked() // those who came meanwhile, and found nothing
+	t.changed.Ring() // those who came meanwhile, and found nothing
 }
 
 // row returns the row of a task that nobody here owns, as it was when it was
@@ -290,7 +290,7 @@ func (t *Topic) staleLocked() {
 		r.heard++
 		r.stale, r.row = true, nil
 	}
-	t.wakeLocked()
+	t.changed.Ring()
 }
 
 // Poll asks the store for all tasks that are read here and at work elsewhere,

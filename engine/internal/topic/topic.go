@@ -55,7 +55,7 @@ func (t *Topic) Adopt(o Owner, task *a2a.Task, last int64) {
 	t.owner, t.lost = o, nil
 	t.task, t.last, t.tail, t.bytes = task, last, nil, 0
 	t.remote.adopted()
-	t.wakeLocked() // who waits for news of others
+	t.changed.Ring() // who waits for news of others
 	t.mu.Unlock()
 }
 
@@ -114,7 +114,7 @@ func (t *Topic) Publish(o Owner, entries []Entry, behind *a2a.Task, at func(*a2a
 		}
 	}
 	t.trimLocked()
-	t.wakeLocked()
+	t.changed.Ring()
 	return true
 }
 
@@ -154,12 +154,8 @@ func (t *Topic) Release(o Owner, lost error) {
 			t.staleLocked()
 		}
 	}
-	t.wakeLocked()
-	t.mu.Unlock()
-}
-
-func (t *Topic) wakeLocked() {
 	t.changed.Ring()
+	t.mu.Unlock()
 }
 
 // newest is snapshot for a caller that may have seen more in another process:

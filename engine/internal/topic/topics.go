@@ -128,7 +128,7 @@ func (ts *Topics) WakeAll() {
 	defer ts.Unlock()
 	for _, t := range ts.m {
 		t.mu.Lock()
-		t.wakeLocked()
+		t.changed.Ring()
 		t.mu.Unlock()
 	}
 }
