@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
 	"time"
 
@@ -35,11 +36,7 @@ func (r *Retention) ages() map[a2a.TaskState]time.Duration {
 		a2a.TaskStateInputRequired: r.Waiting,
 		a2a.TaskStateAuthRequired:  r.Waiting,
 	}
-	for s, age := range ages {
-		if age <= 0 {
-			delete(ages, s)
-		}
-	}
+	maps.DeleteFunc(ages, func(_ a2a.TaskState, age time.Duration) bool { return age <= 0 })
 	return ages
 }
 

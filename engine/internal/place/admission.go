@@ -38,7 +38,7 @@ type Admission struct {
 	queue        []*Ticket         // tasks of this process that wait for a seat, the first one first
 	behind       bool              // others wait in the store: what is new goes behind them
 	slots        int               // taken
-	freed        chan struct{}     // capacity one: there may be a slot or a seat
+	freed        chan struct{}     // capacity one: there may be a slot or a seat; nil until somebody waits
 	waited       int               // tasks and turns since said that had to wait
 	said         time.Time
 }
@@ -200,7 +200,7 @@ func (a *Admission) leaveLocked(t *Ticket) {
 		wake.Nudge(next.Hint)
 	}
 	if a.seats < a.Capacity {
-		a.freeLocked()
+		wake.Nudge(a.freed)
 	}
 }
 
@@ -236,7 +236,7 @@ func (a *Admission) Free(n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.slots -= n
-	a.freeLocked()
+	wake.Nudge(a.freed)
 }
 
 // Left is how many tasks more may run here.
@@ -276,11 +276,5 @@ func (a *Admission) sayLocked() {
 	if at := time.Now(); a.said.IsZero() || at.Sub(a.said) >= sayEvery {
 		a.Log.Info("more work than this process has room for; it waits in the store until some process has", "waits", a.waited, "capacity", a.Capacity)
 		a.waited, a.said = 0, at
-	}
-}
-
-func (a *Admission) freeLocked() {
-	if a.freed != nil {
-		wake.Nudge(a.freed)
 	}
 }
