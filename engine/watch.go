@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
-	"github.com/parley-a2a/parley/store"
-
+	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/internal/wake"
+	"github.com/parley-a2a/parley/store"
 )
 
 // Processes that share a store tell each other what they changed by its hints.
@@ -49,3 +49,16 @@ func (e *Engine) hear(h store.Hint) {
 		e.outbox.LookSoon()
 	}
 }
+
+// present makes sure that others know of this process before it has a task: they
+// would take it. It may be asked before Run has got as far as that.
+func (e *Engine) present(ctx context.Context) error {
+	if err := e.nodes.Present(ctx); err != nil {
+		return stored.Unwritten(stored.Failed(err, "register with the store"))
+	}
+	return nil
+}
+
+// Registered reports whether the store knows of this process: from shortly after
+// the start of Run.
+func (e *Engine) Registered() bool { return e.nodes.Registered() }

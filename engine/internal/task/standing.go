@@ -62,3 +62,56 @@ func (o *Owner) stands() Standing {
 	}
 	return s
 }
+
+// Waits says what a task that is not finished waits for.
+type Waits uint8
+
+const (
+	WaitsForNothing  Waits = iota // it is finished
+	WaitsForAgent                 // which runs
+	WaitsForCapacity              // of this process, or of any
+	WaitsForRest                  // to be over, behind a run that failed
+	WaitsForClient
+	WaitsForNoAgent // there is no agent of its name
+	WaitsForProcess // to take it over
+	WaitsForOther   // another process has it, and knows
+)
+
+// WaitOf returns what the task of a row waits for, and since when, if that is known.
+func (os *Owners) WaitOf(r *store.Row) (Waits, time.Time) {
+	state := a2a.TaskState(r.State)
+	if state.Terminal() {
+		return WaitsForNothing, time.Time{}
+	}
+	os.Topics.Lock()
+	o := os.m[r.Key]
+	os.Topics.Unlock()
+	if o == nil || !o.ready.Was() {
+		switch {
+		case !r.Active:
+			return WaitsForClient, r.Updated
+		case r.Node == "":
+			return WaitsForCapacity, r.Updated
+		case r.Node != os.Node && r.Node != "":
+			return WaitsForOther, time.Time{}
+		}
+		return WaitsForProcess, time.Time{}
+	}
+	s := o.stands()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch s.Waits {
+	case "agent missing":
+		return WaitsForNoAgent, r.Updated
+	case "capacity":
+		return WaitsForCapacity, o.adm.since
+	case "rest":
+		return WaitsForRest, o.adm.since
+	case "client":
+		return WaitsForClient, r.Updated
+	}
+	if state.Interrupted() {
+		return WaitsForClient, r.Updated
+	}
+	return WaitsForAgent, o.adm.since
+}
