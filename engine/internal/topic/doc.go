@@ -9,7 +9,7 @@
 //
 //	Topics.Join                     the topic of a task; Topics.Leave ends that
 //	Topics.Follow                   a stream: events behind a cursor
-//	    Topics.next
+//	    Topics.batches
 //	        Topic.after             the newest entries, which are in memory
 //	        others.entries          of a task that nobody here owns
 //	            Topics.storedEntries    alone.go's: the store is asked

@@ -74,19 +74,26 @@ func (ts *Topics) Follow(ctx context.Context, t *Topic, from Position, end func(
 func (ts *Topics) batches(ctx context.Context, t *Topic, cursor int64) iter.Seq2[[]Entry, error] {
 	return func(yield func([]Entry, error) bool) {
 		for {
-			next, err := ts.next(ctx, t, cursor)
-			if err != nil {
-				yield(nil, err)
-				return
+			entries, known, changed := t.after(cursor)
+			heard := known // of more, by changed; otherwise the store has to be asked from time to time
+			if !known {
+				some, told, err := ts.others.entries(ctx, t, cursor)
+				if err != nil {
+					yield(nil, err)
+					return
+				}
+				if t.look().detached {
+					return
+				}
+				if entries = some; told != nil {
+					changed, heard = told, true
+				}
 			}
-			if next.read && t.look().detached {
-				return
-			}
-			n := len(next.entries)
+			n := len(entries)
 			if n > 0 {
-				cursor = next.entries[n-1].Seq
+				cursor = entries[n-1].Seq
 			}
-			if !yield(next.entries, nil) {
+			if !yield(entries, nil) {
 				return
 			}
 			budget.From(ctx).Set(0) // what was read is on its way
@@ -94,7 +101,7 @@ func (ts *Topics) batches(ctx context.Context, t *Topic, cursor int64) iter.Seq2
 				continue
 			}
 			var again <-chan time.Time
-			if !next.heard { // hints may be lost
+			if !heard { // hints may be lost
 				if err := ts.over(ctx, t); err != nil {
 					yield(nil, err)
 					return
@@ -102,7 +109,7 @@ func (ts *Topics) batches(ctx context.Context, t *Topic, cursor int64) iter.Seq2
 				again = time.After(poll)
 			}
 			select {
-			case <-next.changed: // also when the engine drains: see wakeAll
+			case <-changed: // also when the engine drains: see wakeAll
 			case <-again:
 			case <-ctx.Done():
 				yield(nil, context.Cause(ctx))
@@ -117,27 +124,6 @@ type Position struct {
 	Seq        int64 // what it has read of the log
 	Generation int64 // of the task there
 	Messages   bool  // it reads the messages of clients, too (1.1 draft)
-}
-
-// batch is what is behind a cursor.
-type batch struct {
-	entries []Entry
-	changed <-chan struct{} // if there are no entries: closed when there may be some
-	heard   bool            // changed is; otherwise the store has to be asked from time to time
-	read    bool            // it is not all from the tail of an owner here
-}
-
-// next returns what is behind a cursor: from memory if that goes back so far.
-func (ts *Topics) next(ctx context.Context, t *Topic, cursor int64) (batch, error) {
-	entries, known, changed := t.after(cursor)
-	if known {
-		return batch{entries, changed, true, false}, nil
-	}
-	some, told, err := ts.others.entries(ctx, t, cursor)
-	if told != nil {
-		changed = told
-	}
-	return batch{some, changed, told != nil, true}, err
 }
 
 // over returns why nothing comes any more of a task that nobody here owns, or nil.

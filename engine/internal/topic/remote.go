@@ -296,14 +296,11 @@ func (t *Topic) staleLocked() {
 // Poll asks the store for all tasks that are read here and at work elsewhere,
 // every so often until ctx ends, and sooner for those that are in doubt.
 func (p *Peers) Poll(ctx context.Context) {
-	tick := time.NewTimer(p.often)
-	defer tick.Stop()
-	for {
+	for tick := time.After(p.often); ; {
 		var some []*Topic
 		select {
-		case <-tick.C:
-			some = p.remoteTopics()
-			tick.Reset(p.often)
+		case <-tick:
+			some, tick = p.remoteTopics(), time.After(p.often)
 		case <-p.doubted:
 			p.ts.Lock()
 			some, p.doubts = p.doubts, nil
