@@ -11,8 +11,7 @@ import (
 )
 
 // sends are the sends under way whose messages would be known if they came
-// again: until a message is committed there is no receipt of it. The zero value
-// is ready.
+// again: until a message is committed there is no receipt of it.
 type sends struct {
 	mu sync.Mutex // protects the field below
 	m  map[sendName]*sending
@@ -42,9 +41,6 @@ func (s *sends) enter(id *again.Identity) (*sending, bool) {
 		if other := s.m[sendName{id.Scope, name}]; other != nil {
 			return other, false
 		}
-	}
-	if s.m == nil {
-		s.m = map[sendName]*sending{}
 	}
 	own := &sending{Identity: id, done: make(chan struct{})}
 	for _, name := range id.Names {

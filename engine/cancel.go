@@ -30,12 +30,11 @@ func (s *service) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case task.Status.State.Terminal():
+	if task.Status.State.Terminal() {
 		if req.Legacy != nil && req.Legacy.CanceledToo {
 			return nil, errNotCancelable(req.ID, task.Status.State)
 		}
-	default:
+	} else {
 		after, err := e.cancel(ctx, t, last, &a2a.CancelRequested{Subject: a.caller.Subject, Metadata: req.Metadata})
 		if err != nil {
 			return nil, err

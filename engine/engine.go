@@ -101,7 +101,7 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 	if err != nil {
 		return nil, err
 	}
-	read, cached := stored.New(st, o.cached())
+	read, cached := stored.New(st, o.Cache)
 	measured := metrics.New(o.MeterProvider)
 	e := &Engine{
 		store:    cached,
@@ -113,6 +113,8 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 		meters:   newMeters(measured, st),
 		draining: make(chan struct{}),
 		mailHint: make(chan struct{}, 1),
+		sends:    sends{m: map[sendName]*sending{}},
+		forwards: forwards{asked: map[string]chan *memoAnswer{}, begun: map[string]bool{}, heard: map[string]heard{}},
 	}
 	e.service.e = e
 	if o.TracerProvider != nil {

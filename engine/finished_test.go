@@ -276,11 +276,11 @@ func oldSeal(t *testing.T, s *store.Seal) *store.Seal {
 // what is in it.
 func TestNoCacheOfASharedStore(t *testing.T) {
 	for _, o := range []*Options{{DeadAfter: time.Second}, {Cache: -5}, {Cache: 1 << 20, DeadAfter: time.Second}} {
-		if o.filled().cached() >= 0 {
+		if o.filled().Cache >= 0 {
 			t.Errorf("%+v has one", o)
 		}
 	}
-	if (*Options)(nil).filled().cached() < 0 {
+	if (*Options)(nil).filled().Cache < 0 {
 		t.Error("by default there is none")
 	}
 }

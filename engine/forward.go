@@ -169,9 +169,6 @@ func (e *Engine) again(ctx context.Context, n int) error {
 func (p *forwards) ask(id string) <-chan *memoAnswer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.asked == nil {
-		p.asked = map[string]chan *memoAnswer{}
-	}
 	c := make(chan *memoAnswer, 2)
 	p.asked[id] = c
 	return c

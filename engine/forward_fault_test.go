@@ -440,7 +440,7 @@ func TestFirstAnswerIsLost(t *testing.T) {
 // the last one, which says whether the agent took the message.
 func TestVerdictBehindManyAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var p forwards
+		p := forwards{asked: map[string]chan *memoAnswer{}}
 		answers := p.ask("1")
 		later := &memoAnswer{Seq: 3, Later: true}
 		p.answered("1", later)

@@ -112,9 +112,6 @@ func (p *forwards) hear(id string, size int64) (known *memoAnswer, begun bool) {
 	if p.begun[id] || len(p.begun) >= maxBegun || p.size > 0 && p.size+size > maxBegunSize {
 		return nil, false
 	}
-	if p.begun == nil {
-		p.begun = map[string]bool{}
-	}
 	p.begun[id] = true
 	p.size += size
 	return nil, true
@@ -126,9 +123,6 @@ func (p *forwards) done(id string, size int64, a *memoAnswer) {
 	defer p.mu.Unlock()
 	delete(p.begun, id)
 	p.size -= size
-	if p.heard == nil {
-		p.heard = map[string]heard{}
-	}
 	at := time.Now()
 	p.heard[id] = heard{a, at}
 	p.order = append(p.order, id)

@@ -125,13 +125,8 @@ func (o *Options) filled() *Options {
 	f.TakeUp = cmp.Or(f.TakeUp, 256)
 	f.Poll = cmp.Or(f.Poll, time.Second)
 	f.LongPoll = cmp.Or(f.LongPoll, 30*time.Second)
-	return &f
-}
-
-// cached is Cache, as it counts.
-func (o *Options) cached() int64 {
-	if o.DeadAfter != 0 {
-		return -1
+	if f.DeadAfter != 0 {
+		f.Cache = -1
 	}
-	return o.Cache
+	return &f
 }

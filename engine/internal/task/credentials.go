@@ -69,8 +69,7 @@ func (a *authorization) spoke(en *a2a.Entry) {
 func (a *authorization) take(prompt string) *a2a.Message {
 	for i, c := range a.came {
 		if c.prompt == prompt && !c.post.held {
-			rest := make([]credentials, 0, len(a.came)-1)
-			a.came = append(append(rest, a.came[:i]...), a.came[i+1:]...)
+			a.came = slices.Delete(a.came, i, i+1)
 			a.heard, a.given = true, true
 			c.post.decided()
 			return c.message

@@ -40,7 +40,7 @@ func (o *Owner) retire() bool {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.phase == phaseClosed || !o.out.exists || o.holds > 0 || o.turn.canceling || len(o.out.pending) > 0 || len(o.out.ahead) > 0 || !o.draft.state.Interrupted() {
+	if !o.waitsLocked() {
 		return false
 	}
 	o.closeLocked() // nobody waits for the agent's function to return
