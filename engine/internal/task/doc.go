@@ -69,5 +69,5 @@
 //
 // The process that lost the task may only have been paused. Its next append has an
 // old epoch and is refused: Owner.settle, Owner.retry, Owner.fail, Owner.leave. If it
-// notices before that, by a beat that is late, Owners.evict ends its ownership.
+// notices before that, by a beat that is late, Owner.Evict ends its ownership.
 package task

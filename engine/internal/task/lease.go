@@ -37,9 +37,6 @@ func (o *Owner) Key() store.Key { return o.key }
 // Ready reports whether o has loaded its task.
 func (o *Owner) Ready() bool { return o.ready.Was() }
 
-// Evict is evict.
-func (o *Owner) Evict() { o.all.evict(o) }
-
 // VerifyAll looks which tasks others have taken over. It calls alive in between, and
 // stops at its error.
 func (os *Owners) VerifyAll(ctx context.Context, alive func() error) error {
@@ -56,7 +53,7 @@ func (os *Owners) VerifyAll(ctx context.Context, alive func() error) error {
 		for _, o := range some {
 			// One that is not there is not written yet, or deleted, which readers find out.
 			if row, ok := rows[o.key]; ok && !o.Has(&row) {
-				os.evict(o)
+				o.Evict()
 			}
 		}
 		if err := alive(); err != nil {
@@ -66,9 +63,10 @@ func (os *Owners) VerifyAll(ctx context.Context, alive func() error) error {
 	return nil
 }
 
-// evict ends an ownership that is another process's by now: the agent is told,
+// Evict ends an ownership that is another process's by now: the agent is told,
 // callers are sent to the store, and whoever asks next loads the task anew.
-func (os *Owners) evict(o *Owner) {
+func (o *Owner) Evict() {
+	os := o.all
 	os.Topics.Lock()
 	if os.m[o.key] == o {
 		delete(os.m, o.key)

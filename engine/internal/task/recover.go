@@ -286,7 +286,7 @@ func (os *Owners) revive(ctx context.Context, row *store.Row, drawn bool) bool {
 	o, _, err := os.ownAs(ctx, row.Key, nil, drawn, takePatience)
 	if err == nil && o.lease.next < row.Epoch {
 		// It was here before, and with others since.
-		os.evict(o)
+		o.Evict()
 		o.Release()
 		o, _, err = os.ownAs(ctx, row.Key, nil, drawn, takePatience)
 	}
