@@ -212,6 +212,37 @@ func TestALaterTurnIsLinked(t *testing.T) {
 	})
 }
 
+// So is the run of a turn that begins together with the end of the one before.
+func TestATurnThatFollowsAtOnceIsLinked(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r, o := traced()
+		g := newGated()
+		w := newWorldWith(t, nil, g, testCard(), o)
+		for i, call := range []string{callOne, callTwo} {
+			if i == 0 {
+				go func() { <-g.entered }()
+			}
+			req := first01("mine", "go")
+			req.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
+			if _, err := w.SendMessage(calledIn(t.Context(), call), req); err != nil {
+				t.Fatal(err)
+			}
+		}
+		g.leave <- nil // without the second message
+		<-g.entered
+		g.leave <- nil
+		w.eventually("mine", a2a.TaskStateCompleted)
+		synctest.Wait()
+		runs := spansNamed(r, "invoke_agent test")
+		if len(runs) != 2 {
+			t.Fatalf("%d runs", len(runs))
+		}
+		wantParent(t, runs[1], telemetry.SpanContext(callTwo, ""))
+		wantLink(t, runs[1], callOne)
+		w.stop()
+	})
+}
+
 // The span of a call whose message had come before says so.
 func TestAReplayIsMarked(t *testing.T) {
 	r, o := traced()

@@ -98,7 +98,7 @@ func (o *Owner) succeedLocked() {
 	// Whether the agent takes these messages is known to n.
 	o.turn.messages = o.turn.messages[:len(o.turn.messages)-len(n.turn.messages)]
 	n.turn.attempt = 0 // startLocked counts
-	n.mem.weight, n.adm.worked = o.mem.weight, o.adm.worked
+	n.mem.weight, n.adm.worked, n.tracing.first = o.mem.weight, o.adm.worked, o.tracing.first
 	n.chargeLocked()
 	n.topic = os.Topics.JoinLocked(o.key)
 	n.topic.HandOver(n)
