@@ -18,10 +18,10 @@ type access struct {
 	role   *role     // the agent that is called; nil where another process let the call in
 }
 
-// enter is the gate in front of every operation of an agent, but for what an agent adds (specification §13.1): it says
-// what the caller may see of a tenant, before anything is looked up. tenant is
-// the request's; need is the scope for what is the caller's own, and all, if
-// any, are those for what belongs to others: of the tenant, then of everybody.
+// enter is the gate in front of every operation, but for what an agent adds (specification
+// §13.1): it says what the caller may see of a tenant, before anything is looked up. tenant
+// is the request's; need is the scope for what is the caller's own, and all, if any, are
+// those for what belongs to others: of the tenant, then of everybody.
 //
 // Credentials that name a tenant are for that one only. Those that name none are
 // for any: what their owner has in one is kept apart from what he has in

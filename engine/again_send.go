@@ -136,7 +136,7 @@ func (e *Engine) settle(own *sending) {
 		}) {
 			return
 		}
-		own.post = nil // who waits is told so
+		own.post = nil // sends that wait are told so
 	}
 	e.sends.leave(own)
 }

@@ -53,7 +53,7 @@ func (r *Reader) MakeRoomFor(ctx context.Context, key store.Key) error {
 	rec, err := r.store.Get(ctx, key, 1)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return nil // which its reader finds out
+		return nil // the read that follows says so
 	case err != nil:
 		return Failed(err, "read task "+key.ID)
 	}

@@ -40,7 +40,8 @@ func (o *Owner) Ready() bool { return o.ready.Was() }
 // VerifyAll looks which tasks others have taken over. It calls alive in between, and
 // stops at its error.
 func (os *Owners) VerifyAll(ctx context.Context, alive func() error) error {
-	all := slices.DeleteFunc(os.AtWork(), func(o *Owner) bool { return !o.ready.Was() }) // it is being loaded from the store
+	// An owner that is not ready is being loaded from the store.
+	all := slices.DeleteFunc(os.AtWork(), func(o *Owner) bool { return !o.ready.Was() })
 	for some := range slices.Chunk(all, topic.RowsAtOnce) {
 		keys := make([]store.Key, len(some))
 		for i, o := range some {

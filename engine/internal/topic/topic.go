@@ -28,7 +28,7 @@ type Topic struct {
 	last     int64     // the durable watermark, while task is set; otherwise what was read for all
 	tail     []Entry   // the newest entries, the last of them at last
 	bytes    int       // in tail
-	detached bool      // the task is about to be deleted: readers leave, see retire; what they read from the store may be of a later one of the same id
+	detached bool      // the task is about to be deleted: readers leave, for the store may have a later one of its id
 	ended    int64     // seq of the newest end that was seen; the task may have gone on since
 }
 
