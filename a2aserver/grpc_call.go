@@ -193,9 +193,6 @@ func (x *grpcCall) base() (string, error) { return x.s.grpcBaseURL(&x.request), 
 func (x *grpcCall) document(_ dialect.Op, _ any, c *a2a.AgentCard) []byte { return c.AppendJSON(nil) }
 
 func (x *grpcCall) answer(op dialect.Op, req, out any) error {
-	if err := dialect.CheckProtoResult(out); err != nil {
-		return err
-	}
 	res, err := x.binding.Result(op, req, out)
 	if err != nil {
 		return err
@@ -231,9 +228,6 @@ func (x *grpcCall) stream(op dialect.Op, req any) error {
 		x.result(res)
 		x.audit.Succeed(x.ctx)
 		if err := x.makeRoom(ctx, res); err != nil {
-			return err
-		}
-		if err := dialect.CheckProtoResult(res); err != nil {
 			return err
 		}
 		list, err := events.Messages(x.element(res))

@@ -94,7 +94,13 @@ func (g v1GRPC) Result(_ Op, _, result any) (proto.Message, error) {
 	if card, ok := result.(*a2a.AgentCard); ok {
 		return cardPB(card)
 	}
-	return ToProto(g.visible(result)), nil
+	return g.message(result)
+}
+
+// message makes that of a result or of an element.
+func (g v1GRPC) message(v any) (proto.Message, error) {
+	w := pbWriter{draft: g.draft, valueCount: valueCount{maxProtoValues}}
+	return w.any(v), w.err()
 }
 
 func (v1GRPC) DecodeResult(op Op, _ any, m proto.Message) (any, error) { return ResultFromProto(op, m) }
@@ -112,7 +118,8 @@ func (v1GRPC) DecodeEvent(op Op, _ any, m proto.Message) ([]*a2a.StreamResponse,
 type v1GRPCEvents struct{ v1GRPC }
 
 func (e v1GRPCEvents) Messages(el *a2a.StreamResponse) ([]proto.Message, error) {
-	return []proto.Message{ToProto(e.element(el))}, nil
+	m, err := e.message(el)
+	return []proto.Message{m}, err
 }
 
 func (v1GRPCEvents) Ended() bool { return false }

@@ -62,8 +62,8 @@ func (g v03GRPC) Result(op Op, req, result any) (proto.Message, error) {
 	if card, ok := result.(*a2a.AgentCard); ok {
 		return cardV03PB(card)
 	}
-	if m := v03ResultPB(result); m != nil {
-		return m, nil
+	if m, err := v03ResultPB(result); m != nil || err != nil {
+		return m, err
 	}
 	m := g.NewResult(op)
 	return m, fromJSON(v03Proto.AppendResult(nil, op, req, result), m)
@@ -104,8 +104,8 @@ type v03GRPCEvents struct {
 
 func (e *v03GRPCEvents) Messages(el *a2a.StreamResponse) (list []proto.Message, err error) {
 	e.note(el)
-	if m := v03ElementPB(el, e.ended); m != nil {
-		return []proto.Message{m}, nil
+	if m, err := v03ElementPB(el, e.ended); m != nil || err != nil {
+		return []proto.Message{m}, err
 	}
 	for i, more := 0, true; more; i++ {
 		var doc []byte

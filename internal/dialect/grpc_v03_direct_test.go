@@ -74,13 +74,14 @@ func TestV03MessagesAreTheSameWithoutJSON(t *testing.T) {
 		random(r, reflect.ValueOf(task).Elem(), 6)
 		events := v03Proto.Events(SendStreamingMessage, nil)
 		doc, _ := events.Append(nil, el, 0)
-		same(el, v03ElementPB(el, events.Ended()), viaJSON(doc, new(v03.StreamResponse)))
+		m, _ := v03ElementPB(el, events.Ended())
+		same(el, m, viaJSON(doc, new(v03.StreamResponse)))
 		for _, res := range []any{task, &a2a.SendMessageResponse{Task: task}, &a2a.SendMessageResponse{Message: el.Message}} {
 			op, into := SendMessage, proto.Message(new(v03.SendMessageResponse))
 			if res == any(task) {
 				op, into = GetTask, new(v03.Task)
 			}
-			if got := v03ResultPB(res); got != nil {
+			if got, _ := v03ResultPB(res); got != nil {
 				same(res, got, viaJSON(v03Proto.AppendResult(nil, op, nil, res), into))
 			}
 		}
@@ -93,7 +94,7 @@ func TestV03MessagesAreTheSameWithoutJSON(t *testing.T) {
 		{History: []*a2a.Message{{Role: 7}}}, {Metadata: a2a.JSON(`null`)}, {Metadata: a2a.JSON(`{`)},
 		{Artifacts: []*a2a.Artifact{{Parts: []*a2a.Part{{Kind: a2a.PartData, Data: a2a.JSON(`{1}`)}}}}},
 	} {
-		if m := v03ResultPB(odd); m != nil {
+		if m, _ := v03ResultPB(odd); m != nil {
 			t.Errorf("made directly: %v", m)
 		}
 	}
@@ -107,14 +108,14 @@ func TestV03MessagesAreTheSameWithoutJSON(t *testing.T) {
 			{Kind: a2a.PartRaw, Raw: []byte("x\xff"), Filename: "f\xff", Metadata: a2a.JSON(doc)}, {Kind: a2a.PartURL, URL: "u", Metadata: a2a.JSON(doc)}, nil,
 		} {
 			task := &a2a.Task{ID: "t\xff", Metadata: a2a.JSON(doc), Artifacts: []*a2a.Artifact{nil, {Parts: []*a2a.Part{p}}}}
-			got := v03ResultPB(task)
+			got, _ := v03ResultPB(task)
 			if got == nil {
 				t.Fatalf("not made directly: %s", doc)
 			}
 			same(task, got, viaJSON(v03Proto.AppendResult(nil, GetTask, nil, task), new(v03.Task)))
 		}
 	}
-	if m := v03ResultPB((*a2a.Task)(nil)); m != nil {
+	if m, _ := v03ResultPB((*a2a.Task)(nil)); m != nil {
 		t.Errorf("made of nothing: %v", m)
 	}
 }

@@ -15,12 +15,14 @@ import (
 // long. Of what is odd, such as metadata that are no object, the way through the
 // codec's form decides what becomes of it: then odd is set, and what was made is no
 // good.
-type v03PB struct{ odd bool }
+type v03PB struct {
+	odd bool
+	valueCount
+}
 
 // v03ResultPB returns the message of a result; nil where JSON has to be between.
-func v03ResultPB(result any) proto.Message {
-	var c v03PB
-	var out proto.Message
+func v03ResultPB(result any) (out proto.Message, err error) {
+	c := v03PB{valueCount: valueCount{maxProtoValues}}
 	switch r := result.(type) {
 	case *a2a.SendMessageResponse:
 		switch {
@@ -35,15 +37,15 @@ func v03ResultPB(result any) proto.Message {
 		}
 	}
 	if c.odd {
-		return nil
+		out = nil
 	}
-	return out
+	return out, c.err()
 }
 
 // v03ElementPB is v03ResultPB for an element of a stream, which may be the last.
-func v03ElementPB(el *a2a.StreamResponse, final bool) *v03.StreamResponse {
-	var c v03PB
-	out := new(v03.StreamResponse)
+func v03ElementPB(el *a2a.StreamResponse, final bool) (out *v03.StreamResponse, err error) {
+	c := v03PB{valueCount: valueCount{maxProtoValues}}
+	out = new(v03.StreamResponse)
 	switch {
 	case el.Task != nil:
 		out.Payload = &v03.StreamResponse_Task{Task: c.task(el.Task)}
@@ -65,12 +67,12 @@ func v03ElementPB(el *a2a.StreamResponse, final bool) *v03.StreamResponse {
 			Metadata: c.json(u.Metadata),
 		}}
 	default:
-		return nil
+		return nil, nil
 	}
 	if c.odd {
-		return nil
+		out = nil
 	}
-	return out
+	return out, c.err()
 }
 
 // json is for objects that nest as deep as those of requests.
@@ -82,7 +84,7 @@ func (c *v03PB) json(v a2a.JSON) *structpb.Struct {
 		c.odd = true
 		return nil
 	}
-	return structPB(v)
+	return c.object(v)
 }
 
 func (c *v03PB) task(t *a2a.Task) *v03.Task {

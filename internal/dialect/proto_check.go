@@ -59,108 +59,24 @@ func checkProto(d protoreflect.MessageDescriptor, doc []byte, left *int, depth i
 	return nil
 }
 
-// CheckProtoResult looks for what would make an answer many times larger in memory
-// as protocol buffers than it is: data and metadata of many small values. Asking
-// for such a task again and again must not fill the server's memory. The error is
-// TooLarge.
-func CheckProtoResult(result any) error {
-	c := valueCount{left: maxProtoValues}
-	switch r := result.(type) {
-	case *a2a.Task:
-		c.task(r)
-	case *a2a.SendMessageResponse:
-		c.task(r.Task)
-		c.message(r.Message)
-	case *a2a.ListTasksResponse:
-		for _, t := range r.Tasks {
-			c.task(t)
-		}
-	case *a2a.StreamResponse:
-		c.task(r.Task)
-		c.message(r.Message)
-		if u := r.StatusUpdate; u != nil {
-			c.json(u.Metadata)
-			c.status(&u.Status)
-		}
-		if u := r.ArtifactUpdate; u != nil {
-			c.json(u.Metadata)
-			c.artifact(u.Artifact)
-		}
-		if u := r.MessageUpdate; u != nil {
-			c.json(u.Metadata)
-			c.message(u.Message)
-		}
-	}
+// valueCount counts down the values of JSON that are made protocol buffers of: data and
+// metadata of many small ones make an answer many times larger in memory. Asking for such
+// a task again and again must not fill the server's memory.
+type valueCount struct{ left int }
+
+// err returns TooLarge if there were more.
+func (c *valueCount) err() error {
 	if c.left < 0 {
 		return a2a.Errorf(a2a.CodeTooLarge, "the answer has more than %d values, which is too much for gRPC: ask over JSON-RPC or HTTP+JSON, or for less", maxProtoValues)
 	}
 	return nil
 }
 
-// valueCount counts the values of JSON down.
-type valueCount struct{ left int }
-
-func (c *valueCount) task(t *a2a.Task) {
-	if t == nil {
-		return
-	}
-	c.json(t.Metadata)
-	c.status(&t.Status)
-	for _, m := range t.History {
-		c.message(m)
-	}
-	for _, a := range t.Artifacts {
-		c.artifact(a)
-	}
-	for _, e := range t.Timeline {
-		c.message(e.Message)
-		c.status(e.Status)
-	}
-	c.elicitations(t.Elicitations)
-}
-
-func (c *valueCount) status(s *a2a.TaskStatus) {
-	if s != nil {
-		c.message(s.Message)
-		c.elicitations(s.Elicitations)
-	}
-}
-
-func (c *valueCount) elicitations(list []*a2a.Elicitation) {
-	for _, e := range list {
-		c.json(e.Metadata)
-	}
-}
-
-func (c *valueCount) message(m *a2a.Message) {
-	if m != nil {
-		c.json(m.Metadata)
-		c.parts(m.Parts)
-	}
-}
-
-func (c *valueCount) artifact(a *a2a.Artifact) {
-	if a != nil {
-		c.json(a.Metadata)
-		c.parts(a.Parts)
-	}
-}
-
-func (c *valueCount) parts(parts []*a2a.Part) {
-	for _, p := range parts {
-		c.json(p.Data)
-		c.json(p.Metadata)
-	}
-}
-
-// json counts what stands before values: each but the first is behind a comma, or
+// count counts what stands before values: each but the first is behind a comma, or
 // is the first of its list or object.
-func (c *valueCount) json(j a2a.JSON) {
-	if c.left < 0 || len(j) == 0 {
-		return
-	}
+func (c *valueCount) count(j a2a.JSON) {
 	quoted := false
-	for i := 0; i < len(j); i++ {
+	for i := 0; i < len(j) && c.left >= 0; i++ {
 		switch b := j[i]; {
 		case b == '"':
 			quoted = !quoted

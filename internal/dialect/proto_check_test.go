@@ -77,7 +77,7 @@ func FuzzCheckProto(f *testing.F) {
 	})
 }
 
-func TestCheckProtoResult(t *testing.T) {
+func TestAnswersOfTooManyValues(t *testing.T) {
 	data := func(n int) []*a2a.Part { // n lists, and the one around them
 		return []*a2a.Part{a2a.DataPart(a2a.JSON("[" + strings.Repeat("[],", n-1) + "0]"))}
 	}
@@ -109,10 +109,16 @@ func TestCheckProtoResult(t *testing.T) {
 		"what text says":     {&a2a.Task{Metadata: quoted}, true},
 		"a list of configs":  {&a2a.ListTaskPushNotificationConfigsResponse{}, true},
 	} {
-		err := CheckProtoResult(tt.result)
+		_, err := GRPCOf(V11).Result(GetTask, nil, tt.result)
 		var e *a2a.Error
 		if (err == nil) != tt.ok || err != nil && (!errors.As(err, &e) || e.Code != a2a.CodeTooLarge) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+	if _, err := GRPCOf(V03).Result(GetTask, nil, task(2*half)); !errors.Is(err, &a2a.Error{Code: a2a.CodeTooLarge}) {
+		t.Errorf("a task in 0.3: %v", err)
+	}
+	if _, err := GRPCOf(V03).Events(SubscribeToTask, nil).Messages(&a2a.StreamResponse{Task: task(2 * half)}); !errors.Is(err, &a2a.Error{Code: a2a.CodeTooLarge}) {
+		t.Errorf("an element in 0.3: %v", err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"slices"
 
 	"github.com/parley-a2a/parley/a2a"
 )
@@ -133,98 +132,6 @@ func (c v1Codec) AppendResult(dst []byte, _ Op, _, result any) []byte {
 		return r.AppendPlain(dst)
 	}
 	return result.(appender).AppendJSON(dst)
-}
-
-// visible returns a result, or an element of a stream, as version 1.0 or the
-// 1.1 draft may see it.
-func (c v1Codec) visible(v any) any {
-	if c.draft {
-		return v
-	}
-	switch v := v.(type) {
-	case *a2a.TaskPushNotificationConfig:
-		return plainWebhook(v)
-	case *a2a.ListTaskPushNotificationConfigsResponse:
-		page := *v
-		page.Configs = eachOf(v.Configs, plainWebhook)
-		return &page
-	case *a2a.Task:
-		return plain(v)
-	case *a2a.SendMessageResponse:
-		if v.Task != nil {
-			return &a2a.SendMessageResponse{Task: plain(v.Task)}
-		}
-		return &a2a.SendMessageResponse{Message: plainMessage(v.Message)}
-	case *a2a.ListTasksResponse:
-		page := *v
-		page.Tasks = eachOf(v.Tasks, plain)
-		return &page
-	case *a2a.StreamResponse:
-		return c.element(v)
-	}
-	return v
-}
-
-// element is visible for a stream.
-func (c v1Codec) element(el *a2a.StreamResponse) *a2a.StreamResponse {
-	switch {
-	case c.draft:
-	case el.Task != nil:
-		return &a2a.StreamResponse{Task: plain(el.Task), Seq: el.Seq}
-	case el.StatusUpdate != nil && (el.StatusUpdate.Generation != 0 || len(el.StatusUpdate.Status.Elicitations) > 0):
-		u := *el.StatusUpdate
-		u.Generation, u.Status.Elicitations = 0, nil
-		return &a2a.StreamResponse{StatusUpdate: &u, Seq: el.Seq}
-	case el.ArtifactUpdate != nil && el.ArtifactUpdate.Generation != 0:
-		u := *el.ArtifactUpdate
-		u.Generation = 0
-		return &a2a.StreamResponse{ArtifactUpdate: &u, Seq: el.Seq}
-	}
-	return el
-}
-
-// plain returns t without what is of the draft.
-func plain(t *a2a.Task) *a2a.Task {
-	if t == nil {
-		return nil
-	}
-	hints := slices.ContainsFunc(t.History, func(m *a2a.Message) bool { return len(m.ElicitationIDs) > 0 })
-	if t.Generation == 0 && len(t.Timeline)+len(t.Elicitations)+len(t.Status.Elicitations) == 0 && !hints {
-		return t
-	}
-	c := *t
-	c.Generation, c.Timeline, c.Elicitations, c.Status.Elicitations = 0, nil, nil, nil
-	if hints {
-		c.History = eachOf(c.History, plainMessage)
-	}
-	return &c
-}
-
-func plainMessage(m *a2a.Message) *a2a.Message {
-	if m == nil || len(m.ElicitationIDs) == 0 {
-		return m
-	}
-	c := *m
-	c.ElicitationIDs = nil
-	return &c
-}
-
-func plainWebhook(w *a2a.TaskPushNotificationConfig) *a2a.TaskPushNotificationConfig {
-	if w == nil || w.ProtocolVersion == "" {
-		return w
-	}
-	c := *w
-	c.ProtocolVersion = ""
-	return &c
-}
-
-// eachOf returns a list of what f makes of each.
-func eachOf[T any](list []*T, f func(*T) *T) []*T {
-	out := make([]*T, len(list))
-	for i, v := range list {
-		out[i] = f(v)
-	}
-	return out
 }
 
 func (c v1Codec) DecodeResult(op Op, _ any, doc []byte) (any, error) {

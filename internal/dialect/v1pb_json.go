@@ -13,16 +13,25 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// structPB converts a JSON object; absent is nil. What is no object, which
+// object converts a JSON object; absent is nil. What is no object, which
 // package a2a does not let through, is empty.
-func structPB(j a2a.JSON) *structpb.Struct {
+func (c *valueCount) object(j a2a.JSON) *structpb.Struct {
 	if len(j) == 0 {
 		return nil
 	}
-	if s := valuePB(j).GetStructValue(); s != nil {
+	if s := c.value(j).GetStructValue(); s != nil {
 		return s
 	}
 	return new(structpb.Struct)
+}
+
+// value converts any JSON value; absent is null, and so is one for which there are too
+// many.
+func (c *valueCount) value(j a2a.JSON) *structpb.Value {
+	if c.count(j); c.left < 0 {
+		return structpb.NewNullValue()
+	}
+	return valuePB(j)
 }
 
 // valuePB converts any JSON value; absent is null.

@@ -1,6 +1,8 @@
 package dialect
 
 import (
+	"math"
+
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/pb"
 	"google.golang.org/protobuf/proto"
@@ -11,7 +13,7 @@ import (
 
 // ToProto converts a request, or a result as Call and Stream give it: nil is
 // the result of a delete. A card is for cardPB. The position of a stream's element
-// is not in the message; see WithSeq.
+// is not in the message; see WithSeq. What is of the 1.1 draft is in it.
 //
 // What protocol buffers cannot carry of an a2a value:
 //
@@ -25,21 +27,26 @@ import (
 //   - Lists and maps that are empty are absent, and so is what an OAuth flow does
 //     not have, such as the authorization URL of the password flow.
 func ToProto(v any) proto.Message {
+	w := pbWriter{draft: true, valueCount: valueCount{math.MaxInt}}
+	return w.any(v)
+}
+
+func (w *pbWriter) any(v any) proto.Message {
 	switch v := v.(type) {
 	case nil:
 		return new(emptypb.Empty)
 	case *a2a.SendMessageRequest:
-		return sendRequestPB(v)
+		return w.sendRequest(v)
 	case *a2a.GetTaskRequest:
 		return &pb.GetTaskRequest{Tenant: utf(v.Tenant), Id: utf(v.ID), HistoryLength: v.HistoryLength, CurrentGeneration: v.CurrentGeneration, TimelineLength: v.TimelineLength}
 	case *a2a.ListTasksRequest:
-		return listRequestPB(v)
+		return w.listRequest(v)
 	case *a2a.CancelTaskRequest:
-		return &pb.CancelTaskRequest{Tenant: utf(v.Tenant), Id: utf(v.ID), Metadata: structPB(v.Metadata)}
+		return &pb.CancelTaskRequest{Tenant: utf(v.Tenant), Id: utf(v.ID), Metadata: w.object(v.Metadata)}
 	case *a2a.SubscribeToTaskRequest:
 		return &pb.SubscribeToTaskRequest{Tenant: utf(v.Tenant), Id: utf(v.ID)}
 	case *a2a.TaskPushNotificationConfig:
-		return pushPB(v)
+		return w.push(v)
 	case *a2a.GetTaskPushNotificationConfigRequest:
 		return &pb.GetTaskPushNotificationConfigRequest{Tenant: utf(v.Tenant), TaskId: utf(v.TaskID), Id: utf(v.ID)}
 	case *a2a.ListTaskPushNotificationConfigsRequest:
@@ -50,15 +57,15 @@ func ToProto(v any) proto.Message {
 		return &pb.GetExtendedAgentCardRequest{Tenant: utf(v.Tenant)}
 
 	case *a2a.SendMessageResponse:
-		return sendResponsePB(v)
+		return w.sendResponse(v)
 	case *a2a.StreamResponse:
-		return streamResponsePB(v)
+		return w.streamResponse(v)
 	case *a2a.Task:
-		return taskPB(v)
+		return w.task(v)
 	case *a2a.ListTasksResponse:
-		return &pb.ListTasksResponse{Tasks: each(v.Tasks, taskPB), NextPageToken: utf(v.NextPageToken), PageSize: v.PageSize, TotalSize: v.TotalSize}
+		return &pb.ListTasksResponse{Tasks: each(v.Tasks, w.task), NextPageToken: utf(v.NextPageToken), PageSize: v.PageSize, TotalSize: v.TotalSize}
 	case *a2a.ListTaskPushNotificationConfigsResponse:
-		return &pb.ListTaskPushNotificationConfigsResponse{Configs: each(v.Configs, pushPB), NextPageToken: utf(v.NextPageToken)}
+		return &pb.ListTaskPushNotificationConfigsResponse{Configs: each(v.Configs, w.push), NextPageToken: utf(v.NextPageToken)}
 	}
 	panic("dialect: ToProto of a type that is no request and no result")
 }
