@@ -55,7 +55,7 @@ func (x *httpCall) rpc(f *rpcFraming, version string) error {
 	}
 	f.dialect, f.codec = d, dialect.CodecOf(d, a2a.BindingJSONRPC)
 	x.operation(d, op)
-	x.eventful = (d < dialect.V10 || d == dialect.V0x) && dialect.Get(op).Streams && acceptsEvents(x.r.Header)
+	x.eventful = d < dialect.V10 && dialect.Get(op).Streams && acceptsEvents(x.r.Header)
 	// The first clients of 0.1 pass over events that do not begin with their data.
 	// Whoever asks by an id knows ids.
 	x.plain = d.Lax() && first(x.r.Header, cursorKey) == ""
@@ -98,7 +98,7 @@ func (s *Server) judge(req *wire.Request, version string) error {
 	}
 	op, d, err := dialect.DetectRPC(req.Method, version, s.opts.StrictVersions)
 	switch {
-	case err == nil && (d < dialect.V10 || d == dialect.V0x):
+	case err == nil && d < dialect.V10:
 		asked, err := dialect.CodecOf(d, a2a.BindingJSONRPC).DecodeRequest(op, req.Params)
 		if v, ok := asked.(interface{ Validate() error }); ok && err == nil {
 			err = v.Validate() // what is missing shows only here

@@ -44,6 +44,10 @@ type Events interface {
 	// Ended reports whether the last event said that it is the last, so that
 	// the stream has to end, though the service may go on.
 	Ended() bool
+
+	// form returns the key of what an update of a status or an artifact becomes, and
+	// notes about the stream what Append would. It is false if readers cannot share it.
+	form(el *a2a.StreamResponse) (uint64, bool)
 }
 
 // CodecOf returns the codec of a dialect on JSON-RPC or HTTP+JSON; nil if the
@@ -57,9 +61,7 @@ func CodecOf(d Dialect, binding string) Codec {
 	case V03:
 		return v03Codec{proto: binding != a2a.BindingJSONRPC}
 	case V0x:
-		if newer := CodecOf(V03, binding); newer != nil {
-			return v0xCodec{newer}
-		}
+		return v0xCodec{v03Codec{proto: binding != a2a.BindingJSONRPC}}
 	case V10:
 		return v1Codec{}
 	case V11:

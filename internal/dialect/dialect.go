@@ -16,13 +16,12 @@ type Dialect uint8
 const (
 	V01 Dialect = iota // 0.1: tasks/send
 	V03                // 0.2 and 0.3: message/send
-	V10                // 1.0: SendMessage
-	V11                // the 1.1 draft: 1.0 with generations and timelines
-	dialects
-
 	// V0x is what the names that 0.1 and 0.3 have in common are called in: the
 	// task that is spoken of decides, by the version it was created in.
-	V0x Dialect = 0x80
+	V0x
+	V10 // 1.0: SendMessage
+	V11 // the 1.1 draft: 1.0 with generations and timelines
+	dialects
 )
 
 // Versions lists the protocol versions there are, best first, as they stand in
@@ -131,7 +130,7 @@ func DetectGRPC(service, version string, strict bool) (Dialect, error) {
 
 // ExtensionsHeader is the header in which a dialect lists extensions.
 func ExtensionsHeader(d Dialect) string {
-	if d < V10 || d == V0x {
+	if d < V10 {
 		return "X-A2A-Extensions"
 	}
 	return "A2A-Extensions"

@@ -32,7 +32,7 @@ func AppendRPCError(dst []byte, d Dialect, e *a2a.Error) []byte {
 	dst = appendText(dst, messageOf(row, e))
 	clear := ErrorFromRPC(200, row.RPC, "", nil).Code == row.Code
 	switch {
-	case d == V10 || d == V11:
+	case d >= V10:
 		dst = append(dst, `,"data":`...)
 		dst = appendDetails(dst, row, e)
 	case !clear || d == V01 && len(e.Meta)+len(e.Fields) > 0:

@@ -12,23 +12,13 @@ const (
 	formV01
 )
 
-// sharing are Events whose updates are the same for all readers.
-type sharing interface {
-	// form returns the key of what an update of a status or an artifact becomes,
-	// and notes about the stream what Append would. It is false if the update
-	// cannot be shared.
-	form(el *a2a.StreamResponse) (uint64, bool)
-}
-
 // AppendLine is ev.Append for server-sent events: in one line, which is all that
 // simple readers understand, and made once for all readers who share el.
 func AppendLine(dst []byte, ev Events, el *a2a.StreamResponse, i int) (doc []byte, more bool) {
 	at := len(dst)
 	key, shared := uint64(0), false
 	if el.Shared != nil && i == 0 && (el.StatusUpdate != nil || el.ArtifactUpdate != nil) {
-		if e, ok := ev.(sharing); ok {
-			key, shared = e.form(el)
-		}
+		key, shared = ev.form(el)
 	}
 	if shared {
 		if e, ok := ev.(v1Events); ok {

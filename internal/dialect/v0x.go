@@ -3,41 +3,19 @@ package dialect
 import "github.com/parley-a2a/parley/a2a"
 
 // v0xCodec is what the names are called in that 0.1 and 0.3 share: tasks/get,
-// tasks/cancel and tasks/resubscribe, whose parameters are the same in both. It
+// tasks/cancel and tasks/resubscribe, whose parameters are the same in both. It reads
+// them as 0.3 does: the whole history is asked for, of which 0.1 shows nothing unless the
+// client says how much. It
 // answers in the form of the version that the task was created in, which is
 // 0.3 for tasks of later versions. It is for servers; a client knows in which
 // version it calls, so that what is a client's is that of 0.3.
-type v0xCodec struct{ Codec }
-
-func (c v0xCodec) DecodeRequest(op Op, doc []byte) (any, error) {
-	o, err := readParams(op, doc)
-	if err != nil {
-		return nil, err
-	}
-	var req any
-	switch id := o.text("id"); op {
-	case GetTask:
-		// The whole history, of which 0.1 shows nothing and 0.3 all where the
-		// client did not say how much.
-		req = &a2a.GetTaskRequest{ID: id, HistoryLength: v03HistoryLength(o)}
-	case CancelTask:
-		req = &a2a.CancelTaskRequest{ID: id, Metadata: o.json("metadata"), Legacy: &a2a.Legacy{Version: "0.3", CanceledToo: true}}
-	case SubscribeToTask:
-		req = &a2a.SubscribeToTaskRequest{ID: id, Legacy: &a2a.Legacy{Version: "0.3", FinishedToo: true}}
-	default:
-		panic("dialect: versions 0.1 and 0.3 do not share " + op.String())
-	}
-	if err := o.faults.err(); err != nil {
-		return nil, err
-	}
-	return req, nil
-}
+type v0xCodec struct{ v03Codec }
 
 func (c v0xCodec) of(t *a2a.Task) Codec {
 	if t != nil && t.Version == "0.1" {
 		return v01Codec{}
 	}
-	return c.Codec
+	return c.v03Codec
 }
 
 func (c v0xCodec) AppendResult(dst []byte, op Op, req, result any) []byte {
@@ -67,10 +45,7 @@ func (e *v0xEvents) of(el *a2a.StreamResponse) Events {
 }
 
 func (e *v0xEvents) form(el *a2a.StreamResponse) (uint64, bool) {
-	if inner, ok := e.of(el).(sharing); ok {
-		return inner.form(el)
-	}
-	return 0, false
+	return e.of(el).form(el)
 }
 
 func (e *v0xEvents) Ended() bool { return e.Events != nil && e.Events.Ended() }
