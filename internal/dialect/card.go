@@ -93,12 +93,7 @@ func (w *cardWriter) card(c *a2a.AgentCard, old []*a2a.AgentInterface) {
 	w.text("description", c.Description)
 	w.interfaces(old)
 	if w.all {
-		list(&w.jsonWriter, "supportedInterfaces", c.SupportedInterfaces, func(i *a2a.AgentInterface) {
-			if i == nil {
-				i = new(a2a.AgentInterface)
-			}
-			w.b = i.AppendJSON(w.b)
-		})
+		objects(&w.jsonWriter, "supportedInterfaces", c.SupportedInterfaces)
 	}
 	if c.Provider != nil {
 		w.key("provider")
@@ -120,12 +115,7 @@ func (w *cardWriter) card(c *a2a.AgentCard, old []*a2a.AgentInterface) {
 	w.texts("defaultOutputModes", c.DefaultOutputModes)
 	list(&w.jsonWriter, "skills", c.Skills, w.skill)
 	if len(c.Signatures) > 0 {
-		list(&w.jsonWriter, "signatures", c.Signatures, func(s *a2a.AgentCardSignature) {
-			if s == nil {
-				s = new(a2a.AgentCardSignature)
-			}
-			w.b = s.AppendJSON(w.b)
-		})
+		objects(&w.jsonWriter, "signatures", c.Signatures)
 	}
 	w.close('}')
 }
@@ -187,12 +177,7 @@ func (w *cardWriter) capabilities(c *a2a.AgentCapabilities) {
 	}
 	w.bool("stateTransitionHistory", false)
 	if len(c.Extensions) > 0 {
-		list(&w.jsonWriter, "extensions", c.Extensions, func(e *a2a.AgentExtension) {
-			if e == nil {
-				e = new(a2a.AgentExtension)
-			}
-			w.b = e.AppendJSON(w.b)
-		})
+		objects(&w.jsonWriter, "extensions", c.Extensions)
 	}
 	if w.all && c.ExtendedAgentCard != nil {
 		w.bool("extendedAgentCard", *c.ExtendedAgentCard)

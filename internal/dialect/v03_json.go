@@ -116,6 +116,20 @@ func list[T any](w *jsonWriter, name string, items []T, do func(T)) {
 	w.close(']')
 }
 
+// objects writes an array of objects that have a form of their own; nil, a mistake of
+// the program's, is an empty one.
+func objects[T any, P interface {
+	*T
+	appender
+}](w *jsonWriter, name string, items []P) {
+	list(w, name, items, func(p P) {
+		if p == nil {
+			p = new(T)
+		}
+		w.b = p.AppendJSON(w.b)
+	})
+}
+
 // appendText appends a string as every release has written it in old versions.
 func appendText(dst []byte, s string) []byte {
 	return json.AppendStringAs(dst, s, "\n\t")
