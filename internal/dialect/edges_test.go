@@ -164,8 +164,9 @@ func TestOlderCodecsWriteWhatIsMissing(t *testing.T) {
 			}
 		}
 	}
-	if got := v01State(99); got != "unknown" {
-		t.Errorf("a state that there is not is %q", got)
+	w := oldWriter{jsonWriter: jsonWriter{[]byte("{")}, v01: true}
+	if w.state("state", 99); string(w.b) != `{"state":"unknown"` {
+		t.Errorf("a state that there is not: %s", w.b)
 	}
 }
 

@@ -51,6 +51,21 @@ func readRequest(doc []byte, where string) (*object, error) {
 // readAnswer opens a server's document.
 func readAnswer(doc []byte) (*object, error) { return readObject(doc, "result", new(faults)) }
 
+// readAs reads a server's document of an older version. The error is
+// InvalidAgentResponse.
+func readAs[T any](op Op, doc []byte, proto bool, read func(*object) T) (none T, _ error) {
+	o, err := readAnswer(doc)
+	if err != nil {
+		return none, unreadable(op, err)
+	}
+	o.faults.proto = proto
+	out := read(o)
+	if err := o.faults.err(); err != nil {
+		return none, unreadable(op, err)
+	}
+	return out, nil
+}
+
 func readObject(doc []byte, where string, f *faults) (*object, error) {
 	if flaw, _ := json.Check(doc, json.Deepest); flaw != json.Sound && flaw != json.Encoding {
 		return nil, a2a.Invalid(where, "cannot be read as JSON")

@@ -161,24 +161,24 @@ func (o *object) firstScheme() string {
 }
 
 func (v01Codec) AppendRequest(dst []byte, op Op, req any) []byte {
-	w := v01Writer{jsonWriter{dst}}
+	w := oldWriter{jsonWriter: jsonWriter{dst}, v01: true}
 	switch r := req.(type) {
 	case *a2a.SendMessageRequest:
-		w.sendParams(r)
+		w.v01Send(r)
 		return w.b
 	case *a2a.TaskPushNotificationConfig:
 		w.taskWebhook(r)
 		return w.b
 	case *a2a.GetTaskRequest:
-		w.begin(r.ID)
+		w.v01Begin(r.ID)
 		w.optInt("historyLength", positive(r.HistoryLength))
 	case *a2a.CancelTaskRequest:
-		w.begin(r.ID)
+		w.v01Begin(r.ID)
 		w.optRaw("metadata", r.Metadata)
 	case *a2a.SubscribeToTaskRequest:
-		w.begin(r.ID)
+		w.v01Begin(r.ID)
 	case *a2a.GetTaskPushNotificationConfigRequest:
-		w.begin(r.TaskID)
+		w.v01Begin(r.TaskID)
 	default:
 		panic("dialect: version 0.1 has no " + op.String())
 	}
@@ -187,25 +187,25 @@ func (v01Codec) AppendRequest(dst []byte, op Op, req any) []byte {
 }
 
 func (v01Codec) AppendResult(dst []byte, op Op, req, result any) []byte {
-	w := v01Writer{jsonWriter{dst}}
+	w := oldWriter{jsonWriter: jsonWriter{dst}, v01: true}
 	switch r := result.(type) {
 	case *a2a.SendMessageResponse:
 		if r.Message != nil {
 			id, _ := v01Asked(req)
-			w.task(v01Answer(id, r.Message), nil)
+			w.v01Task(v01Answer(id, r.Message), nil)
 			break
 		}
 		var n *int32
 		if in := req.(*a2a.SendMessageRequest); in.Configuration != nil {
 			n = in.Configuration.HistoryLength
 		}
-		w.task(r.Task, n)
+		w.v01Task(r.Task, n)
 	case *a2a.Task:
 		var n *int32
 		if in, ok := req.(*a2a.GetTaskRequest); ok {
 			n = in.HistoryLength
 		}
-		w.task(r, n)
+		w.v01Task(r, n)
 	case *a2a.TaskPushNotificationConfig:
 		w.taskWebhook(r)
 	default:

@@ -17,23 +17,10 @@ import (
 // answer's own ids are not believed: published samples repeat the id of the
 // request there, as a number.
 func v01Asked(req any) (id, contextID string) {
-	switch r := req.(type) {
-	case *a2a.SendMessageRequest:
-		if r.Message != nil {
-			return r.Message.TaskID, r.Message.ContextID
-		}
-	case *a2a.GetTaskRequest:
-		return r.ID, ""
-	case *a2a.CancelTaskRequest:
-		return r.ID, ""
-	case *a2a.SubscribeToTaskRequest:
-		return r.ID, ""
-	case *a2a.TaskPushNotificationConfig:
-		return r.TaskID, ""
-	case *a2a.GetTaskPushNotificationConfigRequest:
-		return r.TaskID, ""
+	if r, ok := req.(*a2a.SendMessageRequest); ok && r.Message != nil {
+		contextID = r.Message.ContextID
 	}
-	return "", ""
+	return SubjectOf(req).Task, contextID
 }
 
 // DecodeResult reads no webhook where there is none, for which 0.1 has no
@@ -66,15 +53,7 @@ func (v01Codec) DecodeResult(op Op, req any, doc []byte) (any, error) {
 }
 
 func (v01Codec) DecodeEvent(op Op, req any, doc []byte) ([]*a2a.StreamResponse, error) {
-	o, err := readAnswer(doc)
-	if err != nil {
-		return nil, unreadable(op, err)
-	}
-	els := o.v01Event(req)
-	if err := o.faults.err(); err != nil {
-		return nil, unreadable(op, err)
-	}
-	return els, nil
+	return readAs(op, doc, false, func(o *object) []*a2a.StreamResponse { return o.v01Event(req) })
 }
 
 // v01Event reads an event by the members it has. A whole task, which is no

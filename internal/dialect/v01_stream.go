@@ -89,14 +89,14 @@ func (e *v01Events) final(t *a2a.Task) bool {
 
 func (e *v01Events) status(dst []byte, id string, s *a2a.TaskStatus, final bool, metadata a2a.JSON) []byte {
 	e.ended = e.ended || final
-	w := v01Writer{jsonWriter{dst}}
-	w.statusEvent(id, s, final, metadata)
+	w := oldWriter{jsonWriter: jsonWriter{dst}, v01: true}
+	w.statusUpdate(&a2a.TaskStatusUpdateEvent{TaskID: id, Status: *s, Metadata: metadata}, final)
 	return w.b
 }
 
 func (e *v01Events) artifact(dst []byte, id string, a *a2a.Artifact, u *a2a.TaskArtifactUpdateEvent) []byte {
-	w := v01Writer{jsonWriter{dst}}
-	w.artifactEvent(id, a, e.number(a), u)
+	w := oldWriter{jsonWriter: jsonWriter{dst}, v01: true}
+	w.v01ArtifactEvent(id, a, e.number(a), u)
 	return w.b
 }
 

@@ -2,23 +2,20 @@ package dialect
 
 import "github.com/parley-a2a/parley/a2a"
 
-// v01Writer writes the objects of 0.1. What a program left out by mistake is
-// empty, so that the document stays readable.
-type v01Writer struct{ jsonWriter }
-
-func (w *v01Writer) begin(id string) {
+func (w *oldWriter) v01Begin(id string) {
 	w.open('{')
 	w.text("id", id)
 }
 
-func (w *v01Writer) sendParams(r *a2a.SendMessageRequest) {
+func (w *oldWriter) v01Send(r *a2a.SendMessageRequest) {
 	m := r.Message
 	if m == nil {
 		m = new(a2a.Message)
 	}
-	w.begin(m.TaskID)
+	w.v01Begin(m.TaskID)
 	w.optText("sessionId", m.ContextID)
-	w.message("message", m)
+	w.key("message")
+	w.message(m)
 	if c := r.Configuration; c != nil {
 		w.optTexts("acceptedOutputModes", c.AcceptedOutputModes)
 		if c.TaskPushNotificationConfig != nil {
@@ -38,47 +35,23 @@ func positive(n *int32) *int32 {
 	return n
 }
 
-// taskWebhook is what sets a webhook, and what answers that.
-func (w *v01Writer) taskWebhook(c *a2a.TaskPushNotificationConfig) {
-	w.begin(c.TaskID)
-	w.webhook("pushNotificationConfig", c)
-	w.close('}')
-}
-
-func (w *v01Writer) webhook(name string, c *a2a.TaskPushNotificationConfig) {
-	w.object(name)
-	w.text("url", c.URL)
-	w.optText("token", string(c.Token))
-	if a := c.Authentication; a != nil {
-		var schemes []string
-		if a.Scheme != "" {
-			schemes = []string{a.Scheme}
-		}
-		w.object("authentication")
-		w.texts("schemes", schemes)
-		w.optText("credentials", string(a.Credentials))
-		w.close('}')
-	}
-	w.close('}')
-}
-
-// task writes a task. n is how much history was asked for.
-func (w *v01Writer) task(t *a2a.Task, n *int32) {
+// v01Task writes a task. n is how much history was asked for.
+func (w *oldWriter) v01Task(t *a2a.Task, n *int32) {
 	if t == nil {
 		t = new(a2a.Task)
 	}
-	w.begin(t.ID)
+	w.v01Begin(t.ID)
 	w.optText("sessionId", t.ContextID)
 	w.status(&t.Status)
 	if len(t.Artifacts) > 0 {
 		index := -1
 		list(&w.jsonWriter, "artifacts", t.Artifacts, func(a *a2a.Artifact) {
 			index++
-			w.artifact(a, index, nil)
+			w.v01Artifact(a, index, nil)
 		})
 	}
 	if h := v01History(t, n); len(h) > 0 {
-		list(&w.jsonWriter, "history", h, w.words)
+		list(&w.jsonWriter, "history", h, w.message)
 	}
 	w.optRaw("metadata", t.Metadata)
 	w.close('}')
@@ -112,52 +85,8 @@ func v01Answer(id string, m *a2a.Message) *a2a.Task {
 	return t
 }
 
-func (w *v01Writer) status(s *a2a.TaskStatus) {
-	w.object("status")
-	w.text("state", v01State(s.State))
-	if s.Message != nil {
-		w.message("message", s.Message)
-	}
-	w.optTime("timestamp", s.Timestamp)
-	w.close('}')
-}
-
-// v01State returns a state's name. 0.1 has neither rejected nor auth-required.
-func v01State(s a2a.TaskState) string {
-	switch s {
-	case a2a.TaskStateRejected:
-		s = a2a.TaskStateFailed
-	case a2a.TaskStateAuthRequired:
-		s = a2a.TaskStateInputRequired
-	}
-	if !s.Valid() {
-		s = a2a.TaskStateUnspecified
-	}
-	return v03States[s]
-}
-
-func (w *v01Writer) message(name string, m *a2a.Message) {
-	w.key(name)
-	w.words(m)
-}
-
-func (w *v01Writer) words(m *a2a.Message) {
-	if m == nil {
-		m = new(a2a.Message)
-	}
-	role := "user"
-	if m.Role == a2a.RoleAgent {
-		role = "agent"
-	}
-	w.open('{')
-	w.text("role", role)
-	list(&w.jsonWriter, "parts", m.Parts, w.part)
-	w.optRaw("metadata", m.Metadata)
-	w.close('}')
-}
-
-// artifact writes an artifact, or, with u, the chunk of one.
-func (w *v01Writer) artifact(a *a2a.Artifact, index int, u *a2a.TaskArtifactUpdateEvent) {
+// v01Artifact writes an artifact, or, with u, the chunk of one.
+func (w *oldWriter) v01Artifact(a *a2a.Artifact, index int, u *a2a.TaskArtifactUpdateEvent) {
 	if a == nil {
 		a = new(a2a.Artifact)
 	}
@@ -177,32 +106,7 @@ func (w *v01Writer) artifact(a *a2a.Artifact, index int, u *a2a.TaskArtifactUpda
 // v01ArtifactIDMember is the member of an artifact's metadata that keeps its id.
 const v01ArtifactIDMember = "artifactId"
 
-func (w *v01Writer) part(p *a2a.Part) {
-	if p == nil {
-		p = new(a2a.Part)
-	}
-	metadata := p.Metadata
-	w.open('{')
-	switch p.Kind {
-	case a2a.PartRaw, a2a.PartURL:
-		w.text("type", "file")
-		w.file(p)
-	case a2a.PartData:
-		var data a2a.JSON
-		data, metadata = wrapData(p)
-		metadata = mimeMetadata(metadata, p.MediaType)
-		w.text("type", "data")
-		w.raw("data", data)
-	default:
-		metadata = mimeMetadata(metadata, p.MediaType)
-		w.text("type", "text")
-		w.text("text", p.Text)
-	}
-	w.optRaw("metadata", metadata)
-	w.close('}')
-}
-
-func (w *v01Writer) file(p *a2a.Part) {
+func (w *oldWriter) v01File(p *a2a.Part) {
 	w.object("file")
 	w.optText("name", p.Filename)
 	w.optText("mimeType", p.MediaType)
@@ -214,19 +118,11 @@ func (w *v01Writer) file(p *a2a.Part) {
 	w.close('}')
 }
 
-// statusEvent and artifactEvent are the two kinds of events.
-func (w *v01Writer) statusEvent(id string, s *a2a.TaskStatus, final bool, metadata a2a.JSON) {
-	w.begin(id)
-	w.status(s)
-	w.bool("final", final)
-	w.optRaw("metadata", metadata)
-	w.close('}')
-}
-
-func (w *v01Writer) artifactEvent(id string, a *a2a.Artifact, index int, u *a2a.TaskArtifactUpdateEvent) {
-	w.begin(id)
+// v01ArtifactEvent writes the event of an artifact.
+func (w *oldWriter) v01ArtifactEvent(id string, a *a2a.Artifact, index int, u *a2a.TaskArtifactUpdateEvent) {
+	w.v01Begin(id)
 	w.key("artifact")
-	w.artifact(a, index, u)
+	w.v01Artifact(a, index, u)
 	if u != nil {
 		w.optRaw("metadata", u.Metadata)
 	}

@@ -70,7 +70,7 @@ func (c v03Codec) DecodeRequest(op Op, doc []byte) (any, error) {
 }
 
 func (c v03Codec) AppendResult(dst []byte, op Op, _, result any) []byte {
-	w := v03Writer{jsonWriter{dst}, c.proto}
+	w := oldWriter{jsonWriter: jsonWriter{dst}, proto: c.proto}
 	switch r := result.(type) {
 	case nil: // a delete
 		if c.proto {
@@ -100,7 +100,7 @@ func (c v03Codec) AppendResult(dst []byte, op Op, _, result any) []byte {
 	return w.b
 }
 
-func (w *v03Writer) webhooks(r *a2a.ListTaskPushNotificationConfigsResponse) {
+func (w *oldWriter) webhooks(r *a2a.ListTaskPushNotificationConfigsResponse) {
 	if !w.proto {
 		w.open('[')
 		for _, c := range r.Configs {
@@ -127,30 +127,21 @@ func (c v03Codec) DecodeResult(op Op, req any, doc []byte) (any, error) {
 		}
 		return card, nil
 	}
-	o, err := v03Answer(op, doc)
-	if err != nil {
-		return nil, unreadable(op, err)
-	}
-	o.faults.proto = c.proto
-	res := o.v03Result(op, req)
-	if err := o.faults.err(); err != nil {
-		return nil, unreadable(op, err)
-	}
-	return res, nil
+	return readAs(op, listed(op, doc), c.proto, func(o *object) any { return o.v03Result(op, req) })
 }
 
-// v03Answer opens an answer. Lists may be bare.
-func v03Answer(op Op, doc []byte) (*object, error) {
+// listed puts a list that is bare into the object that it belongs in.
+func listed(op Op, doc []byte) []byte {
 	if s := strings.TrimLeft(string(doc[:min(len(doc), 64)]), " \t\r\n"); s == "" || s[0] != '[' {
-		return readAnswer(doc)
+		return doc
 	}
 	switch op {
 	case ListTasks:
-		return readAnswer(wrap("tasks", doc))
+		return wrap("tasks", doc)
 	case ListTaskPushNotificationConfigs:
-		return readAnswer(wrap("configs", doc))
+		return wrap("configs", doc)
 	}
-	return readAnswer(doc)
+	return doc
 }
 
 func (o *object) v03Result(op Op, req any) any {
@@ -207,17 +198,10 @@ func cutHistory(t *a2a.Task, n *int32) {
 }
 
 func (c v03Codec) DecodeEvent(op Op, _ any, doc []byte) ([]*a2a.StreamResponse, error) {
-	o, err := readAnswer(doc)
-	if err != nil {
-		return nil, unreadable(op, err)
-	}
-	o.faults.proto = c.proto
-	el := o.v03Element()
-	if err := o.faults.err(); err != nil {
-		return nil, unreadable(op, err)
-	}
-	if el == nil {
-		return nil, nil
-	}
-	return []*a2a.StreamResponse{el}, nil
+	return readAs(op, doc, c.proto, func(o *object) []*a2a.StreamResponse {
+		if el := o.v03Element(); el != nil {
+			return []*a2a.StreamResponse{el}
+		}
+		return nil
+	})
 }

@@ -44,7 +44,7 @@ func (c v03Codec) AppendRequest(dst []byte, op Op, req any) []byte {
 	if op == GetExtendedAgentCard && !c.proto {
 		return dst // it has no params
 	}
-	w := v03Writer{jsonWriter{dst}, c.proto}
+	w := oldWriter{jsonWriter: jsonWriter{dst}, proto: c.proto}
 	w.open('{')
 	switch r := req.(type) {
 	case *a2a.SendMessageRequest:
@@ -150,7 +150,7 @@ func (o *object) v03ListTasks() *a2a.ListTasksRequest {
 	return r
 }
 
-func (w *v03Writer) taskID(id string) {
+func (w *oldWriter) taskID(id string) {
 	if w.proto {
 		w.text("name", taskName(id))
 	} else {
@@ -158,7 +158,7 @@ func (w *v03Writer) taskID(id string) {
 	}
 }
 
-func (w *v03Writer) webhookKey(task, id string) {
+func (w *oldWriter) webhookKey(task, id string) {
 	if w.proto {
 		w.text("name", webhookName(task, id))
 		return
@@ -167,7 +167,7 @@ func (w *v03Writer) webhookKey(task, id string) {
 	w.optText("pushNotificationConfigId", id)
 }
 
-func (w *v03Writer) createWebhook(c *a2a.TaskPushNotificationConfig) {
+func (w *oldWriter) createWebhook(c *a2a.TaskPushNotificationConfig) {
 	if !w.proto {
 		w.text("taskId", c.TaskID)
 		w.webhook("pushNotificationConfig", c)
@@ -181,13 +181,13 @@ func (w *v03Writer) createWebhook(c *a2a.TaskPushNotificationConfig) {
 
 // v03HistoryLength leaves out 0, which would be the whole history: what comes
 // too much is cut off when it is read.
-func (w *v03Writer) v03HistoryLength(n *int32) {
+func (w *oldWriter) v03HistoryLength(n *int32) {
 	if n != nil && *n > 0 {
 		w.int("historyLength", *n)
 	}
 }
 
-func (w *v03Writer) send(r *a2a.SendMessageRequest) {
+func (w *oldWriter) send(r *a2a.SendMessageRequest) {
 	if r.Message != nil {
 		w.key("message")
 		w.message(r.Message)
@@ -213,7 +213,7 @@ func (w *v03Writer) send(r *a2a.SendMessageRequest) {
 	w.optRaw("metadata", r.Metadata)
 }
 
-func (w *v03Writer) listTasks(r *a2a.ListTasksRequest) {
+func (w *oldWriter) listTasks(r *a2a.ListTasksRequest) {
 	w.optText("contextId", r.ContextID)
 	if r.Status != a2a.TaskStateUnspecified {
 		w.state("status", r.Status)

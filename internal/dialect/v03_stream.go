@@ -14,7 +14,7 @@ type v03Events struct {
 // Append makes two events of a finished Task in the TS form, for its clients
 // read on until a status is final.
 func (e *v03Events) Append(dst []byte, el *a2a.StreamResponse, i int) (doc []byte, more bool) {
-	w := v03Writer{jsonWriter{dst}, e.codec.proto}
+	w := oldWriter{jsonWriter: jsonWriter{dst}, proto: e.codec.proto}
 	finished := el.Task != nil && el.Task.Status.State.Terminal()
 	if i > 0 {
 		t := el.Task
@@ -38,10 +38,7 @@ func (e *v03Events) note(el *a2a.StreamResponse) {
 }
 
 func (e *v03Events) form(el *a2a.StreamResponse) (uint64, bool) {
-	if el.StatusUpdate != nil {
-		e.ended = v03Final(el.StatusUpdate.Status.State)
-	}
-	if e.codec.proto {
+	if e.note(el); e.codec.proto {
 		return formV03Proto, true
 	}
 	return formV03, true
@@ -54,7 +51,7 @@ func (e *v03Events) Ended() bool { return e.ended }
 func v03Final(s a2a.TaskState) bool { return s.Terminal() || s == a2a.TaskStateInputRequired }
 
 // element writes one element, and nothing for one that is empty.
-func (w *v03Writer) element(el *a2a.StreamResponse, final bool) {
+func (w *oldWriter) element(el *a2a.StreamResponse, final bool) {
 	switch {
 	case el.Task != nil:
 		w.wrapped("task", func() { w.task(el.Task) })
@@ -69,7 +66,7 @@ func (w *v03Writer) element(el *a2a.StreamResponse, final bool) {
 
 // wrapped writes an object that says what it is: by its kind, or, in the proto
 // form, by the member it is in.
-func (w *v03Writer) wrapped(name string, write func()) {
+func (w *oldWriter) wrapped(name string, write func()) {
 	if !w.proto {
 		write()
 		return

@@ -6,18 +6,26 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// v03Writer writes the objects of 0.3 in one of its two forms.
-type v03Writer struct {
+// oldWriter writes the objects of 0.3 in one of its two forms, or those of 0.1. What a
+// program left out by mistake is empty, so that the document stays readable.
+type oldWriter struct {
 	jsonWriter
-	proto bool
+	proto, v01 bool
 }
 
-// v03States are the TS form's names of states, by number.
+// v03States are the names of states in 0.1 and the TS form, by number.
 var v03States = [...]string{
 	"unknown", "submitted", "working", "completed", "failed", "canceled", "input-required", "rejected", "auth-required",
 }
 
-func (w *v03Writer) state(name string, s a2a.TaskState) {
+// state writes a state. 0.1 has neither rejected nor auth-required.
+func (w *oldWriter) state(name string, s a2a.TaskState) {
+	switch {
+	case w.v01 && s == a2a.TaskStateRejected:
+		s = a2a.TaskStateFailed
+	case w.v01 && s == a2a.TaskStateAuthRequired:
+		s = a2a.TaskStateInputRequired
+	}
 	switch {
 	case !w.proto && s.Valid():
 		w.text(name, v03States[s])
@@ -30,28 +38,28 @@ func (w *v03Writer) state(name string, s a2a.TaskState) {
 	}
 }
 
-func (w *v03Writer) role(r a2a.Role) {
+func (w *oldWriter) role(r a2a.Role) {
 	switch {
 	case w.proto:
 		w.text("role", r.String())
-	case r == a2a.RoleUser:
-		w.text("role", "user")
 	case r == a2a.RoleAgent:
 		w.text("role", "agent")
+	case r == a2a.RoleUser || w.v01:
+		w.text("role", "user")
 	}
 }
 
 // begin opens an object, with its kind in the TS form.
-func (w *v03Writer) begin(kind string) {
+func (w *oldWriter) begin(kind string) {
 	w.open('{')
-	if !w.proto {
+	if !w.proto && !w.v01 {
 		w.text("kind", kind)
 	}
 }
 
-func (w *v03Writer) task(t *a2a.Task) {
+func (w *oldWriter) task(t *a2a.Task) {
 	if t == nil {
-		t = new(a2a.Task) // a mistake of the program's; the document stays readable
+		t = new(a2a.Task)
 	}
 	w.begin("task")
 	w.text("id", t.ID)
@@ -67,7 +75,7 @@ func (w *v03Writer) task(t *a2a.Task) {
 	w.close('}')
 }
 
-func (w *v03Writer) status(s *a2a.TaskStatus) {
+func (w *oldWriter) status(s *a2a.TaskStatus) {
 	w.object("status")
 	w.state("state", s.State)
 	if s.Message != nil {
@@ -78,14 +86,16 @@ func (w *v03Writer) status(s *a2a.TaskStatus) {
 	w.close('}')
 }
 
-func (w *v03Writer) message(m *a2a.Message) {
+func (w *oldWriter) message(m *a2a.Message) {
 	if m == nil {
 		m = new(a2a.Message)
 	}
 	w.begin("message")
-	w.text("messageId", m.MessageID)
-	w.optText("contextId", m.ContextID)
-	w.optText("taskId", m.TaskID)
+	if !w.v01 {
+		w.text("messageId", m.MessageID)
+		w.optText("contextId", m.ContextID)
+		w.optText("taskId", m.TaskID)
+	}
 	w.role(m.Role)
 	if w.proto {
 		list(&w.jsonWriter, "content", m.Parts, w.part)
@@ -93,12 +103,14 @@ func (w *v03Writer) message(m *a2a.Message) {
 		list(&w.jsonWriter, "parts", m.Parts, w.part)
 	}
 	w.optRaw("metadata", m.Metadata)
-	w.optTexts("extensions", m.Extensions)
-	w.optTexts("referenceTaskIds", m.ReferenceTaskIDs)
+	if !w.v01 {
+		w.optTexts("extensions", m.Extensions)
+		w.optTexts("referenceTaskIds", m.ReferenceTaskIDs)
+	}
 	w.close('}')
 }
 
-func (w *v03Writer) artifact(a *a2a.Artifact) {
+func (w *oldWriter) artifact(a *a2a.Artifact) {
 	if a == nil {
 		a = new(a2a.Artifact)
 	}
@@ -112,20 +124,20 @@ func (w *v03Writer) artifact(a *a2a.Artifact) {
 	w.close('}')
 }
 
-func (w *v03Writer) part(p *a2a.Part) {
+func (w *oldWriter) part(p *a2a.Part) {
 	if p == nil {
 		p = new(a2a.Part)
 	}
 	metadata := p.Metadata
 	switch p.Kind {
 	case a2a.PartRaw, a2a.PartURL:
-		w.begin("file")
+		w.beginPart("file")
 		w.file(p)
 	case a2a.PartData:
 		var data a2a.JSON
 		data, metadata = wrapData(p)
 		metadata = mimeMetadata(metadata, p.MediaType)
-		w.begin("data")
+		w.beginPart("data")
 		if w.proto { // a DataPart, which has one member
 			w.object("data")
 		}
@@ -135,14 +147,25 @@ func (w *v03Writer) part(p *a2a.Part) {
 		}
 	default:
 		metadata = mimeMetadata(metadata, p.MediaType)
-		w.begin("text")
+		w.beginPart("text")
 		w.text("text", p.Text)
 	}
 	w.optRaw("metadata", metadata)
 	w.close('}')
 }
 
-func (w *v03Writer) file(p *a2a.Part) {
+func (w *oldWriter) beginPart(kind string) {
+	w.begin(kind)
+	if w.v01 {
+		w.text("type", kind)
+	}
+}
+
+func (w *oldWriter) file(p *a2a.Part) {
+	if w.v01 { // whose members are in another order
+		w.v01File(p)
+		return
+	}
 	content, reference := "bytes", "uri"
 	if w.proto {
 		content, reference = "fileWithBytes", "fileWithUri"
@@ -158,17 +181,21 @@ func (w *v03Writer) file(p *a2a.Part) {
 	w.close('}')
 }
 
-func (w *v03Writer) statusUpdate(u *a2a.TaskStatusUpdateEvent, final bool) {
+func (w *oldWriter) statusUpdate(u *a2a.TaskStatusUpdateEvent, final bool) {
 	w.begin("status-update")
-	w.text("taskId", u.TaskID)
-	w.text("contextId", u.ContextID)
+	if w.v01 {
+		w.text("id", u.TaskID)
+	} else {
+		w.text("taskId", u.TaskID)
+		w.text("contextId", u.ContextID)
+	}
 	w.status(&u.Status)
 	w.bool("final", final)
 	w.optRaw("metadata", u.Metadata)
 	w.close('}')
 }
 
-func (w *v03Writer) artifactUpdate(u *a2a.TaskArtifactUpdateEvent) {
+func (w *oldWriter) artifactUpdate(u *a2a.TaskArtifactUpdateEvent) {
 	w.begin("artifact-update")
 	w.text("taskId", u.TaskID)
 	w.text("contextId", u.ContextID)
@@ -181,7 +208,7 @@ func (w *v03Writer) artifactUpdate(u *a2a.TaskArtifactUpdateEvent) {
 }
 
 // card writes a card, in the proto form for readers of either.
-func (w *v03Writer) card(c *a2a.AgentCard) {
+func (w *oldWriter) card(c *a2a.AgentCard) {
 	profile := CardV03
 	if w.proto {
 		profile = CardV03REST
@@ -190,9 +217,11 @@ func (w *v03Writer) card(c *a2a.AgentCard) {
 }
 
 // webhook writes a PushNotificationConfig, which has no task.
-func (w *v03Writer) webhook(name string, c *a2a.TaskPushNotificationConfig) {
+func (w *oldWriter) webhook(name string, c *a2a.TaskPushNotificationConfig) {
 	w.object(name)
-	w.optText("id", c.ID)
+	if !w.v01 { // where a task has one
+		w.optText("id", c.ID)
+	}
 	w.text("url", c.URL)
 	w.optText("token", string(c.Token))
 	if a := c.Authentication; a != nil {
@@ -209,14 +238,17 @@ func (w *v03Writer) webhook(name string, c *a2a.TaskPushNotificationConfig) {
 }
 
 // taskWebhook writes a TaskPushNotificationConfig.
-func (w *v03Writer) taskWebhook(c *a2a.TaskPushNotificationConfig) {
+func (w *oldWriter) taskWebhook(c *a2a.TaskPushNotificationConfig) {
 	if c == nil {
 		c = new(a2a.TaskPushNotificationConfig)
 	}
 	w.open('{')
-	if w.proto {
+	switch {
+	case w.v01:
+		w.text("id", c.TaskID)
+	case w.proto:
 		w.text("name", webhookName(c.TaskID, c.ID))
-	} else {
+	default:
 		w.text("taskId", c.TaskID)
 	}
 	w.webhook("pushNotificationConfig", c)
