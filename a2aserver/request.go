@@ -42,7 +42,7 @@ func (q *request) forIdentity(ctx context.Context) *http.Request {
 func (s *Server) activeExtensions(asked []string) []string {
 	var active []string
 	for _, e := range s.card.Capabilities.Extensions {
-		if slices.Contains(asked, e.URI) {
+		if e != nil && slices.Contains(asked, e.URI) {
 			active = append(active, e.URI)
 		}
 	}
