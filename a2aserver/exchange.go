@@ -25,14 +25,14 @@ type exchange struct {
 	ctx context.Context // the request's, with the caller
 
 	audit   audit.Record
-	span    *callSpan  // nil: the call has none, or it was dropped
-	since   time.Time  // when the caller was let in
-	known   bool       // the caller is
-	begun   bool       // the span was begun or dropped
-	op      dialect.Op // 0 until it is known
-	dialect dialect.Dialect
-	query   url.Values // nil where the binding has none
-	params  []byte     // of JSON-RPC, or a body; checked
+	span    *callSpan       // nil: the call has none, or it was dropped
+	since   time.Time       // when the caller was let in
+	known   bool            // the caller is
+	begun   bool            // the span was begun or dropped
+	op      dialect.Op      // 0 until it is known
+	dialect dialect.Dialect // of errors, until op is known
+	query   url.Values      // nil where the binding has none
+	params  []byte          // of JSON-RPC, or a body; checked
 	resumption
 	holding
 }
@@ -125,13 +125,11 @@ func (x *exchange) perform(to answerer, op dialect.Op, req any) error {
 		if err := x.resume(to, req); err != nil {
 			return err
 		}
-		if x.s.streams != nil {
-			key := x.key()
-			if err := x.s.streams.begin(key); err != nil {
-				return err
-			}
-			defer x.s.streams.end(key)
+		key := x.key()
+		if err := x.s.streams.begin(key, x.s.opts.Limits.Streams); err != nil {
+			return err
 		}
+		defer x.s.streams.end(key)
 		return x.named(to.stream(op, req))
 	}
 	ctx := x.ctx

@@ -1,11 +1,13 @@
 package a2aserver
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -102,20 +104,63 @@ func TestStreamsCountAfterAReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	who := callerKey{}
-	before := h.front().streams
+	before := &h.front().streams
 	for range 2 {
-		if err := before.begin(who); err != nil {
+		if err := before.begin(who, 3); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := h.Set(routes("a"), &Options{Limits: Limits{Streams: 2}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.front().streams.begin(who); !errors.Is(err, a2a.ErrRateLimited) {
+	if err := h.front().streams.begin(who, 2); !errors.Is(err, a2a.ErrRateLimited) {
 		t.Errorf("one more than there may be: %v", err)
 	}
 	before.end(who)
-	if err := h.front().streams.begin(who); err != nil {
+	if err := h.front().streams.begin(who, 2); err != nil {
 		t.Error(err)
+	}
+}
+
+// A limit that comes with a reload counts the streams that are open.
+func TestOpenStreamsCountAgainstANewLimit(t *testing.T) {
+	left := make(chan time.Duration, 1)
+	svc := streaming(waiting(left, taskAt(1)))
+	agents := []Route{{Default: true, Service: svc, Card: testCard()}}
+	h, err := NewHost(agents, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hs := httptest.NewServer(h)
+	defer hs.Close()
+	subscribe := func() *http.Response {
+		res, err := http.Get(hs.URL + "/tasks/t1:subscribe")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	first := subscribe()
+	defer first.Body.Close()
+	if err := h.Set(agents, &Options{Limits: Limits{Streams: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	second := subscribe()
+	defer second.Body.Close()
+	if first.StatusCode != http.StatusOK || second.StatusCode != http.StatusTooManyRequests {
+		t.Errorf("the first got %s, the second %s", first.Status, second.Status)
+	}
+}
+
+// An extension that an author's card leaves empty does not keep calls from the agent.
+func TestCardWithAnEmptyExtension(t *testing.T) {
+	card := testCard()
+	card.Capabilities.Extensions = []*a2a.AgentExtension{nil, ResumeExtension()}
+	h := New(&fake{get: func(_ context.Context, req *a2a.GetTaskRequest) (*a2a.Task, error) { return &a2a.Task{ID: req.ID}, nil }}, card, nil)
+	r := httptest.NewRequest("GET", "/tasks/t1", nil)
+	r.Header.Set("A2A-Extensions", ResumeExtension().URI)
+	w := httptest.NewRecorder()
+	if h.ServeHTTP(w, r); w.Code != http.StatusOK || w.Header().Get("A2A-Extensions") == "" {
+		t.Errorf("HTTP %d, %v", w.Code, w.Header())
 	}
 }

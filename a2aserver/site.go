@@ -33,6 +33,7 @@ type shared struct {
 	draining  context.Context // ends when Drain is called
 	stopDrain context.CancelCauseFunc
 	schedule  schedule
+	streams   openStreams
 	open      openCalls
 	calls     atomic.Int64            // over gRPC, under way
 	newest    atomic.Pointer[Options] // which say who is let in by now
@@ -58,12 +59,11 @@ func (sh *shared) Drain() {
 
 // quotas counts the calls of callers, at all agents of a site.
 type quotas struct {
-	limits  Limits
-	rates   *rates       // nil without a limit
-	streams *openStreams // nil without a limit
-	memory  *Memory      // nil without a limit
-	turns   *queue.Fair[callerKey]
-	audit   *audit.Log // nil without Options.Audit, Options.Requests and Options.MeterProvider
+	limits Limits
+	rates  *rates  // nil without a limit
+	memory *Memory // nil without a limit
+	turns  *queue.Fair[callerKey]
+	audit  *audit.Log // nil without Options.Audit, Options.Requests and Options.MeterProvider
 }
 
 // newQuotas goes on with what another one has counted, where limits stay the same.
@@ -73,9 +73,6 @@ func newQuotas(o *Options, before *quotas) *quotas {
 		d.rates = before.rates
 	} else {
 		d.rates = newRates(&d.limits)
-	}
-	if d.streams = newOpenStreams(&d.limits); before != nil && before.streams != nil && d.streams != nil {
-		d.streams.streamCounts = before.streams.streamCounts
 	}
 	switch {
 	case o.Memory != nil:

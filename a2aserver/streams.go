@@ -8,34 +8,25 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/metrics"
 )
 
-// openStreams count the streams of callers, over all bindings. Nil counts
-// nothing.
+// openStreams count the streams of callers, over all bindings, also while there is no
+// limit: there may be one later.
 type openStreams struct {
-	most int // of one caller
-	*streamCounts
-}
-
-// streamCounts are how many streams callers have open. They stay when the limit changes.
-type streamCounts struct {
-	mu   sync.Mutex
+	mu   sync.Mutex        // protects the field below
 	open map[callerKey]int // those who have none are not in it
 }
 
-func newOpenStreams(l *Limits) *openStreams {
-	if l.Streams <= 0 {
-		return nil
-	}
-	return &openStreams{l.Streams, &streamCounts{open: map[callerKey]int{}}}
-}
-
-// begin counts a stream until end is called. The error is RateLimited.
-func (o *openStreams) begin(k callerKey) error {
+// begin counts a stream until end is called. The error is RateLimited; most is how many
+// a caller may have, or 0.
+func (o *openStreams) begin(k callerKey, most int) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.open[k] >= o.most {
-		e := a2a.Errorf(a2a.CodeRateLimited, "you have %d streams open, which is as many as there may be: close one first", o.most)
+	if most > 0 && o.open[k] >= most {
+		e := a2a.Errorf(a2a.CodeRateLimited, "you have %d streams open, which is as many as there may be: close one first", most)
 		e.RetryAfter, e.Cause = streamsRetry, metrics.LimitStreams
 		return e
+	}
+	if o.open == nil {
+		o.open = map[callerKey]int{}
 	}
 	o.open[k]++
 	return nil
