@@ -60,13 +60,12 @@ func (s *Server) audits(c *audit.Record, q *request) {
 	if s.audit == nil {
 		return
 	}
-	if !s.audit.Writes() { // it only counts
-		c.Begin(s.audit, q.binding, "", s.name)
-		return
-	}
-	remote := q.remote
-	if a := s.opts.clientAddr(q.remote, q.headers.Values); a.IsValid() {
-		remote = a.String()
+	remote := ""
+	if s.audit.Writes() { // else it only counts
+		remote = q.remote
+		if a := s.opts.clientAddr(q.remote, q.headers.Values); a.IsValid() {
+			remote = a.String()
+		}
 	}
 	c.Begin(s.audit, q.binding, remote, s.name)
 }

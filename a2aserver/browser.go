@@ -95,11 +95,11 @@ func (s *Server) fromPage(w http.ResponseWriter, r *http.Request) bool {
 
 // refuseOrigin answers as the binding has it.
 func (s *Server) refuseOrigin(w http.ResponseWriter, r *http.Request) {
-	var f framing = &restFraming{mediaType: restMedia(r.Header), dialect: dialect.SaysREST(r.URL.EscapedPath(), requestedVersion(r))}
+	binding, media, d := a2a.BindingHTTPJSON, restMedia(r.Header), dialect.SaysREST(r.URL.EscapedPath(), requestedVersion(r))
 	if r.URL.Path == "" || r.URL.Path == "/" {
-		f = &rpcFraming{dialect: dialect.Says(requestedVersion(r))}
+		binding, media, d = a2a.BindingJSONRPC, jsonMedia, dialect.Says(requestedVersion(r))
 	}
-	x := s.newHTTPCall(w, r, f)
+	x := s.newHTTPCall(w, r, binding, media, d)
 	defer x.end()
 	s.audits(&x.audit, &x.request)
 	x.fail(a2a.Errorf(a2a.CodePermissionDenied, "web pages of other origins may not call this agent; its operator can allow them, one by one"))

@@ -38,7 +38,7 @@ const (
 // serveCard answers with the card and all that caches want (§8.6.1). path is
 // one of the well-known ones.
 func (s *Server) serveCard(w http.ResponseWriter, r *http.Request, path string) {
-	if !s.onlyGet(w, r, "GET, HEAD") {
+	if !s.onlyGet(w, r) {
 		return
 	}
 	keep := "public"
@@ -54,9 +54,7 @@ func (s *Server) serveCard(w http.ResponseWriter, r *http.Request, path string) 
 		card, err = s.signed(&s.public, card, func(c *a2a.AgentCard) []byte { return dialect.AppendCard(nil, c, dialect.CardV10) })
 	}
 	if err != nil {
-		x := s.newHTTPCall(w, r, &restFraming{mediaType: jsonMedia, dialect: dialect.V10})
-		defer x.end()
-		x.fail(err)
+		s.refuse(w, r, err)
 		return
 	}
 	h := w.Header()
@@ -83,15 +81,14 @@ func (s *Server) serveCard(w http.ResponseWriter, r *http.Request, path string) 
 // serveExtended answers with the extended card as 0.2 has it: a document, with
 // 404 where there is none.
 func (s *Server) serveExtended(w http.ResponseWriter, r *http.Request) {
-	if !s.onlyGet(w, r, "GET, HEAD") {
+	if !s.onlyGet(w, r) {
 		return
 	}
-	f := &restFraming{mediaType: jsonMedia, dialect: dialect.V03}
-	f.codec = dialect.CodecOf(dialect.V03, a2a.BindingJSONRPC) // of its card, 0.2 reads what it knows
-	x := s.newHTTPCall(w, r, f)
+	x := s.newHTTPCall(w, r, a2a.BindingHTTPJSON, jsonMedia, dialect.V03)
+	x.codec = dialect.CodecOf(dialect.V03, a2a.BindingJSONRPC) // of its card, 0.2 reads what it knows
 	defer x.protect()
 	defer x.letGo()
-	x.operation(f.dialect, dialect.GetExtendedAgentCard)
+	x.operation(x.dialect, dialect.GetExtendedAgentCard)
 	err := x.enter()
 	if err == nil {
 		x.activates(requestedExtensions(x.headers))

@@ -18,80 +18,44 @@ const (
 	mediaEvents = "text/event-stream"
 )
 
-// framing is how a binding wraps results and errors.
-type framing interface {
-	binding() string
-	media() []string // of an answer that is no stream, for its header
-	status(e *a2a.Error) int
-	appendResult(dst []byte, op dialect.Op, req, result any) []byte
-	appendBare(dst []byte, op dialect.Op, req, result any) []byte // without what the binding has around it
-	events(op dialect.Op, req any) dialect.Events
-	beginEvent(dst []byte) []byte // before a document of events
-	endEvent(dst []byte) []byte
-	appendError(dst []byte, e *a2a.Error) []byte
+// isRPC reports whether the binding is JSON-RPC; else it is HTTP+JSON.
+func (x *httpCall) isRPC() bool { return x.binding == a2a.BindingJSONRPC }
+
+func (x *httpCall) status(e *a2a.Error) int {
+	if x.isRPC() {
+		return dialect.RPCStatus(e.Code)
+	}
+	return dialect.HTTPStatus(x.dialect, e.Code)
 }
 
-// rpcFraming is JSON-RPC. id and codec are nil until they are known; dialect is
-// that of errors.
-type rpcFraming struct {
-	id      []byte
-	dialect dialect.Dialect
-	codec   dialect.Codec
-}
-
-func (f *rpcFraming) binding() string { return a2a.BindingJSONRPC }
-
-func (f *rpcFraming) media() []string         { return jsonMedia }
-func (f *rpcFraming) status(e *a2a.Error) int { return dialect.RPCStatus(e.Code) }
-
-func (f *rpcFraming) appendResult(dst []byte, op dialect.Op, req, result any) []byte {
-	dst = wire.AppendResultPrefix(dst, f.id)
-	return append(f.appendBare(dst, op, req, result), '}')
-}
-
-func (f *rpcFraming) appendBare(dst []byte, op dialect.Op, req, result any) []byte {
-	return f.codec.AppendResult(dst, op, req, result)
-}
-
-func (f *rpcFraming) events(op dialect.Op, req any) dialect.Events { return f.codec.Events(op, req) }
-
-func (f *rpcFraming) beginEvent(dst []byte) []byte { return wire.AppendResultPrefix(dst, f.id) }
-func (f *rpcFraming) endEvent(dst []byte) []byte   { return append(dst, '}') }
-
-func (f *rpcFraming) appendError(dst []byte, e *a2a.Error) []byte {
-	return wire.AppendError(dst, f.id, dialect.AppendRPCError(nil, f.dialect, e))
-}
-
-// restFraming is HTTP+JSON. codec is nil until it is known; dialect is that of
-// errors.
-type restFraming struct {
-	mediaType []string
-	dialect   dialect.Dialect
-	codec     dialect.Codec
-}
-
-func (f *restFraming) binding() string         { return a2a.BindingHTTPJSON }
-func (f *restFraming) media() []string         { return f.mediaType }
-func (f *restFraming) status(e *a2a.Error) int { return dialect.HTTPStatus(f.dialect, e.Code) }
-
-func (f *restFraming) appendResult(dst []byte, op dialect.Op, req, result any) []byte {
-	if result == nil {
+func (x *httpCall) appendResult(dst []byte, op dialect.Op, req, result any) []byte {
+	if result == nil && !x.isRPC() {
 		return append(dst, "{}"...) // a delete: clients parse the body
 	}
-	return f.appendBare(dst, op, req, result)
+	return x.endResult(x.codec.AppendResult(x.beginResult(dst), op, req, result))
 }
 
-func (f *restFraming) appendBare(dst []byte, op dialect.Op, req, result any) []byte {
-	return f.codec.AppendResult(dst, op, req, result)
+// beginResult appends what the binding has before a document of the codec, and endResult
+// what it has behind it.
+func (x *httpCall) beginResult(dst []byte) []byte {
+	if x.isRPC() {
+		return wire.AppendResultPrefix(dst, x.id)
+	}
+	return dst
 }
 
-func (f *restFraming) events(op dialect.Op, req any) dialect.Events { return f.codec.Events(op, req) }
+func (x *httpCall) endResult(dst []byte) []byte {
+	if x.isRPC() {
+		return append(dst, '}')
+	}
+	return dst
+}
 
-func (f *restFraming) beginEvent(dst []byte) []byte { return dst }
-func (f *restFraming) endEvent(dst []byte) []byte   { return dst }
-
-func (f *restFraming) appendError(dst []byte, e *a2a.Error) []byte {
-	return dialect.AppendStatus(dst, f.dialect, e)
+func (x *httpCall) appendError(dst []byte, e *a2a.Error) []byte {
+	if x.isRPC() {
+		return wire.AppendError(dst, x.id, dialect.AppendRPCError(nil, x.dialect, e))
+	}
+	return dialect.AppendStatus(dst, x.dialect, e)
 }
 
 // restMedia picks the media type of an HTTP+JSON answer: the protocol's own if

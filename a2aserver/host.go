@@ -9,7 +9,6 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/catalog"
-	"github.com/parley-a2a/parley/internal/dialect"
 )
 
 // Route is one agent of a Host.
@@ -295,7 +294,5 @@ func (t *table) serveNothing(w http.ResponseWriter, r *http.Request) {
 	if !t.root.fromBrowser(w, r) {
 		return
 	}
-	x := t.root.newHTTPCall(w, r, &restFraming{mediaType: jsonMedia, dialect: dialect.V10})
-	defer x.end()
-	x.fail(a2a.Errorf(a2a.CodeMethodNotFound, "there is nothing at this path"))
+	t.root.refuse(w, r, a2a.Errorf(a2a.CodeMethodNotFound, "there is nothing at this path"))
 }

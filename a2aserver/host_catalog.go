@@ -10,7 +10,6 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/catalog"
-	"github.com/parley-a2a/parley/internal/dialect"
 )
 
 // searchPath is where the agents are searched through (ARD §5.3.2).
@@ -20,9 +19,13 @@ const searchPath = "/search"
 const maxSearch = 64 << 10
 
 // serveListed answers a caller who is let in with a document about the agents. base is
-// the address of the host; path is where it was asked for.
-func (t *table) serveListed(w http.ResponseWriter, r *http.Request, path string, document func(x *httpCall, base string) (any, error)) {
-	x := t.root.newHTTPCall(w, r, &restFraming{mediaType: jsonMedia, dialect: dialect.V10})
+// the address of the host; path is where it was asked for, by one of the methods.
+func (t *table) serveListed(w http.ResponseWriter, r *http.Request, path string, methods []string, document func(x *httpCall, base string) (any, error)) {
+	limitBody(w, r)
+	if !t.root.fromBrowser(w, r) || !t.root.only(w, r, methods) {
+		return
+	}
+	x := t.root.plainCall(w, r)
 	defer x.protect()
 	err := x.enter()
 	var base string
@@ -66,11 +69,7 @@ func hostOf(base string) string {
 // serveCatalog answers with the manifest of the host: its agents, and where they are
 // searched through.
 func (t *table) serveCatalog(w http.ResponseWriter, r *http.Request, path string) {
-	limitBody(w, r)
-	if !t.root.fromBrowser(w, r) || !t.root.onlyGet(w, r, "GET, HEAD") {
-		return
-	}
-	t.serveListed(w, r, path, func(_ *httpCall, base string) (any, error) {
+	t.serveListed(w, r, path, readers, func(_ *httpCall, base string) (any, error) {
 		host := hostOf(base)
 		return catalog.New(host, append(t.entries(base), catalog.Entry{
 			Identifier: catalog.Identifier(host, "registry", "agents"), DisplayName: "Agents of " + host, Type: catalog.TypeRegistry, URL: base + "/",
@@ -80,18 +79,7 @@ func (t *table) serveCatalog(w http.ResponseWriter, r *http.Request, path string
 
 // serveSearch answers POST /search.
 func (t *table) serveSearch(w http.ResponseWriter, r *http.Request) {
-	limitBody(w, r)
-	if !t.root.fromBrowser(w, r) {
-		return
-	}
-	if r.Method != http.MethodPost {
-		w.Header().Set("Allow", http.MethodPost)
-		x := t.root.newHTTPCall(w, r, &restFraming{mediaType: jsonMedia, dialect: dialect.V10})
-		defer x.end()
-		x.fail(a2a.Errorf(a2a.CodeMethodNotAllowed, "%s is not allowed here: use POST", method(r)))
-		return
-	}
-	t.serveListed(w, r, searchPath, func(x *httpCall, base string) (any, error) {
+	t.serveListed(w, r, searchPath, []string{http.MethodPost}, func(x *httpCall, base string) (any, error) {
 		if err := checkMedia(r.Header); err != nil {
 			return nil, err
 		}
@@ -145,11 +133,7 @@ func (t *table) page(base string, q url.Values) (catalog.ListResponse, error) {
 
 // serveEntry answers with one entry, by its identifier.
 func (t *table) serveEntry(w http.ResponseWriter, r *http.Request, path, urn string) {
-	limitBody(w, r)
-	if !t.root.fromBrowser(w, r) || !t.root.onlyGet(w, r, "GET, HEAD") {
-		return
-	}
-	t.serveListed(w, r, path, func(_ *httpCall, base string) (any, error) {
+	t.serveListed(w, r, path, readers, func(_ *httpCall, base string) (any, error) {
 		all := t.entries(base)
 		i := slices.IndexFunc(all, func(e catalog.Entry) bool { return e.Identifier == urn })
 		if i < 0 {

@@ -19,12 +19,7 @@ type listed struct {
 // serveIndex lists the agents that the caller may call. path is where it was
 // asked for. Below items they are as in the catalog.
 func (t *table) serveIndex(w http.ResponseWriter, r *http.Request, path string) {
-	limitBody(w, r)
-	root := t.root
-	if !root.fromBrowser(w, r) || !root.onlyGet(w, r, "GET, HEAD") {
-		return
-	}
-	t.serveListed(w, r, path, func(_ *httpCall, base string) (any, error) {
+	t.serveListed(w, r, path, readers, func(_ *httpCall, base string) (any, error) {
 		index := struct {
 			Agents []listed `json:"agents"`
 			catalog.ListResponse
@@ -33,7 +28,7 @@ func (t *table) serveIndex(w http.ResponseWriter, r *http.Request, path string) 
 			at := base + agentPath(s.name)
 			index.Agents = append(index.Agents, listed{
 				Name: s.name, Title: s.card.Name, Description: s.card.Description,
-				URL: at, Card: at + cardPath, Default: s == root,
+				URL: at, Card: at + cardPath, Default: s == t.root,
 			})
 		}
 		page, err := t.page(base, r.URL.Query())

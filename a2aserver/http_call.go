@@ -1,7 +1,6 @@
 package a2aserver
 
 import (
-	"errors"
 	"net/http"
 	"strconv"
 	"strings"
@@ -16,10 +15,12 @@ import (
 // httpCall is an exchange over HTTP, by JSON-RPC or HTTP+JSON.
 type httpCall struct {
 	exchange
-	framing
-	w  http.ResponseWriter
-	rc http.ResponseController
-	r  *http.Request
+	w     http.ResponseWriter
+	rc    http.ResponseController
+	r     *http.Request
+	media []string      // of an answer that is no stream, for its header
+	id    []byte        // of JSON-RPC; nil until it is known
+	codec dialect.Codec // nil until it is known
 
 	eventful bool // an error before the first event is an event, too
 	plain    bool // events are their data and nothing else
@@ -29,15 +30,24 @@ type httpCall struct {
 	length [1]string // of the answer, as its header
 }
 
-func (s *Server) newHTTPCall(w http.ResponseWriter, r *http.Request, f framing) *httpCall {
-	x := new(httpCall)
-	x.init(s, w, r, f)
+// newHTTPCall returns a call whose errors are told in a dialect, until its own is known.
+func (s *Server) newHTTPCall(w http.ResponseWriter, r *http.Request, binding string, media []string, d dialect.Dialect) *httpCall {
+	x := &httpCall{w: w, rc: *http.NewResponseController(w), r: r, media: media}
+	x.dialect = d
+	x.init(s, r.Context(), ofHTTP(r, binding))
 	return x
 }
 
-func (x *httpCall) init(s *Server, w http.ResponseWriter, r *http.Request, f framing) {
-	x.framing, x.w, x.rc, x.r = f, w, *http.NewResponseController(w), r
-	x.exchange.init(s, r.Context(), ofHTTP(r, f.binding()))
+// plainCall is newHTTPCall for what is no operation.
+func (s *Server) plainCall(w http.ResponseWriter, r *http.Request) *httpCall {
+	return s.newHTTPCall(w, r, a2a.BindingHTTPJSON, jsonMedia, dialect.V10)
+}
+
+// refuse answers with an error.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
+	x := s.plainCall(w, r)
+	defer x.end()
+	x.fail(err)
 }
 
 func (x *httpCall) header(name, value string) { x.w.Header().Set(name, value) }
@@ -54,7 +64,7 @@ func (x *httpCall) resumes() { x.activates(a2a.CallerFrom(x.ctx).Extensions) }
 func (x *httpCall) base() (string, error) { return x.s.baseURL(x.r, x.r.URL.EscapedPath()) }
 
 func (x *httpCall) document(op dialect.Op, req any, c *a2a.AgentCard) []byte {
-	return x.appendBare(nil, op, req, c)
+	return x.codec.AppendResult(nil, op, req, c)
 }
 
 // buffers are reused by answers; those that grew large are left behind.
@@ -118,7 +128,7 @@ var (
 func (x *httpCall) write(status int, body []byte) {
 	h := x.w.Header()
 	x.length[0] = strconv.Itoa(len(body))
-	h["Content-Type"] = x.media()
+	h["Content-Type"] = x.media
 	h["Content-Length"] = x.length[:]
 	h["Cache-Control"] = noStore
 	h["X-Content-Type-Options"] = noSniff
@@ -142,10 +152,7 @@ func (x *httpCall) send(b []byte) error {
 		return err
 	}
 	// Not later, with the handler's end, which has no time limit.
-	if err := x.rc.Flush(); !errors.Is(err, http.ErrNotSupported) {
-		return err
-	}
-	return nil // a writer that does not hold anything back
+	return flushed(x.rc.Flush())
 }
 
 func (x *httpCall) extendDeadline() {

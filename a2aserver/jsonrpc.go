@@ -14,20 +14,15 @@ import (
 
 // serveRPC answers a JSON-RPC request (§9).
 func (s *Server) serveRPC(w http.ResponseWriter, r *http.Request) {
-	c := new(struct { // at once
-		httpCall
-		f rpcFraming
-	})
-	x, f, version := &c.httpCall, &c.f, requestedVersion(r)
-	f.dialect = dialect.Says(version)
-	x.init(s, w, r, f)
+	version := requestedVersion(r)
+	x := s.newHTTPCall(w, r, a2a.BindingJSONRPC, jsonMedia, dialect.Says(version))
 	defer x.protect()
-	if err := x.rpc(f, version); err != nil {
+	if err := x.rpc(version); err != nil {
 		x.fail(err)
 	}
 }
 
-func (x *httpCall) rpc(f *rpcFraming, version string) error {
+func (x *httpCall) rpc(version string) error {
 	if err := x.enter(); err != nil {
 		return err
 	}
@@ -37,8 +32,8 @@ func (x *httpCall) rpc(f *rpcFraming, version string) error {
 		return err
 	}
 	req, bad := x.s.parse(body, version)
-	if f.id = req.ID; len(body) > pinned {
-		f.id = bytes.Clone(f.id)
+	if x.id = req.ID; len(body) > pinned {
+		x.id = bytes.Clone(x.id)
 	}
 	if bad != nil {
 		if err := x.s.judge(&req, version); err != nil {
@@ -49,18 +44,18 @@ func (x *httpCall) rpc(f *rpcFraming, version string) error {
 	op, d, err := dialect.DetectRPC(req.Method, version, x.s.opts.StrictVersions)
 	if err != nil {
 		if errors.Is(err, &a2a.Error{Code: a2a.CodeVersionNotSupported}) {
-			f.dialect = dialect.V10 // which has a word for it
+			x.dialect = dialect.V10 // which has a word for it
 		}
 		return err
 	}
-	f.dialect, f.codec = d, dialect.CodecOf(d, a2a.BindingJSONRPC)
+	x.codec = dialect.CodecOf(d, a2a.BindingJSONRPC)
 	x.operation(d, op)
 	x.eventful = d < dialect.V10 && dialect.Get(op).Streams && acceptsEvents(x.r.Header)
 	// The first clients of 0.1 pass over events that do not begin with their data.
 	// Whoever asks by an id knows ids.
 	x.plain = d.Lax() && first(x.r.Header, cursorKey) == ""
 	x.activates(requestedExtensions(x.headers))
-	in, err := f.codec.DecodeRequest(op, req.Params)
+	in, err := x.codec.DecodeRequest(op, req.Params)
 	if err != nil {
 		return err
 	}

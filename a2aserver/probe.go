@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,7 +14,7 @@ import (
 
 // serveProbe answers 200 if err is nil, else 503 with its text.
 func (s *Server) serveProbe(w http.ResponseWriter, r *http.Request, err error) {
-	if !s.onlyGet(w, r, "GET, HEAD") {
+	if !s.onlyGet(w, r) {
 		return
 	}
 	text, status := "ok\n", http.StatusOK
@@ -26,7 +27,7 @@ func (s *Server) serveProbe(w http.ResponseWriter, r *http.Request, err error) {
 
 // serveHint tells whoever opens the agent's URL in a browser what this is.
 func (s *Server) serveHint(w http.ResponseWriter, r *http.Request) {
-	if !s.onlyGet(w, r, "GET, HEAD, POST") {
+	if !s.only(w, r, []string{http.MethodGet, http.MethodHead, http.MethodPost}) {
 		return
 	}
 	base, err := s.baseURL(r, r.URL.EscapedPath())
@@ -38,15 +39,20 @@ func (s *Server) serveHint(w http.ResponseWriter, r *http.Request) {
 		strings.Join(strings.Fields(s.card.Name), " "), strings.Join(dialect.Versions, ", "), base+cardPath, base))
 }
 
-// onlyGet refuses other methods with 405.
-func (s *Server) onlyGet(w http.ResponseWriter, r *http.Request, allow string) bool {
-	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+// readers are the methods of what is there to read.
+var readers = []string{http.MethodGet, http.MethodHead}
+
+// onlyGet refuses other methods than GET and HEAD.
+func (s *Server) onlyGet(w http.ResponseWriter, r *http.Request) bool { return s.only(w, r, readers) }
+
+// only refuses other methods with 405.
+func (s *Server) only(w http.ResponseWriter, r *http.Request, methods []string) bool {
+	if slices.Contains(methods, r.Method) {
 		return true
 	}
-	x := s.newHTTPCall(w, r, &restFraming{mediaType: jsonMedia, dialect: dialect.V10})
-	defer x.end()
+	allow := strings.Join(methods, ", ")
 	w.Header().Set("Allow", allow)
-	x.fail(a2a.Errorf(a2a.CodeMethodNotAllowed, "%s is not allowed here: use %s", method(r), allow))
+	s.refuse(w, r, a2a.Errorf(a2a.CodeMethodNotAllowed, "%s is not allowed here: use %s", method(r), allow))
 	return false
 }
 

@@ -13,25 +13,19 @@ import (
 
 // serveREST answers a request of HTTP+JSON (§11), and all that leads nowhere.
 func (s *Server) serveREST(w http.ResponseWriter, r *http.Request, path string) {
-	c := new(struct { // at once
-		httpCall
-		f restFraming
-	})
-	x, f := &c.httpCall, &c.f
-	f.mediaType, f.dialect = restMedia(r.Header), dialect.V10
-	x.init(s, w, r, f)
+	x := s.newHTTPCall(w, r, a2a.BindingHTTPJSON, restMedia(r.Header), dialect.V10)
 	defer x.protect()
-	if err := x.rest(f, path); err != nil {
+	if err := x.rest(path); err != nil {
 		x.fail(err)
 	}
 }
 
-func (x *httpCall) rest(f *restFraming, path string) error {
+func (x *httpCall) rest(path string) error {
 	version := requestedVersion(x.r)
 	m, allow, err := dialect.DetectREST(x.r.Method, path, version, x.s.opts.StrictVersions)
 	if err != nil {
 		if !errors.Is(err, &a2a.Error{Code: a2a.CodeVersionNotSupported}) {
-			f.dialect = dialect.SaysREST(path, version)
+			x.dialect = dialect.SaysREST(path, version)
 		}
 		switch {
 		case len(allow) > 0:
@@ -43,7 +37,7 @@ func (x *httpCall) rest(f *restFraming, path string) error {
 		}
 		return err
 	}
-	f.dialect, f.codec = m.Dialect, m.Codec()
+	x.codec = m.Codec()
 	x.operation(m.Dialect, m.Op)
 	if err := x.enter(); err != nil {
 		return err

@@ -3,7 +3,6 @@ package a2aserver
 import (
 	"errors"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,71 +33,50 @@ const (
 type resumption struct {
 	field  string // that the cursor came in, for errors
 	marked bool   // the extension is active: elements have their positions in their metadata
-	byBody bool   // it is, though no header asked for it
 }
 
-// resumption looks for a cursor, which it puts into the request: in the
-// header, which EventSource keeps up to date while it repeats an address, and
-// else where the extension has it. asked are the extensions of the header;
-// query and params are nil where the binding has none.
-func (s *Server) resumption(d dialect.Dialect, h http.Header, asked []string, req any, query url.Values, params []byte) (resumption, error) {
-	r, cursor := resumption{field: cursorHeader}, dialect.Resume{}
-	if s.resumes && dialect.HasExtensions(d) {
+// resume looks for the cursor of a streaming request, which it puts into the request: in
+// the header, which EventSource keeps up to date while it repeats an address, and else
+// where the extension has it.
+func (x *exchange) resume(to answerer, req any) error {
+	caller := a2a.CallerFrom(x.ctx)
+	cursor, byBody := dialect.Resume{}, false // the latter: no header asked for the extension
+	if x.s.resumes && dialect.HasExtensions(x.dialect) {
 		var err error
-		if cursor, err = dialect.ReadResume(query, req, params); err != nil {
-			return r, err
+		if cursor, err = dialect.ReadResume(x.query, req, x.params); err != nil {
+			return err
 		}
-		named := slices.Contains(asked, dialect.ResumeURI)
-		r.marked, r.byBody = named || cursor.Asked, !named && cursor.Asked
+		named := slices.Contains(caller.Extensions, dialect.ResumeURI)
+		x.marked, byBody = named || cursor.Asked, !named && cursor.Asked
 	}
-	after, err := lastEventID(h)
+	after, err := lastEventID(x.headers)
 	if err != nil {
-		return r, err
+		return err
 	}
+	x.field = cursorHeader
 	if after == 0 && cursor.After > 0 {
-		after, r.field = cursor.After, cursor.Field
+		after, x.field = cursor.After, cursor.Field
 	}
 	switch q := req.(type) {
 	case *a2a.SubscribeToTaskRequest:
 		q.After = after
 	case *a2a.SendMessageRequest:
 		q.After = after // of an earlier stream of the same message
-		if s.resumes {
+		if x.s.resumes {
 			dialect.WithoutResume(q)
 		}
 	}
-	return r, nil
-}
-
-// resume makes a streaming request what its cursor says.
-func (x *exchange) resume(to answerer, req any) error {
-	caller := a2a.CallerFrom(x.ctx)
-	var err error
-	if x.resumption, err = x.s.resumption(x.dialect, x.headers, caller.Extensions, req, x.query, x.params); err != nil {
-		return err
-	}
-	if after := cursorOf(req); after > 0 {
+	if after > 0 {
 		x.span.resumes(after)
 		x.audit.Resumes()
 	}
 	x.query, x.params = nil, nil // a stream lasts, and is not to hold its request's body
-	if x.byBody {
+	if byBody {
 		caller.Extensions = append(slices.Clip(caller.Extensions), dialect.ResumeURI)
 		x.ctx = a2a.WithCaller(x.ctx, caller)
 		to.resumes()
 	}
 	return nil
-}
-
-// cursorOf returns behind which event a stream goes on; 0 for the beginning.
-func cursorOf(req any) int64 {
-	switch q := req.(type) {
-	case *a2a.SubscribeToTaskRequest:
-		return q.After
-	case *a2a.SendMessageRequest:
-		return q.After
-	}
-	return 0
 }
 
 // element returns an element as the client wants it.

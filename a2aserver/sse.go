@@ -44,7 +44,7 @@ func (s *sse) append(res *a2a.StreamResponse) {
 		}
 		for i, more := 0, true; more; i++ {
 			start := len(b)
-			b = s.beginEvent(wire.BeginEvent(b))
+			b = s.beginResult(wire.BeginEvent(b))
 			empty := len(b)
 			if b, more = dialect.AppendLine(b, s.events, res, i); len(b) == empty {
 				b = b[:start]
@@ -54,7 +54,7 @@ func (s *sse) append(res *a2a.StreamResponse) {
 			if !more && !s.plain {
 				id = max(res.Seq, 0)
 			}
-			b = wire.EndEvent(s.endEvent(b), start, id)
+			b = wire.EndEvent(s.endResult(b), start, id)
 		}
 		return b
 	})

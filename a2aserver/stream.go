@@ -21,7 +21,7 @@ const streamChunk = 64 << 10
 func (x *httpCall) stream(op dialect.Op, req any) error {
 	ctx, cancel := x.s.untilCanceled(x.ctx, &x.request)
 	defer cancel()
-	s := &sse{httpCall: x, events: x.events(op, req), hangUp: cancel}
+	s := &sse{httpCall: x, events: x.codec.Events(op, req), hangUp: cancel}
 	s.attend()
 	defer s.release()
 	s.until = ctx

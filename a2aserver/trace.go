@@ -214,30 +214,26 @@ func (c *callSpan) result(res any) {
 
 // about returns what a result says of a task; the state is 0 if it says none.
 func about(res any) (task, context string, state a2a.TaskState) {
-	ofTask := func(t *a2a.Task) (string, string, a2a.TaskState) { return t.ID, t.ContextID, t.Status.State }
+	var el a2a.StreamResponse
 	switch r := res.(type) {
 	case *a2a.Task:
-		return ofTask(r)
+		el.Task = r
 	case *a2a.SendMessageResponse:
-		switch {
-		case r.Task != nil:
-			return ofTask(r.Task)
-		case r.Message != nil:
-			return r.Message.TaskID, r.Message.ContextID, 0
-		}
+		el.Task, el.Message = r.Task, r.Message
 	case *a2a.StreamResponse:
-		switch {
-		case r.Task != nil:
-			return ofTask(r.Task)
-		case r.StatusUpdate != nil:
-			return r.StatusUpdate.TaskID, r.StatusUpdate.ContextID, r.StatusUpdate.Status.State
-		case r.ArtifactUpdate != nil:
-			return r.ArtifactUpdate.TaskID, r.ArtifactUpdate.ContextID, 0
-		case r.Message != nil:
-			return r.Message.TaskID, r.Message.ContextID, 0
-		}
+		el = *r
 	}
-	return "", "", 0
+	switch {
+	case el.Task != nil:
+		context = el.Task.ContextID
+	case el.StatusUpdate != nil:
+		context = el.StatusUpdate.ContextID
+	case el.ArtifactUpdate != nil:
+		context = el.ArtifactUpdate.ContextID
+	case el.Message != nil:
+		context = el.Message.ContextID
+	}
+	return el.TaskID(), context, el.State()
 }
 
 // resumes notes behind which event a stream goes on.
