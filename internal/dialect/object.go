@@ -112,6 +112,14 @@ func (o *object) path() string {
 	return o.in.at(o.name) + "[" + strconv.Itoa(o.index) + "]"
 }
 
+// under joins a path.
+func under(path, field string) string {
+	if path == "" {
+		return field
+	}
+	return path + "." + field
+}
+
 // at says where a member stands.
 func (o *object) at(name string) string { return under(o.path(), name) }
 
@@ -205,8 +213,8 @@ func (o *object) int32(names ...string) *int32 {
 	if raw == nil {
 		return nil
 	}
-	n, ok := json.Integer(raw)
-	if !ok {
+	n, fault := json.Read(raw).Int32()
+	if fault != nil {
 		o.bad(o.at(name), "expected a whole number")
 	}
 	return &n

@@ -76,8 +76,8 @@ func (w *pbWriter) any(v any) proto.Message {
 func FromProto(m proto.Message) (any, error) {
 	r := reader{depth: requestDepth}
 	v := r.any(m)
-	if len(r.bad) > 0 {
-		return nil, r.invalid()
+	if err := r.err(); err != nil {
+		return nil, err
 	}
 	return v, nil
 }
@@ -87,12 +87,8 @@ func FromProto(m proto.Message) (any, error) {
 func ResultFromProto(op Op, m proto.Message) (any, error) {
 	r := reader{depth: resultDepth, answer: true}
 	v := r.any(m)
-	if len(r.bad) > 0 {
-		return nil, &a2a.Error{
-			Code:    a2a.CodeInvalidAgentResponse,
-			Message: "the agent's answer to " + op.String() + " cannot be read",
-			Cause:   r.invalid(),
-		}
+	if err := r.err(); err != nil {
+		return nil, unreadable(op, err)
 	}
 	return v, nil
 }

@@ -2,7 +2,6 @@ package dialect
 
 import (
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -15,29 +14,7 @@ import (
 type reader struct {
 	depth  int  // of JSON values
 	answer bool // of a server
-	bad    []a2a.FieldViolation
-}
-
-func (r *reader) add(field, what string) {
-	if len(r.bad) < maxErrorItems {
-		r.bad = append(r.bad, a2a.FieldViolation{Field: field, Description: what})
-	}
-}
-
-func (r *reader) invalid() *a2a.Error {
-	var texts []string
-	for _, f := range r.bad {
-		texts = append(texts, f.Field+": "+f.Description)
-	}
-	return &a2a.Error{Code: a2a.CodeInvalidParams, Message: clip(strings.Join(texts, "; "), maxErrorText), Fields: r.bad}
-}
-
-// under joins a path.
-func under(path, field string) string {
-	if path == "" {
-		return field
-	}
-	return path + "." + field
+	faults
 }
 
 func readEach[P, T any](path string, list []*P, convert func(string, *P) *T) []*T {
