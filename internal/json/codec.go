@@ -1,6 +1,9 @@
 package json
 
-import "unsafe"
+import (
+	"reflect"
+	"unsafe"
+)
 
 // A Codec writes and reads values of one type. For a struct it follows the tags of
 // the fields, as encoding/json does, in their order. In the tag json,
@@ -54,7 +57,7 @@ func (s Seen) Has(i int) bool { return s>>i&1 != 0 }
 
 // For returns the codec of a type. Hooks count wherever the type occurs.
 func For[T any](hooks ...Hooks[T]) Codec[T] {
-	l := layoutOf(typeFor[T]())
+	l := layoutOf(reflect.TypeFor[T]())
 	for _, h := range hooks {
 		if h.Names != nil {
 			l.names = h.Names

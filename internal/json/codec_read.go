@@ -9,8 +9,6 @@ import (
 	"unsafe"
 )
 
-func typeFor[T any]() reflect.Type { return reflect.TypeFor[T]() }
-
 // readFrom reads a value into p, which must be empty.
 func (l *layout) readFrom(r *Reader, p unsafe.Pointer) *Fault {
 	if l.read != nil {

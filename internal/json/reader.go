@@ -2,8 +2,6 @@ package json
 
 import (
 	"bytes"
-	"math"
-	"strconv"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -206,19 +204,6 @@ func Half(value []byte) bool {
 
 // replaceInvalid makes each byte that is not UTF-8 U+FFFD, as encoding/json does.
 func replaceInvalid(text []byte) string { return string([]rune(string(text))) }
-
-// Integer returns a whole number of 32 bits, also one that is written as 1.0 or
-// as a string; false for everything else.
-func Integer(value []byte) (n int32, ok bool) {
-	if len(value) > 1 && value[0] == '"' {
-		value = value[1 : len(value)-1]
-	}
-	f, err := strconv.ParseFloat(string(value), 64)
-	if err != nil || f != math.Trunc(f) || f < math.MinInt32 || f > math.MaxInt32 {
-		return 0, false
-	}
-	return int32(f), true
-}
 
 // unescape appends what a string says that is given without its quotes.
 func unescape(dst, text []byte) []byte {

@@ -248,7 +248,7 @@ func parseError(object []byte) *Error {
 	for name, value := range members(object) {
 		switch string(name) {
 		case "code":
-			n, _ := json.Integer(value) // 0 for anything else
+			n, _ := json.Read(value).Int32() // 0 for anything else
 			e.Code = int(n)
 		case "message":
 			e.Message = text(value)
