@@ -1,6 +1,9 @@
 package a2a
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // TaskState is where a task stands (specification §4.1.3). The numbers are
 // those of the protocol's TaskState enumeration.
@@ -61,12 +64,8 @@ func (s TaskState) Interrupted() bool {
 // ParseTaskState reads a ProtoJSON name. The second result is false if the
 // name is not one of the enumeration's.
 func ParseTaskState(name string) (TaskState, bool) {
-	for i, n := range taskStateNames {
-		if n == name {
-			return TaskState(i), true
-		}
-	}
-	return 0, false
+	i := slices.Index(taskStateNames[:], name)
+	return TaskState(max(i, 0)), i >= 0
 }
 
 // Task is the unit of work (specification §4.1.1).

@@ -23,29 +23,21 @@ func (s *TaskState) UnmarshalText(name []byte) error {
 // lenientTaskState reads every spelling that was ever published: drafts and
 // samples of 1.0 still have those of version 0.x, and two Ls in canceled.
 func lenientTaskState(name string) (TaskState, bool) {
-	if s, ok := ParseTaskState(name); ok {
-		return s, true
-	}
-	switch name {
-	case "submitted":
-		return TaskStateSubmitted, true
-	case "working":
-		return TaskStateWorking, true
-	case "completed":
-		return TaskStateCompleted, true
-	case "failed":
-		return TaskStateFailed, true
-	case "canceled", "cancelled", "TASK_STATE_CANCELLED":
-		return TaskStateCanceled, true
-	case "input-required":
-		return TaskStateInputRequired, true
-	case "rejected":
-		return TaskStateRejected, true
-	case "auth-required":
-		return TaskStateAuthRequired, true
-	}
-	return 0, false
+	s, ok := taskStatesByName[name]
+	return s, ok
 }
+
+var taskStatesByName = func() map[string]TaskState {
+	all := map[string]TaskState{"cancelled": TaskStateCanceled, "TASK_STATE_CANCELLED": TaskStateCanceled}
+	for i, name := range taskStateNames {
+		all[name] = TaskState(i)
+		if i > 0 {
+			short, _ := strings.CutPrefix(name, "TASK_STATE_")
+			all[strings.ToLower(strings.ReplaceAll(short, "_", "-"))] = TaskState(i)
+		}
+	}
+	return all
+}()
 
 var taskStateList = strings.Join(taskStateNames[1:len(taskStateNames)-1], ", ") + " or " + taskStateNames[len(taskStateNames)-1]
 
