@@ -319,9 +319,8 @@ func (b *Budget) Total() int64 {
 // fitsLocked reports whether r can be granted: within the total and the caller's
 // share, or alone.
 func (b *Budget) fitsLocked(a *account, r *request) bool {
-	more := r.n - r.h.n.Load()
-	others, own := b.used-r.h.n.Load(), a.used-r.h.n.Load()
-	return (others == 0 || b.used+more <= b.total) && (own == 0 || a.used+more <= b.total/4)
+	held := r.h.n.Load()
+	return (b.used == held || b.used+r.n-held <= b.total) && b.withinShareLocked(a, r)
 }
 
 // withinShareLocked reports whether only the total stands in r's way.
@@ -392,12 +391,9 @@ func (b *Budget) beforeLocked(r, other *request) bool {
 
 func (b *Budget) dropLocked(r *request) {
 	a := b.accounts[r.h.key]
-	for i, other := range a.queue {
-		if other == r {
-			a.queue = append(a.queue[:i], a.queue[i+1:]...)
-			b.waiting.Add(-1)
-			break
-		}
+	if i := slices.Index(a.queue, r); i >= 0 {
+		a.queue = slices.Delete(a.queue, i, i+1)
+		b.waiting.Add(-1)
 	}
 	b.tidyLocked(r.h.key, a)
 }
