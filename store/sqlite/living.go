@@ -11,10 +11,9 @@ import (
 // AllNodes returns the nodes that are registered or left and are not forgotten yet,
 // by name. It is for operators.
 func (r *Reader) AllNodes(ctx context.Context) ([]store.NodeState, error) {
-	found, err := find(ctx, r, "node", scanNode, func(c *conn) *stmt {
-		return c.stmt("SELECT name, beat, gone FROM node ORDER BY name")
+	return find(ctx, r, "node", scanNode, func(c *conn) *stmt {
+		return c.sql("SELECT name, beat, gone FROM node ORDER BY name")
 	})
-	return found, wrap("read nodes", err)
 }
 
 func scanNode(r *sqlite3.Stmt) store.NodeState {

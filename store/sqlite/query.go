@@ -101,6 +101,7 @@ var since = []struct {
 	version int64
 	columns *strings.Replacer
 }{
+	{3, strings.NewReplacer("gone", "0")},
 	{6, strings.NewReplacer("task.body", "NULL")},
 	{8, strings.NewReplacer("head_size", "NULL", "body_size", "NULL")},
 	{9, strings.NewReplacer(entryChunks, "0", sealChunks, "0", blobChunks, "0", "entry.chunks", "NULL", "seal.chunks", "NULL", "blob.chunks", "NULL")},

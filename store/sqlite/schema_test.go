@@ -107,6 +107,7 @@ func checkFixture(t *testing.T, path string, version int) {
 	checkReceipts(t, path, version)
 	checkOutbox(t, path, version)
 	checkBody(t, path)
+	checkNodes(t, path)
 	st := mustOpen(t, path, nil)
 	defer st.Close()
 	if v, err := st.writer.pragma("user_version"); err != nil || v != current.version() {
@@ -201,6 +202,19 @@ func checkBody(t *testing.T, path string) {
 	q := store.Query{Owner: sealed.Row.Owner, Context: "context", Limit: 9, Body: true}
 	if p, err := r.List(t.Context(), q); err != nil || len(p.Records) != 1 || string(p.Records[0].Seal.Body) != "body" {
 		t.Errorf("the body in a list: %+v, %v", p, err)
+	}
+}
+
+// checkNodes reads a database as it is, which may be before nodes could leave.
+func checkNodes(t *testing.T, path string) {
+	r, err := OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	all, err := r.AllNodes(t.Context())
+	if d := cmp.Diff([]store.NodeState{{Name: "node", Beat: began}}, all); d != "" || err != nil {
+		t.Errorf("nodes: %v (-want +got)\n%s", err, d)
 	}
 }
 
