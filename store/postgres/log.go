@@ -132,9 +132,10 @@ func (w *writer) try(ctx context.Context, all []*store.Append, changes []change)
 // wrote is called when changes are committed whose transaction began at some time.
 func (w *writer) wrote(all []*store.Append, changes []change, begun time.Time) {
 	hints := make([]store.Hint, 0, len(changes))
-	entries := 0
+	appends, entries := 0, 0
 	for i := range changes {
 		c := &changes[i]
+		appends += len(c.appends)
 		if c.key == 0 {
 			continue
 		}
@@ -152,7 +153,7 @@ func (w *writer) wrote(all []*store.Append, changes []change, begun time.Time) {
 	w.s.commits.Add(1)
 	w.s.entries.Add(int64(entries))
 	if watcher := w.s.watcher.Load(); watcher != nil {
-		(*watcher)(store.Commit{Appends: len(changes), Entries: entries, Took: time.Since(begun), Sync: w.sync})
+		(*watcher)(store.Commit{Appends: appends, Entries: entries, Took: time.Since(begun), Sync: w.sync})
 	}
 	if len(hints) > 0 {
 		w.s.tell(hints...)

@@ -191,6 +191,16 @@ func TestCommitsAreTimed(t *testing.T) {
 	if len(heard) != 1 || heard[0].Sync <= 0 || heard[0].Sync >= heard[0].Took {
 		t.Errorf("the watcher was told %+v", heard)
 	}
+	// Each append counts, also those that are written as one change of their task.
+	first, other := goesOn(newTask("task", 1), 1), newTask("other", 1)
+	for _, err := range w.writer.commit([]*store.Append{first, goesOn(first, 2), other}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if c := heard[len(heard)-1]; c.Appends != 3 || c.Entries != 4 {
+		t.Errorf("the watcher was told %+v of three appends with four entries", c)
+	}
 }
 
 // TestLostCommit: a connection that is lost with a COMMIT leaves it open whether
