@@ -164,7 +164,7 @@ func (m *Memory) commit(batch []*Append) []error {
 	for i, a := range batch {
 		errs[i] = m.data.apply(a)
 	}
-	m.data.tell(batch, errs)
+	m.tell(batch, errs)
 	return errs
 }
 

@@ -13,12 +13,13 @@ import (
 type Memory struct {
 	group *Group
 	data  *memory
+	hub   Hub
+	over  chan struct{} // closed with the store, while data is locked
 }
 
 // memory is what outlives a Memory that is closed and opened again.
 type memory struct {
 	mu      sync.RWMutex // protects the fields below
-	closed  bool
 	tasks   map[Key]*memoryTask
 	lists   map[listName]*sorted // the same tasks, by filter; none is empty
 	blobs   map[string][]byte
@@ -29,10 +30,7 @@ type memory struct {
 	receipts map[Key]map[string]memoryReceipt
 	pushes   []*memoryPush // of all tasks, in the order of LivePushes
 	place    int64         // of the newest push config
-
-	mail *Mailbox
-	hub  *Hub
-	over chan struct{} // closed with the store
+	mail     Mailbox
 }
 
 type memoryNode struct {
@@ -67,14 +65,11 @@ func NewMemory() *Memory {
 		secrets:  map[string][]byte{},
 		kept:     map[string][]byte{},
 		receipts: map[Key]map[string]memoryReceipt{},
-		mail:     &Mailbox{},
-		hub:      &Hub{},
-		over:     make(chan struct{}),
 	})
 }
 
 func openMemory(d *memory) *Memory {
-	m := &Memory{data: d}
+	m := &Memory{data: d, over: make(chan struct{})}
 	m.group = NewGroup(m.commit)
 	return m
 }
@@ -83,22 +78,7 @@ func openMemory(d *memory) *Memory {
 // that is started again would find it.
 func (m *Memory) Reopen() *Memory {
 	m.Close()
-	m.data.mu.Lock()
-	defer m.data.mu.Unlock()
-	return openMemory(&memory{
-		tasks:    m.data.tasks,
-		lists:    m.data.lists,
-		blobs:    m.data.blobs,
-		nodes:    m.data.nodes,
-		secrets:  m.data.secrets,
-		kept:     m.data.kept,
-		receipts: m.data.receipts,
-		pushes:   m.data.pushes,
-		place:    m.data.place,
-		mail:     m.data.mail,
-		hub:      &Hub{},
-		over:     make(chan struct{}),
-	})
+	return openMemory(m.data)
 }
 
 // Close implements Store.
@@ -106,9 +86,8 @@ func (m *Memory) Close() error {
 	m.group.Close()
 	m.data.mu.Lock()
 	defer m.data.mu.Unlock()
-	if !m.data.closed {
-		m.data.closed = true
-		close(m.data.over)
+	if m.usable(context.Background()) == nil {
+		close(m.over)
 	}
 	return nil
 }
@@ -117,7 +96,7 @@ func (m *Memory) Close() error {
 func (m *Memory) read(ctx context.Context, f func(*memory) error) error {
 	m.data.mu.RLock()
 	defer m.data.mu.RUnlock()
-	if err := m.data.usable(ctx); err != nil {
+	if err := m.usable(ctx); err != nil {
 		return err
 	}
 	return f(m.data)
@@ -127,18 +106,20 @@ func (m *Memory) read(ctx context.Context, f func(*memory) error) error {
 func (m *Memory) write(ctx context.Context, f func(*memory)) error {
 	m.data.mu.Lock()
 	defer m.data.mu.Unlock()
-	if err := m.data.usable(ctx); err != nil {
+	if err := m.usable(ctx); err != nil {
 		return err
 	}
 	f(m.data)
 	return nil
 }
 
-func (d *memory) usable(ctx context.Context) error {
-	if d.closed {
+func (m *Memory) usable(ctx context.Context) error {
+	select {
+	case <-m.over:
 		return ErrClosed
+	default:
+		return context.Cause(ctx)
 	}
-	return context.Cause(ctx)
 }
 
 // record copies a task's record, because what a Store returns belongs to the

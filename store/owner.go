@@ -74,7 +74,7 @@ func (m *Memory) Beat(ctx context.Context, node string, now time.Time) error {
 func (m *Memory) Leave(ctx context.Context, node string) error {
 	return m.write(ctx, func(d *memory) {
 		d.nodes[node] = memoryNode{left: true}
-		d.hub.Tell(Hint{Work: true})
+		m.hub.Tell(Hint{Work: true})
 	})
 }
 

@@ -47,7 +47,7 @@ func (m *Memory) Post(ctx context.Context, all []Mail) error {
 		return err
 	}
 	for _, l := range all {
-		m.data.hub.Tell(Hint{Node: l.Node})
+		m.hub.Tell(Hint{Node: l.Node})
 	}
 	return nil
 }
@@ -65,16 +65,16 @@ func (m *Memory) Watch(ctx context.Context, f func(Hint)) error {
 	if err := m.read(ctx, func(*memory) error { return nil }); err != nil {
 		return err
 	}
-	return m.data.hub.Watch(ctx, m.data.over, f)
+	return m.hub.Watch(ctx, m.over, f)
 }
 
 // tell tells watchers what appends have changed.
-func (d *memory) tell(appends []*Append, errs []error) {
+func (m *Memory) tell(appends []*Append, errs []error) {
 	var hints []Hint
 	for i, a := range appends {
 		if errs[i] == nil && a.Row.ID != "" {
 			hints = append(hints, Hint{Task: a.Row.Hash(), Work: a.Row.Active && a.Row.Node == ""})
 		}
 	}
-	d.hub.Tell(hints...)
+	m.hub.Tell(hints...)
 }
