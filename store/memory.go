@@ -21,7 +21,7 @@ type Memory struct {
 type memory struct {
 	mu      sync.RWMutex // protects the fields below
 	tasks   map[Key]*memoryTask
-	lists   map[listName]*sorted // the same tasks, by filter; none is empty
+	lists   map[listName]sorted // the same tasks, by filter; none is empty
 	blobs   map[string][]byte
 	nodes   map[string]memoryNode
 	secrets map[string][]byte
@@ -59,7 +59,7 @@ type memoryPush struct {
 func NewMemory() *Memory {
 	return openMemory(&memory{
 		tasks:    map[Key]*memoryTask{},
-		lists:    map[listName]*sorted{},
+		lists:    map[listName]sorted{},
 		blobs:    map[string][]byte{},
 		nodes:    map[string]memoryNode{},
 		secrets:  map[string][]byte{},

@@ -145,22 +145,19 @@ func (m *Memory) List(ctx context.Context, q Query) (*Page, error) {
 // list reads a page of the list that has the query's filters.
 func (d *memory) list(q *Query, p *Page) {
 	s := d.lists[listName{q.Tenant, q.Owner, q.Context, q.State}]
-	if s == nil {
-		return
-	}
-	p.Total = s.n
 	if !q.Since.IsZero() {
-		p.Total = s.since(Position{Updated: Milli(q.Since)})
+		s = s[s.find(Position{Updated: Milli(q.Since)}):]
 	}
-	var from *Position
+	p.Total = len(s)
 	if q.Before != nil {
-		from = &Position{Updated: Milli(q.Before.Updated), ID: q.Before.ID}
+		s = s[:s.find(Position{Updated: Milli(q.Before.Updated), ID: q.Before.ID})]
 	}
 	page := Fill(q, p)
-	s.before(from, func(t *memoryTask) bool {
-		// One that does not match is too old, and so are all that follow.
-		return q.matches(&t.row) && page.Add(d.record(t, q.Body, q.Most()))
-	})
+	for _, t := range slices.Backward(s) {
+		if !page.Add(d.record(t, q.Body, q.Most())) {
+			return
+		}
+	}
 }
 
 // search looks for a page of any owner's among all tasks.
