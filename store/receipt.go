@@ -141,9 +141,9 @@ func (m *Memory) Forget(ctx context.Context, q ForgetQuery) (int, error) {
 	}
 	n := 0
 	err := m.write(ctx, func(d *memory) {
-		for scope, names := range d.receipts {
-			maps.DeleteFunc(names, func(_ string, r memoryReceipt) bool {
-				gone := n < q.Limit && q.forgets(scope, &r)
+		for scope := range d.receipts {
+			d.forget(scope, func(r *memoryReceipt) bool {
+				gone := n < q.Limit && q.forgets(scope, r)
 				if gone {
 					n++
 				}
@@ -162,8 +162,11 @@ func (q *ForgetQuery) forgets(scope Key, r *memoryReceipt) bool {
 	return !r.Counts(q.Before)
 }
 
-// forget removes the receipts of a task.
-func (d *memory) forget(k Key) {
-	t := d.tasks[k]
-	maps.DeleteFunc(d.receipts[k.Scope()], func(_ string, r memoryReceipt) bool { return r.task == t })
+// forget removes receipts, and with the last one of an owner what names him.
+func (d *memory) forget(scope Key, gone func(*memoryReceipt) bool) {
+	names := d.receipts[scope]
+	maps.DeleteFunc(names, func(_ string, r memoryReceipt) bool { return gone(&r) })
+	if len(names) == 0 {
+		delete(d.receipts, scope)
+	}
 }

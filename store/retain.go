@@ -48,7 +48,7 @@ func (m *Memory) Delete(ctx context.Context, rows []Row) (int, error) {
 			if t == nil || !t.row.Same(&rows[i]) {
 				continue
 			}
-			d.forget(rows[i].Key)
+			d.forget(t.row.Scope(), func(r *memoryReceipt) bool { return r.task == t })
 			d.unlist(t)
 			for _, p := range t.pushes {
 				d.unpush(p)
