@@ -29,7 +29,7 @@ func (s *Store) Advance(ctx context.Context, all []store.Advance) error {
 	if len(all) == 0 {
 		return s.read(ctx, func(context.Context, querier) error { return nil })
 	}
-	err := s.write(ctx, func(tx pgx.Tx) error {
+	err := s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		for rest := all; len(rest) > 0; {
 			n := apart(rest)
 			if _, err := tx.Exec(ctx, advance, advances(rest[:n])...); err != nil {

@@ -64,7 +64,7 @@ func (d *db) usable(ctx context.Context) error {
 
 // exec runs one statement as a write, and returns how many rows it changed.
 func (d *db) exec(ctx context.Context, what, sql string, args ...any) (n int, err error) {
-	err = d.write(ctx, func(tx pgx.Tx) error {
+	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, sql, args...)
 		n = int(tag.RowsAffected())
 		return err
@@ -99,8 +99,9 @@ func (d *db) snapshot(ctx context.Context, f func(ctx context.Context, q querier
 // write calls f in a transaction until that is committed, fails for good, or was
 // tried often enough. It is repeated only if it certainly had no effect; if a
 // COMMIT got no answer the error says that the effect is unknown. Once begun it
-// goes on without ctx: a caller who left would not know whether it happened.
-func (d *db) write(ctx context.Context, f func(tx pgx.Tx) error) error {
+// goes on without ctx, and f with another one: a caller who left would not know whether
+// it happened.
+func (d *db) write(ctx context.Context, f func(ctx context.Context, tx pgx.Tx) error) error {
 	if err := d.usable(ctx); err != nil {
 		return err
 	}
@@ -140,7 +141,7 @@ func (d *db) statement(ctx context.Context, f func(ctx context.Context, q querie
 var writing = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 
 // transact is one try of write.
-func (d *db) transact(ctx context.Context, f func(tx pgx.Tx) error) error {
+func (d *db) transact(ctx context.Context, f func(ctx context.Context, tx pgx.Tx) error) error {
 	c, err := d.pool.Acquire(ctx)
 	if err != nil {
 		return err
@@ -154,7 +155,7 @@ func (d *db) transact(ctx context.Context, f func(tx pgx.Tx) error) error {
 	if _, err := tx.Exec(ctx, setIdle); err != nil {
 		return err
 	}
-	if err := f(&bound{tx, ctx}); err != nil {
+	if err := f(ctx, tx); err != nil {
 		return err
 	}
 	if tx.Conn().IsClosed() {
@@ -164,25 +165,6 @@ func (d *db) transact(ctx context.Context, f func(tx pgx.Tx) error) error {
 		return &uncertain{err}
 	}
 	return nil
-}
-
-// bound is a transaction whose calls end with ctx, not with that of who called
-// write.
-type bound struct {
-	pgx.Tx
-	ctx context.Context
-}
-
-func (b *bound) Exec(_ context.Context, sql string, args ...any) (pgconn.CommandTag, error) {
-	return b.Tx.Exec(b.ctx, sql, args...)
-}
-
-func (b *bound) Query(_ context.Context, sql string, args ...any) (pgx.Rows, error) {
-	return b.Tx.Query(b.ctx, sql, args...)
-}
-
-func (b *bound) QueryRow(_ context.Context, sql string, args ...any) pgx.Row {
-	return b.Tx.QueryRow(b.ctx, sql, args...)
 }
 
 // setIdle sets idleWait for a transaction.

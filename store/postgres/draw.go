@@ -52,7 +52,7 @@ func (s *Store) Draw(ctx context.Context, node, after string, limit int) ([]stor
 		return nil, err
 	}
 	var drawn []store.Row
-	err := s.write(ctx, func(tx pgx.Tx) error {
+	err := s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		drawn = nil
 		for width := limit; ; width *= 4 {
 			more, err := s.drawSome(ctx, tx, node, after, limit, width, &drawn)

@@ -352,7 +352,7 @@ func TestPausedProcess(t *testing.T) {
 			p.set(func() { p.hold = true })
 			close(locked)
 		})
-		done <- st.write(t.Context(), func(tx pgx.Tx) error {
+		done <- st.write(t.Context(), func(ctx context.Context, tx pgx.Tx) error {
 			_, err := tx.Exec(t.Context(), "SELECT 1 FROM parley.task FOR UPDATE")
 			once()
 			if err == nil {

@@ -38,7 +38,7 @@ func (d *db) Secret(ctx context.Context, name string) (secret []byte, err error)
 	if err == nil && secret == nil {
 		fresh := make([]byte, store.SecretSize)
 		rand.Read(fresh)
-		err = d.write(ctx, func(tx pgx.Tx) error {
+		err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 			if _, err := tx.Exec(ctx, newSecret, arg(name), fresh); err != nil {
 				return err
 			}
@@ -60,7 +60,7 @@ func (d *db) Keep(ctx context.Context, name string, was, is []byte) (now []byte,
 			return err
 		})
 	} else {
-		err = d.write(ctx, func(tx pgx.Tx) (err error) {
+		err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 			now, err = swap(ctx, tx, name, was, is)
 			return err
 		})

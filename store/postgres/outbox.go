@@ -101,7 +101,7 @@ const (
 // DropPush implements store.Store.
 func (s *Store) DropPush(ctx context.Context, id store.PushID) error {
 	for done := false; !done; {
-		err := s.write(ctx, func(tx pgx.Tx) error {
+		err := s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 			done = true
 			var key int64
 			// Adding letters locks the config, too, see Advance.

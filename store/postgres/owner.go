@@ -22,7 +22,7 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 // Beat implements store.Store.
 func (s *Store) Beat(ctx context.Context, node string, now time.Time) error {
 	ahead := false
-	err := s.write(ctx, func(tx pgx.Tx) error {
+	err := s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		return tx.QueryRow(ctx, "INSERT INTO parley.node AS n (name, beat, gone) VALUES ($1, $2, false) ON CONFLICT (name) DO UPDATE SET beat = excluded.beat, gone = false "+
 			"RETURNING EXISTS (SELECT 1 FROM parley.node AS d WHERE "+aheadOfClock+")", arg(node), now.UnixMilli()).Scan(&ahead)
 	})
@@ -99,7 +99,7 @@ const forget = "DELETE FROM parley.node AS n WHERE n.name = ANY (ARRAY(SELECT o.
 func (s *Store) Claim(ctx context.Context, node string, deadBefore time.Time, limit int) ([]store.Row, error) {
 	limit = max(limit, 0)
 	var claimed []store.Row
-	err := s.write(ctx, func(tx pgx.Tx) (err error) {
+	err := s.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		claimed, err = collect(ctx, tx, intoRow, giveLost, arg(node), deadBefore.UnixMilli(), limit)
 		if err == nil && len(claimed) < limit {
 			_, err = tx.Exec(ctx, forget, arg(node), deadBefore.UnixMilli())
@@ -118,7 +118,7 @@ var giveOne = give + "WHERE t.tenant = $3 AND t.owner = $4 AND t.id = $5 AND t.a
 // Take implements store.Store.
 func (s *Store) Take(ctx context.Context, node string, deadBefore time.Time, k store.Key) (*store.Row, error) {
 	var taken []store.Row
-	err := s.write(ctx, func(tx pgx.Tx) (err error) {
+	err := s.write(ctx, func(ctx context.Context, tx pgx.Tx) (err error) {
 		taken, err = collect(ctx, tx, intoRow, giveOne, arg(node), deadBefore.UnixMilli(), arg(k.Tenant), arg(k.Owner), arg(k.ID))
 		return err
 	})

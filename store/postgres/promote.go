@@ -116,7 +116,7 @@ func (s *Store) dropScopes(ctx context.Context) error {
 	if !any || err != nil {
 		return wrap("tally", err)
 	}
-	return wrap("tally", s.write(ctx, func(tx pgx.Tx) error {
+	return wrap("tally", s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(tallyLock)); err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (s *Store) dropScopes(ctx context.Context) error {
 
 // readScopes learns which scopes there are.
 func (s *Store) readScopes(ctx context.Context) error {
-	return s.write(ctx, func(tx pgx.Tx) error {
+	return s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if err := s.shareTally(ctx, tx); err != nil {
 			return err
 		}

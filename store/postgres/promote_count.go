@@ -90,7 +90,7 @@ func (s *Store) makeScope(ctx context.Context, conn *pgx.Conn, name scopeName) (
 	names := []any{arg(name.tenant), arg(name.owner), arg(name.context)}
 	var old []int64
 	var snapshot pgx.Tx
-	err = s.write(ctx, func(tx pgx.Tx) error {
+	err = s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if snapshot != nil { // of a try before
 			if err := snapshot.Rollback(ctx); err != nil {
 				return err
@@ -164,7 +164,7 @@ func (s *Store) countOne(ctx context.Context, conn *pgx.Conn, name scopeName, ke
 
 // addCounts writes what was counted. The last time, the scope is no more unfinished.
 func (s *Store) addCounts(ctx context.Context, key int64, m *moves, more bool) error {
-	return s.write(ctx, func(tx pgx.Tx) error {
+	return s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if err := s.shareTally(ctx, tx); err != nil {
 			return err
 		}
@@ -175,7 +175,7 @@ func (s *Store) addCounts(ctx context.Context, key int64, m *moves, more bool) e
 		if !there {
 			return errNoScope
 		}
-		if err := s.addMoves(tx, m); more || err != nil {
+		if err := s.addMoves(ctx, tx, m); more || err != nil {
 			return err
 		}
 		_, err := tx.Exec(ctx, "DELETE FROM parley.tally WHERE scope = $1 AND state = 0 AND width = -1", key)
@@ -196,7 +196,7 @@ func (s *Store) forgetScopes(ctx context.Context) error {
 	if !any || err != nil {
 		return err
 	}
-	err = s.write(ctx, func(tx pgx.Tx) error {
+	err = s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		for _, sql := range []string{"DELETE FROM parley.scope", "TRUNCATE parley.tally", "SELECT nextval('parley.scope_change')"} {
 			if _, err := tx.Exec(ctx, sql); err != nil {
 				return err

@@ -64,7 +64,7 @@ func (s *Store) doom(ctx context.Context, rows []store.Row) (n int, err error) {
 		names, last, epoch, updated = append(names, r.Key), append(last, r.Last), append(epoch, r.Epoch), append(updated, r.Updated.UnixMilli())
 	}
 	tenants, owners, ids := split(names)
-	err = s.write(ctx, func(tx pgx.Tx) error {
+	err = s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		n = 0
 		if err := s.shareTally(ctx, tx); err != nil {
 			return err
@@ -95,7 +95,7 @@ const doomTasks = "WITH d AS (DELETE FROM parley.task AS t WHERE t.key = ANY (AR
 // purge removes a part of what is doomed. done means that nothing is left, but
 // what others are about to remove.
 func (s *Store) purge(ctx context.Context) (done bool, err error) {
-	err = s.write(ctx, func(tx pgx.Tx) error {
+	err = s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		tasks, err := collect(ctx, tx, intoNumber, "SELECT task FROM parley.doomed ORDER BY task LIMIT "+strconv.Itoa(deleteTasks)+" FOR UPDATE SKIP LOCKED")
 		if done = len(tasks) == 0; done || err != nil {
 			return err

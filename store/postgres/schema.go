@@ -136,7 +136,7 @@ func (s *schema) migrate(ctx context.Context, d *db) error {
 
 // step does the next one, unless another program has done it meanwhile.
 func (s *schema) step(ctx context.Context, d *db) error {
-	return d.write(ctx, func(tx pgx.Tx) error {
+	return d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if !d.o.NoAdvisory {
 			if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(migrationLock)); err != nil {
 				return err

@@ -204,11 +204,11 @@ func (s *Store) uncount(ctx context.Context, tx pgx.Tx, gone []store.Row) error 
 		r := &gone[i]
 		m.note(r.Tenant, r.Owner, r.Context, r.State, r.Updated.UnixMilli(), -1)
 	}
-	return s.addMoves(tx, &m)
+	return s.addMoves(ctx, tx, &m)
 }
 
-// addMoves writes moves, by a transaction of write that has shareTally.
-func (s *Store) addMoves(tx pgx.Tx, m *moves) error {
+// addMoves writes moves, by a transaction that has shareTally.
+func (s *Store) addMoves(ctx context.Context, tx pgx.Tx, m *moves) error {
 	if len(m.n) == 0 {
 		return nil
 	}
@@ -216,6 +216,5 @@ func (s *Store) addMoves(tx pgx.Tx, m *moves) error {
 	b.tables[newTallies] = parts[newTallies].table()
 	m.into(b.tables[newTallies], s.slot)
 	b.args.add(b.tables[newTallies])
-	ctx := tx.(*bound).ctx // not that of who called write
 	return tx.Conn().PgConn().ExecParams(ctx, shape(1<<newTallies|1<<noTallies).statement(), b.args.values, b.args.types, allBinary, allBinary).Read().Err
 }
