@@ -60,13 +60,11 @@ var parts = [numParts]part{
 	newUses: {name: "c", columns: "task bigint, hash bytea",
 		sql: "INSERT INTO parley.blob_task ($names) SELECT * FROM rows ON CONFLICT (task, hash) DO NOTHING"},
 	newPushes: {name: "p", columns: pushColumns,
-		sql: "INSERT INTO parley.push ($names) SELECT * FROM rows ON CONFLICT (task, id) DO UPDATE SET host = excluded.host, body = excluded.body, created = excluded.created, " +
-			"node = excluded.node, live = excluded.live, cursor = excluded.cursor, tries = excluded.tries, since = excluded.since, due = excluded.due, reason = excluded.reason " +
-			"RETURNING key, task, id"},
+		sql: "INSERT INTO parley.push ($names) SELECT * FROM rows " + overPush + " RETURNING key, task, id"},
 	newLetters: {name: "l", columns: "task bigint, id bytea, seq bigint, time bigint, tries integer, reason bytea, again boolean",
 		sql: "INSERT INTO parley.letter (push, seq, time, tries, reason, again) SELECT p.key, n.seq, n.time, n.tries, n.reason, n.again FROM rows " +
 			"JOIN p ON p.task = n.task AND p.id = n.id " +
-			"ON CONFLICT (push, seq) DO UPDATE SET time = excluded.time, tries = excluded.tries, reason = excluded.reason, again = excluded.again"},
+			overLetter},
 	newTallies: {name: "y", columns: "scope bigint, state integer, width smallint, piece bigint, n bigint, slot smallint",
 		sql: "INSERT INTO parley.tally AS y (scope, state, width, piece, n, slot) SELECT * FROM rows " +
 			"ON CONFLICT (scope, state, width, piece, slot) DO UPDATE SET n = y.n + excluded.n"},

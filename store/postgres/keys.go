@@ -11,19 +11,21 @@ const keyBlock = 1024
 
 // keys gives out the keys of new rows of a table.
 type keys struct {
+	sequence string
+
 	mu         sync.Mutex // protects the fields below
 	next, last int64
 }
 
 // take returns n keys that nobody else gets, n at most keyBlock: the first of
 // them, and so on. The rest of a block that is too short is left out.
-func (k *keys) take(ctx context.Context, d *db, sequence string, n int64) (first int64, err error) {
+func (k *keys) take(ctx context.Context, d *db, n int) (first int64, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.next == 0 || k.next+n-1 > k.last {
+	if k.next == 0 || k.next+int64(n)-1 > k.last {
 		var v int64
 		err := d.read(ctx, func(ctx context.Context, q querier) error { // one more value does no harm
-			return q.QueryRow(ctx, "SELECT nextval('parley."+sequence+"')").Scan(&v)
+			return q.QueryRow(ctx, "SELECT nextval('parley."+k.sequence+"')").Scan(&v)
 		})
 		if err != nil {
 			return 0, err
@@ -31,7 +33,7 @@ func (k *keys) take(ctx context.Context, d *db, sequence string, n int64) (first
 		k.next, k.last = (v-1)*keyBlock+1, v*keyBlock
 	}
 	first = k.next
-	k.next += n
+	k.next += int64(n)
 	return first, nil
 }
 
@@ -41,14 +43,4 @@ func (k *keys) drop() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.next = 0
-}
-
-// taskKeys returns n keys for new tasks.
-func (s *Store) taskKeys(ctx context.Context, n int) (first int64, err error) {
-	return s.tasks.take(ctx, s.db, "task_key", int64(n))
-}
-
-// pushKeys returns n keys for new push configs.
-func (s *Store) pushKeys(ctx context.Context, n int) (first int64, err error) {
-	return s.pushes.take(ctx, s.db, "push_key", int64(n))
 }

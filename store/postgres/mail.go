@@ -13,12 +13,12 @@ import (
 const loosely = "WITH loosely AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)) "
 
 // postMail writes mail in its order. Each piece has the server's time.
-const postMail = loosely + "INSERT INTO parley.mail (node, at, body) SELECT l.node, (extract(epoch FROM clock_timestamp()) * 1000)::bigint, l.body " +
+const postMail = loosely + "INSERT INTO parley.mail (node, at, body) SELECT l.node, " + clockMillis + ", l.body " +
 	"FROM loosely, unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS l (node, body, place) ORDER BY l.place"
 
 // dropMail drops what nobody took. It looks at the oldest only.
 const dropMail = loosely + "DELETE FROM parley.mail AS m USING loosely WHERE m.key = ANY (ARRAY(SELECT o.key FROM (" +
-	"SELECT x.key, x.at FROM parley.mail AS x ORDER BY x.key LIMIT 1000) AS o WHERE o.at < (extract(epoch FROM clock_timestamp()) * 1000)::bigint - $1))"
+	"SELECT x.key, x.at FROM parley.mail AS x ORDER BY x.key LIMIT 1000) AS o WHERE o.at < " + clockMillis + " - $1))"
 
 // Post implements store.Store.
 func (s *Store) Post(ctx context.Context, all []store.Mail) error {

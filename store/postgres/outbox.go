@@ -49,7 +49,10 @@ func full(b []byte) []byte {
 const setPush = "WITH t AS (SELECT key FROM parley.task WHERE tenant = $2 AND owner = $3 AND id = $4 FOR KEY SHARE) " +
 	"INSERT INTO parley.push AS p (key, task, id, host, body, created, node, live, cursor, tries, since, due, reason) " +
 	"SELECT $1::bigint, t.key, $5::bytea, $6::bytea, $7::bytea, $8::bigint, $9::bytea, $10::boolean, $11::bigint, $12::integer, $13::bigint, $14::bigint, $15::bytea FROM t " +
-	"ON CONFLICT (task, id) DO UPDATE SET host = excluded.host, body = excluded.body, created = excluded.created, node = excluded.node, live = excluded.live, " +
+	overPush
+
+// overPush lets a push config replace the one of its name.
+const overPush = "ON CONFLICT (task, id) DO UPDATE SET host = excluded.host, body = excluded.body, created = excluded.created, node = excluded.node, live = excluded.live, " +
 	"cursor = excluded.cursor, tries = excluded.tries, since = excluded.since, due = excluded.due, reason = excluded.reason"
 
 // SetPush implements store.Store.
@@ -58,7 +61,7 @@ func (s *Store) SetPush(ctx context.Context, p *store.PushConfig) error {
 		return err
 	}
 	for n := 1; ; n++ {
-		key, err := s.pushKeys(ctx, 1)
+		key, err := s.pushes.take(ctx, s.db, 1)
 		if err != nil {
 			return wrap("set push config", err)
 		}
@@ -141,16 +144,24 @@ func (s *Store) ClaimPushes(ctx context.Context, node string, deadBefore time.Ti
 	return s.exec(ctx, "claim push configs", claimPushes, arg(node), deadBefore.UnixMilli(), max(limit, 0))
 }
 
-const livePushes = "SELECT " + pushResult + ", t.last, p.key" + pushOf + "WHERE p.live AND p.node = $3 AND p.key > $1 ORDER BY p.key LIMIT $2"
-
 // LivePushes implements store.Store.
 func (s *Store) LivePushes(ctx context.Context, node string, after int64, limit int) ([]store.PushState, error) {
-	return s.pushStates(ctx, livePushes, limit, after, limit, arg(node))
+	return s.pushStates(ctx, "p.live AND p.node = $3 AND ", after, limit, arg(node))
 }
 
-func (s *Store) pushStates(ctx context.Context, sql string, limit int, args ...any) ([]store.PushState, error) {
+// AllPushes returns up to limit push configs of all tasks and nodes, live or
+// not, in the order of LivePushes, from behind the one whose At is after; 0: from
+// the first. limit must be at least 1. It is for operators, and looks at every
+// config.
+func (s *Store) AllPushes(ctx context.Context, after int64, limit int) ([]store.PushState, error) {
+	return s.pushStates(ctx, "", after, limit)
+}
+
+// pushStates reads a page of the push configs that which selects.
+func (s *Store) pushStates(ctx context.Context, which string, after int64, limit int, args ...any) ([]store.PushState, error) {
 	if err := store.CheckLimit(limit); err != nil {
 		return nil, err
 	}
-	return find(ctx, s.db, "push configs of a node", func(p *store.PushState) []any { return append(intoPush(&p.PushConfig), &p.Last, &p.At) }, sql, args...)
+	return find(ctx, s.db, "push configs", func(p *store.PushState) []any { return append(intoPush(&p.PushConfig), &p.Last, &p.At) },
+		"SELECT "+pushResult+", t.last, p.key"+pushOf+"WHERE "+which+"p.key > $1 ORDER BY p.key LIMIT $2", append([]any{after, limit}, args...)...)
 }

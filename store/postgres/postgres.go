@@ -144,7 +144,8 @@ func Open(ctx context.Context, address string, o *Options) (*Store, error) {
 	}
 	over, end := context.WithCancel(context.Background())
 	d.over = over
-	s := &Store{db: d, end: end, slot: int16(rand.IntN(slots)), growing: make(chan scopeName, 64), shrunk: make(chan struct{}, 1)}
+	s := &Store{db: d, end: end, slot: int16(rand.IntN(slots)), growing: make(chan scopeName, 64), shrunk: make(chan struct{}, 1),
+		tasks: keys{sequence: "task_key"}, pushes: keys{sequence: "push_key"}}
 	err = s.prepare(ctx)
 	if err == nil && s.o.NoAdvisory {
 		err = s.forgetScopes(ctx)

@@ -128,7 +128,7 @@ func (w *writer) fill(ctx context.Context, all []*store.Append, changes []change
 	if made > 0 {
 		var key int64
 		err := w.patiently(ctx, func(ctx context.Context) (err error) {
-			key, err = w.s.taskKeys(ctx, made)
+			key, err = w.s.tasks.take(ctx, w.s.db, made)
 			return err
 		})
 		if err != nil {
@@ -268,7 +268,7 @@ func (w *writer) fillPushes(ctx context.Context, all []*store.Append, changes []
 		for j := range a.Pushes {
 			if p := &a.Pushes[j]; w.places[p] == 0 {
 				err := w.patiently(ctx, func(ctx context.Context) (err error) {
-					w.places[p], err = w.s.pushKeys(ctx, 1)
+					w.places[p], err = w.s.pushes.take(ctx, w.s.db, 1)
 					return err
 				})
 				if err != nil {

@@ -239,13 +239,29 @@ func (c *conn) claimPushes(node string, deadBefore time.Time, limit int) (n int,
 
 // LivePushes implements store.Store.
 func (r *Reader) LivePushes(ctx context.Context, node string, after int64, limit int) ([]store.PushState, error) {
+	return r.pushStates(ctx, "INDEXED BY push_live JOIN task AS t ON t.key = p.task WHERE p.live = 1 AND p.node = ?3", after, limit, node)
+}
+
+// AllPushes returns up to limit push configs of all tasks and nodes, live or
+// not, in the order in which they were made, from behind the one whose At is
+// after; 0: from the first. limit must be at least 1. It is for operators, and
+// looks at every config.
+func (r *Reader) AllPushes(ctx context.Context, after int64, limit int) ([]store.PushState, error) {
+	return r.pushStates(ctx, "JOIN task AS t ON t.key = p.task WHERE true", after, limit)
+}
+
+// pushStates reads a page of the push configs that which selects, with its arguments.
+func (r *Reader) pushStates(ctx context.Context, which string, after int64, limit int, args ...string) ([]store.PushState, error) {
 	if err := store.CheckLimit(limit); err != nil {
 		return nil, err
 	}
 	return find(ctx, r, "push", scanPushState, func(c *conn) *stmt {
-		return c.stmt("SELECT " + pushColumns + ", t.last, p.key FROM push AS p INDEXED BY push_live JOIN task AS t ON t.key = p.task " +
-			"WHERE p.live = 1 AND p.node = ? AND p.key > ? ORDER BY p.key LIMIT ?").
-			text(node).int(after).int(int64(limit))
+		st := c.stmt("SELECT " + pushColumns + ", t.last, p.key FROM push AS p " + which + " AND p.key > ?1 ORDER BY p.key LIMIT ?2").
+			int(after).int(int64(limit))
+		for _, arg := range args {
+			st.text(arg)
+		}
+		return st
 	})
 }
 

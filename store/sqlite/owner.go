@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/ncruces/go-sqlite3"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -71,6 +72,18 @@ func (s *Store) Leave(ctx context.Context, node string) error {
 			text(node).exec()
 	})
 	return wrap("leave", err)
+}
+
+// AllNodes returns the nodes that are registered or left and are not forgotten yet,
+// by name. It is for operators.
+func (r *Reader) AllNodes(ctx context.Context) ([]store.NodeState, error) {
+	return find(ctx, r, "node", scanNode, func(c *conn) *stmt {
+		return c.sql("SELECT name, nullif(beat, 0), gone FROM node ORDER BY name")
+	})
+}
+
+func scanNode(r *sqlite3.Stmt) store.NodeState {
+	return store.NodeState{Name: r.ColumnText(0), Beat: maybe(r, 1), Left: r.ColumnBool(2)}
 }
 
 // give is the part of a statement that gives tasks to a node, whose name it
