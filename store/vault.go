@@ -71,8 +71,5 @@ func (m *Memory) Kept(ctx context.Context) (map[string][]byte, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
+	return all, err
 }

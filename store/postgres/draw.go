@@ -61,10 +61,7 @@ func (s *Store) Draw(ctx context.Context, node, after string, limit int) ([]stor
 			}
 		}
 	})
-	if err != nil {
-		return nil, wrap("draw", err)
-	}
-	return drawn, nil
+	return drawn, wrap("draw", err)
 }
 
 // rowFields is how many columns there are.

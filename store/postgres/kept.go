@@ -46,10 +46,7 @@ func (d *db) Secret(ctx context.Context, name string) (secret []byte, err error)
 			return err
 		})
 	}
-	if err != nil {
-		return nil, wrap("secret", err)
-	}
-	return secret, nil
+	return secret, wrap("secret", err)
 }
 
 // Keep implements store.Store. With nothing for nothing it only reads.
@@ -65,10 +62,7 @@ func (d *db) Keep(ctx context.Context, name string, was, is []byte) (now []byte,
 			return err
 		})
 	}
-	if err != nil {
-		return nil, wrap("keep", err)
-	}
-	return now, nil
+	return now, wrap("keep", err)
 }
 
 // swap is one try of Keep. The second of two waits for the first one's transaction

@@ -92,8 +92,5 @@ func (s *Store) Mail(ctx context.Context, node string, limit int) ([]store.Mail,
 		}, takeMail, arg(node), limit)
 		return err
 	})
-	if err != nil {
-		return nil, wrap("mail", err)
-	}
-	return taken, nil
+	return taken, wrap("mail", err)
 }

@@ -121,10 +121,7 @@ func (s *Store) Claim(ctx context.Context, node string, deadBefore time.Time, li
 		}
 		return err
 	})
-	if err != nil {
-		return nil, wrap("claim", err)
-	}
-	return claimed, nil
+	return claimed, wrap("claim", err)
 }
 
 // giveOne is giveLost and a draw for one task, whose row it waits for.

@@ -19,10 +19,7 @@ func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {
 		secret, err = c.secret(name)
 		return err
 	})
-	if err != nil {
-		return nil, wrap("secret", err)
-	}
-	return secret, nil
+	return secret, wrap("secret", err)
 }
 
 func (c *conn) secret(name string) (secret []byte, err error) {
@@ -58,10 +55,7 @@ func (s *Store) Keep(ctx context.Context, name string, was, is []byte) (now []by
 		now, err = c.swap(name, was, is)
 		return err
 	})
-	if err != nil {
-		return nil, wrap("keep", err)
-	}
-	return now, nil
+	return now, wrap("keep", err)
 }
 
 // kept returns what is kept under a name, nil if it is nothing.

@@ -126,10 +126,7 @@ func (s *Store) Claim(ctx context.Context, node string, deadBefore time.Time, li
 			return c.stmt("DELETE FROM node WHERE name <> ? AND (gone = 1 OR beat < ?)").text(node).time(deadBefore).exec()
 		})
 	})
-	if err != nil {
-		return nil, wrap("claim", err)
-	}
-	return claimed, nil
+	return claimed, wrap("claim", err)
 }
 
 func (c *conn) claim(node string, deadBefore time.Time, limit int) (claimed []store.Row, err error) {

@@ -31,32 +31,25 @@ func scan(r *sqlite3.Stmt) store.Row {
 	}
 }
 
-// part is how much of a task a statement selects.
-type part int8
-
-const (
-	ofRow  part = iota // nothing but columns
-	ofHead             // the head of its seal, too
-	ofAll              // the head and the body
-)
-
-func partOf(q *store.Query) part {
+// fieldsOf are how much of its tasks a query selects: the heads of their seals, or all.
+func fieldsOf(q *store.Query) string {
 	if q.Body {
-		return ofAll
+		return allFields
 	}
-	return ofHead
+	return headFields
 }
 
 // records selects records of tasks, those that rest says, each with its seal if
 // that is within most. What is not, is not read either: SQLite finds the length of
-// a column without reading the pages that it overflows to.
-func (c *conn) records(p part, most int64, rest string) *stmt {
+// a column without reading the pages that it overflows to. fields are columns, headFields
+// or allFields.
+func (c *conn) records(fields string, most int64, rest string) *stmt {
 	sql := getAll // which is asked for most
-	if p != ofAll || rest != named {
-		sql = "SELECT " + p.fields() + " FROM " + rest
+	if fields != allFields || rest != named {
+		sql = "SELECT " + fields + " FROM " + rest
 	}
 	st := c.sql(sql)
-	if p != ofRow {
+	if fields != columns {
 		st.int(most)
 	}
 	return st
@@ -67,19 +60,9 @@ const (
 	getAll = "SELECT " + allFields + " FROM " + named
 )
 
-// fields are columns, the size, the size of a piece's head, the head or piece, and for
-// the whole task the size of a piece's body, and the body. ?1 is the most that head and
-// body may have; a piece is small and read in any case.
-func (p part) fields() string {
-	switch p {
-	case ofRow:
-		return columns
-	case ofHead:
-		return headFields
-	}
-	return allFields
-}
-
+// What records selects: columns, the size, the size of a piece's head, the head or piece,
+// and for the whole task the size of a piece's body, and the body. ?1 is the most that
+// head and body may have; a piece is small and read in any case.
 const (
 	sizeOfLog   = "coalesce((SELECT sum(length(entry.body) + " + entryChunks + ") FROM entry WHERE entry.task = task.key), 0)"
 	sizeOfBlobs = "coalesce((SELECT sum((SELECT length(data) + " + blobChunks + " FROM blob WHERE blob.key = blob_task.blob)) FROM blob_task WHERE blob_task.task = task.key), 0)"
@@ -123,9 +106,9 @@ func (c *conn) sql(sql string) *stmt {
 }
 
 // scanRecord reads what records selects.
-func (c *conn) scanRecord(r *sqlite3.Stmt, p part, most int64) (rec store.Record, err error) {
+func (c *conn) scanRecord(r *sqlite3.Stmt, fields string, most int64) (rec store.Record, err error) {
 	rec.Row = scan(r)
-	if p == ofRow {
+	if fields == columns {
 		return rec, nil
 	}
 	// More than the head and the body may count.
@@ -134,14 +117,14 @@ func (c *conn) scanRecord(r *sqlite3.Stmt, p part, most int64) (rec store.Record
 	}
 	if r.ColumnType(15) != sqlite3.NULL {
 		body := -1
-		if p == ofAll {
+		if fields == allFields {
 			body = r.ColumnInt(17)
 		}
 		rec.Seal, err = sealOf(r.ColumnRawBlob(16), r.ColumnInt(15), body)
 		return rec, err
 	}
 	rec.Seal = &store.Seal{Head: r.ColumnBlob(16, nil)}
-	if p == ofAll {
+	if fields == allFields {
 		rec.Seal.Body, err = c.owned(r, 18, 19)
 	}
 	return rec, err
@@ -151,23 +134,23 @@ func milli(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
 // Get implements store.Store.
 func (r *Reader) Get(ctx context.Context, k store.Key, most int64) (rec *store.Record, err error) {
-	p := ofAll
+	fields := allFields
 	if most <= store.RowOnly {
-		p = ofRow
+		fields = columns
 	}
 	err = r.read(ctx, func(c *conn) error {
-		rec, err = c.get(k, p, most)
+		rec, err = c.get(k, fields, most)
 		return err
 	})
 	return rec, err
 }
 
 // get reads one record.
-func (c *conn) get(k store.Key, p part, most int64) (rec *store.Record, err error) {
-	err = c.records(p, most, named).
+func (c *conn) get(k store.Key, fields string, most int64) (rec *store.Record, err error) {
+	err = c.records(fields, most, named).
 		text(k.Tenant).text(k.Owner).text(k.ID).
 		each(func(r *sqlite3.Stmt) error {
-			found, err := c.scanRecord(r, p, most)
+			found, err := c.scanRecord(r, fields, most)
 			rec = &found
 			return err
 		})
@@ -200,7 +183,7 @@ func (r *Reader) List(ctx context.Context, q store.Query) (*store.Page, error) {
 			if p.Total = int(total); err != nil || total == 0 {
 				return err
 			}
-			return c.page(sc, &q, partOf(&q), p)
+			return c.page(sc, &q, fieldsOf(&q), p)
 		})
 	})
 	if err != nil {
@@ -232,23 +215,23 @@ func (c *conn) total(sc *scope, q *store.Query) (n int64, err error) {
 
 // page reads one record more than there is room for, which tells whether there is
 // a next page. sc is the query's, or nil.
-func (c *conn) page(sc *scope, q *store.Query, of part, p *store.Page) error {
+func (c *conn) page(sc *scope, q *store.Query, fields string, p *store.Page) error {
 	var st *stmt
 	if sc != nil && q.Context != "" && q.State != 0 {
-		st = c.pageOfState(sc, q, of)
+		st = c.pageOfState(sc, q, fields)
 	} else {
 		w := where(q)
 		if q.Before != nil {
 			w.and("(updated, id) " + before(q) + " (?, ?)")
 		}
-		st = w.bind(c.records(of, q.Most(), "task "+w.sql()+" ORDER BY updated DESC, id DESC LIMIT ?"), q)
+		st = w.bind(c.records(fields, q.Most(), "task "+w.sql()+" ORDER BY updated DESC, id DESC LIMIT ?"), q)
 	}
 	if q.Before != nil {
 		st.time(q.Before.Updated).text(q.Before.ID)
 	}
 	page := store.Fill(q, p)
 	err := st.int(int64(q.Limit) + 1).each(func(r *sqlite3.Stmt) error {
-		rec, err := c.scanRecord(r, of, q.Most())
+		rec, err := c.scanRecord(r, fields, q.Most())
 		if err == nil && !page.Add(rec) {
 			err = errEnough
 		}
@@ -264,7 +247,7 @@ func (c *conn) page(sc *scope, q *store.Query, of part, p *store.Page) error {
 // scope: by the scope's members, since the index of contexts would have to be
 // searched for the tasks of the state, of which there may be few among many. The
 // position and the limit are bound later.
-func (c *conn) pageOfState(sc *scope, q *store.Query, of part) *stmt {
+func (c *conn) pageOfState(sc *scope, q *store.Query, fields string) *stmt {
 	sql := "member CROSS JOIN task ON task.key = member.task WHERE scope = ? AND kind = ?"
 	if !q.Since.IsZero() {
 		sql += " AND at >= ?"
@@ -272,7 +255,7 @@ func (c *conn) pageOfState(sc *scope, q *store.Query, of part) *stmt {
 	if q.Before != nil {
 		sql += " AND (at, name) " + before(q) + " (?, ?)"
 	}
-	st := c.records(of, q.Most(), sql+" ORDER BY at DESC, name DESC LIMIT ?").int(sc.key).int(int64(q.State))
+	st := c.records(fields, q.Most(), sql+" ORDER BY at DESC, name DESC LIMIT ?").int(sc.key).int(int64(q.State))
 	if !q.Since.IsZero() {
 		st.time(q.Since)
 	}

@@ -67,7 +67,7 @@ func (c *conn) pageOfAll(q *store.Query, p *store.Page) error {
 	p.Records = nil
 	page := store.Fill(q, p)
 	for i := range rows {
-		rec, err := c.get(rows[i].Key, partOf(q), q.Most())
+		rec, err := c.get(rows[i].Key, fieldsOf(q), q.Most())
 		if err != nil {
 			return err
 		}
@@ -84,7 +84,7 @@ func (c *conn) pageOfOne(q *store.Query, p *store.Page) error {
 	if err != nil {
 		return err
 	}
-	return c.page(sc, q, ofRow, p)
+	return c.page(sc, q, columns, p)
 }
 
 // head is what an owner has that a query matches.
@@ -106,7 +106,7 @@ func (c *conn) heads(q *store.Query, p *store.Page) (heads []head, err error) {
 		var first store.Page
 		var n int64
 		if n, err = c.totalOf(sc, &one); err == nil {
-			err = c.page(sc, &one, ofRow, &first)
+			err = c.page(sc, &one, columns, &first)
 		}
 		p.Total += int(n)
 		for i := range first.Records {

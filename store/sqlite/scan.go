@@ -23,10 +23,7 @@ func find[T any](ctx context.Context, r *Reader, table string, scan func(*sqlite
 		all, err = collect(make(c), scan)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
+	return all, err
 }
 
 // findOne is find for a row that there is once at most; ErrNotFound: there is none.

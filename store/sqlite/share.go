@@ -69,10 +69,7 @@ func (s *Store) Draw(ctx context.Context, node, after string, limit int) ([]stor
 			return err
 		})
 	})
-	if err != nil {
-		return nil, wrap("draw", err)
-	}
-	return drawn, nil
+	return drawn, wrap("draw", err)
 }
 
 // turns returns the keys of up to limit tasks that wait, in the order of Draw.

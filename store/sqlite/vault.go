@@ -114,10 +114,7 @@ func (v *Vault) Keep(ctx context.Context, name string, was, is []byte) (now []by
 		}
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return now, nil
+	return now, err
 }
 
 // Kept is that of store.Store.
@@ -126,10 +123,7 @@ func (v *Vault) Kept(ctx context.Context) (all map[string][]byte, err error) {
 		all, err = c.allKept()
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return all, nil
+	return all, err
 }
 
 // Secret is that of store.Store.
@@ -138,10 +132,7 @@ func (v *Vault) Secret(ctx context.Context, name string) (secret []byte, err err
 		secret, err = c.secret(name)
 		return err
 	})
-	if err != nil {
-		return nil, err
-	}
-	return secret, nil
+	return secret, err
 }
 
 // Close ends the vault. Calling it again does nothing.
