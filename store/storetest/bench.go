@@ -137,11 +137,7 @@ func fill(b *testing.B, st store.Store) {
 		batch = append(batch, long)
 	}
 	batch = append(batch, then(long, 3))
-	for i, err := range queue(st, batch) {
-		if err != nil {
-			b.Fatalf("append %d: %v", i, err)
-		}
-	}
+	mustAll(b, st, batch)
 }
 
 func benchGet(b *testing.B, st store.Store) {

@@ -27,11 +27,7 @@ func testReceiptDelete(t testing.TB, open Opener) {
 		batch = append(batch, long)
 	}
 	long = signed(then(long, 1), "l2")
-	for i, err := range queue(st, append(batch, long)) {
-		if err != nil {
-			t.Fatalf("append %d: %v", i, err)
-		}
-	}
+	mustAll(t, st, append(batch, long))
 	if n := remove(t, st, row(t, st, short.Row.Key), row(t, st, long.Row.Key)); n != 2 {
 		t.Fatalf("%d tasks were deleted, want 2", n)
 	}

@@ -116,10 +116,8 @@ func testHintMany(t testing.TB, open Opener) {
 		return len(missing) == 0
 	})
 	wait("300 at once", func() {
-		for i, err := range queue(st, all) {
-			if err != nil {
-				t.Fatal(err)
-			}
+		mustAll(t, st, all)
+		for i := range all {
 			all[i] = then(all[i], 1)
 		}
 	})
@@ -173,11 +171,7 @@ func testHintSlow(t testing.TB, open Opener) {
 			for i := range all {
 				all[i] = create(name(fmt.Sprint(batch, " ", i)), 1)
 			}
-			for _, err := range queue(st, all) {
-				if err != nil {
-					t.Fatal(err)
-				}
-			}
+			mustAll(t, st, all)
 		}
 		must(t, st, last)
 		close(gate)

@@ -212,11 +212,7 @@ func testPushDelete(t testing.TB, open Opener) {
 	for range 300 {
 		batch = append(batch, then(batch[len(batch)-1], 1))
 	}
-	for i, err := range queue(st, batch) {
-		if err != nil {
-			t.Fatalf("append %d: %v", i, err)
-		}
-	}
+	mustAll(t, st, batch)
 	firsts := batch[:5]
 	for _, a := range firsts {
 		bury(t, st, a.Pushes[0], letter(a.Pushes[0], 1))

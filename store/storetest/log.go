@@ -203,11 +203,7 @@ func testQueueOrder(t testing.TB, open Opener) {
 		a = then(a, 2)
 		batch = append(batch, a)
 	}
-	for i, err := range queue(st, batch) {
-		if err != nil {
-			t.Fatalf("append %d: %v", i, err)
-		}
-	}
+	mustAll(t, st, batch)
 	same(t, "log", log(t, st, a.Row.Key, 0, 0), entries(0, 601))
 	Check(t, st, a.Row.Key)
 }

@@ -12,9 +12,7 @@ import (
 
 var queryBehaviours = []behaviour{
 	{"lists filter, order and count", testList},
-	{"a list needs a limit", testListLimit},
 	{"paging goes on while tasks come and change", testListMoves},
-	{"lists carry bodies only if asked", testListBody},
 }
 
 // listed says what a list of the tenant's owner gives, page by page, and that
@@ -114,13 +112,9 @@ func testList(t testing.TB, open Opener) {
 	if p := list(t, st, q); len(p.Records) != 0 || p.More || p.Total != 7 {
 		t.Errorf("behind the end: %d records, more %t, total %d; want 0, false, 7", len(p.Records), p.More, p.Total)
 	}
-}
-
-func testListLimit(t testing.TB, open Opener) {
-	st := start(t, open)
-	for _, limit := range []int{0, -1} {
-		if _, err := st.List(t.Context(), store.Query{Tenant: "tenant", Owner: "owner", Limit: limit}); err == nil {
-			t.Errorf("a limit of %d was taken", limit)
+	for _, q.Limit = range []int{0, -1} {
+		if _, err := st.List(t.Context(), q); err == nil {
+			t.Errorf("a limit of %d was taken", q.Limit)
 		}
 	}
 }
@@ -181,25 +175,4 @@ func testListMoves(t testing.TB, open Opener) {
 	close(stop)
 	wg.Wait()
 	same(t, "tasks that did not move", got, want)
-}
-
-func testListBody(t testing.TB, open Opener) {
-	st := start(t, open)
-	sealed := create(name("sealed"), 1)
-	sealed.Row.Active = false
-	sealed.Seal = &store.Seal{Head: []byte("head"), Body: []byte("body")}
-	must(t, st, sealed, create(name("open"), 1))
-	q := store.Query{Tenant: "tenant", Owner: "owner", Limit: 10}
-	for _, body := range []bool{false, true} {
-		q.Body = body
-		p := list(t, st, q)
-		want := &store.Seal{Head: []byte("head")}
-		if body {
-			want.Body = []byte("body")
-		}
-		same(t, "the sealed task", p.Records[0].Seal, want)
-		if p.Records[1].Seal != nil {
-			t.Errorf("the open task has a seal: %+v", p.Records[1].Seal)
-		}
-	}
 }

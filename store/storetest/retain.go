@@ -257,11 +257,7 @@ func testDeleteLong(t testing.TB, open Opener) {
 		}
 		batch = append(batch, long)
 	}
-	for i, err := range queue(st, batch) {
-		if err != nil {
-			t.Fatalf("append %d: %v", i, err)
-		}
-	}
+	mustAll(t, st, batch)
 	rows := []store.Row{row(t, st, long.Row.Key)}
 	keys := []store.Key{long.Row.Key}
 	for i := range 100 {

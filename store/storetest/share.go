@@ -103,11 +103,7 @@ func testRows(t testing.TB, open Opener) {
 			batch = append(batch, create(k, 1))
 		}
 	}
-	for _, err := range queue(st, batch) {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	mustAll(t, st, batch)
 	if rows, err = st.Rows(t.Context(), many); err != nil || len(rows) != len(batch) {
 		t.Errorf("%d rows of %d tasks, %v", len(rows), len(batch), err)
 	}
@@ -180,11 +176,7 @@ func inTurn(t testing.TB, st store.Store, tenants, owner string) {
 		a.Row.Updated = began.Add(time.Duration(i) * time.Second)
 		batch = append(batch, a)
 	}
-	for _, err := range queue(st, batch) {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	mustAll(t, st, batch)
 }
 
 func testDrawTurns(t testing.TB, open Opener) {
@@ -260,11 +252,7 @@ func drawAtOnce(t testing.TB, stores ...store.Store) {
 		keys = append(keys, k)
 		batch = append(batch, waiting(k))
 	}
-	for _, err := range queue(stores[0], batch) {
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
+	mustAll(t, stores[0], batch)
 	var mu sync.Mutex
 	seen := map[store.Key]string{}
 	note := func(node string, rows []store.Row, err error) {

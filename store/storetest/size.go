@@ -97,7 +97,7 @@ func testListBytes(t testing.TB, open Opener) {
 	if _, err := st.List(t.Context(), store.Query{Tenant: "tenant", Owner: "owner", Limit: 1, MaxBytes: -1}); err == nil {
 		t.Error("a negative bound was taken")
 	}
-	for _, most := range []int64{0, 1, 699, 700, 5300, 90_050, 140_000, big - 1, big + 10, big + big/3, 100 << 20, store.Whole} {
+	for _, most := range []int64{0, 1, 699, 700, 5300, 90_050, 140_000, big - 1, big + 10, big + big/3, store.Whole} {
 		for i := range 8 {
 			q := store.Query{Tenant: "tenant", Owner: "owner", Limit: 3 + i&4, MaxBytes: most, Body: i&1 > 0, AnyOwner: i&2 > 0}
 			what := fmt.Sprintf("a list in pages of %d bytes, with bodies: %t, of any owner: %t", most, q.Body, q.AnyOwner)
@@ -166,7 +166,7 @@ func testEntryBytes(t testing.TB, open Opener) {
 		must(t, st, a)
 		want = append(want, a.Entries...)
 	}
-	for range 20 { // rows of their own, several of which make a page
+	for range 8 { // rows of their own, several of which make a page
 		a = then(a, 2)
 		for i := range a.Entries {
 			a.Entries[i].Body = bytes.Repeat([]byte("r"), 100_000)

@@ -46,6 +46,12 @@ func RunAreas(t *testing.T, fresh func(t testing.TB) Opener, names ...string) {
 	run(t, fresh, false, names)
 }
 
+// Main is the main part of RunAlone: for a driver that passes all of it, by another way to
+// the same store.
+func Main(t *testing.T, fresh func(t testing.TB) Opener) {
+	run(t, fresh, false, []string{"log", "owners", "take-over", "queues", "mail", "kept-values"})
+}
+
 func run(t *testing.T, fresh func(t testing.TB) Opener, several bool, of []string) {
 	for _, a := range areas(several) {
 		if len(of) > 0 && !slices.Contains(of, a.name) {
@@ -190,6 +196,16 @@ func queue(st store.Store, appends []*store.Append) []error {
 		errs[o.i] = o.err
 	}
 	return errs
+}
+
+// mustAll queues appends and ends the test unless all succeed.
+func mustAll(t testing.TB, st store.Store, appends []*store.Append) {
+	t.Helper()
+	for i, err := range queue(st, appends) {
+		if err != nil {
+			t.Fatalf("append %d, to %q after %d: %v", i, appends[i].Row.Key, appends[i].After, err)
+		}
+	}
 }
 
 // get reads a record: the whole of it, or the row alone.
