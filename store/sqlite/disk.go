@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 
@@ -34,10 +35,7 @@ func explained(err error) error {
 	if err == nil {
 		return nil
 	}
-	if told := reason(err); told != nil {
-		return told
-	}
-	return err
+	return cmp.Or(reason(err), err)
 }
 
 // reason returns the error of a write with such a code, nil if there is none

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/parley-a2a/parley/store"
@@ -38,10 +39,5 @@ func classOf(err error) error {
 }
 
 func isOneOf(err error, of []error) bool {
-	for _, e := range of {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(of, func(e error) bool { return errors.Is(err, e) })
 }

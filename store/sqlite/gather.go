@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"cmp"
+
 	"github.com/ncruces/go-sqlite3"
 	"github.com/ncruces/go-sqlite3/vfs"
 )
@@ -72,10 +74,7 @@ func (f *logFile) flush() error {
 		return nil
 	}
 	if _, err := f.File.WriteAt(f.held, f.at); err != nil {
-		if told := reason(err); told != nil {
-			return told
-		}
-		return vfs.SystemError(err, sqlite3.IOERR_WRITE) // whatever SQLite was about to do
+		return cmp.Or(reason(err), vfs.SystemError(err, sqlite3.IOERR_WRITE)) // whatever SQLite was about to do
 	}
 	if len(f.held) > maxGathered/2 { // there is more to come, which the sync would wait for
 		beginWriteback(f.File)

@@ -71,16 +71,23 @@ func (l *lock) release() {
 	l.file.Close()
 }
 
+// pidIn returns which process has the lock; 0: it is not known.
+func pidIn(f *os.File) int {
+	text := make([]byte, 20)
+	n, _ := f.ReadAt(text, 0)
+	pid, _ := strconv.Atoi(strings.TrimSpace(string(text[:n])))
+	return pid
+}
+
 // inUse says who has the database open.
 func inUse(path string, f *os.File) error {
 	who := "another process"
-	text := make([]byte, 20)
-	n, _ := f.ReadAt(text, 0)
-	if pid, err := strconv.Atoi(strings.TrimSpace(string(text[:n]))); err == nil {
+	switch pid := pidIn(f); pid {
+	case 0:
+	case os.Getpid():
+		who = "this process"
+	default:
 		who = fmt.Sprintf("another process (pid %d)", pid)
-		if pid == os.Getpid() {
-			who = "this process"
-		}
 	}
 	return store.Because(fmt.Errorf("sqlite: %s is in use by %s; stop that first, or choose another file", path, who), store.ErrBusy)
 }

@@ -7,8 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strconv"
-	"strings"
 )
 
 // State is what Look found.
@@ -108,8 +106,5 @@ func holder(path string) (locked bool, pid int) {
 	if !isLocked(f) {
 		return false, 0 // left by a crash
 	}
-	text := make([]byte, 20)
-	n, _ := f.ReadAt(text, 0)
-	pid, _ = strconv.Atoi(strings.TrimSpace(string(text[:n])))
-	return true, pid
+	return true, pidIn(f)
 }

@@ -240,7 +240,7 @@ func TestPlans(t *testing.T) {
 		give + "WHERE key = (":                     {"task_name (tenant=? AND owner=? AND id=?)", "INTEGER PRIMARY KEY"},
 		lostPushes:                                 {"push_live (node>?)"},
 		"p.live = 1 AND p.node = ? AND EXISTS":     {"push_live (node=?)", "INTEGER PRIMARY KEY"},
-		"p.live = 1 AND p.node = ? AND p.key > ?":  {"push_live (node=? AND rowid>?)", "INTEGER PRIMARY KEY"},
+		"p.node = ?3 AND p.key > ?1":               {"push_live (node=? AND rowid>?)", "INTEGER PRIMARY KEY"},
 		"p.id > ? ORDER BY":                        {"task_name", "push_name (task=? AND id>?)"},
 		"FROM letter AS l CROSS":                   {"PRIMARY KEY", "INTEGER PRIMARY KEY"},
 		"FROM letter AS l INDEXED BY letter_again": {"letter_again"},

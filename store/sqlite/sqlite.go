@@ -109,7 +109,7 @@ func open(path string, o *Options, sc *schema) (*Store, error) {
 }
 
 // start opens the connections. The lock is held.
-func (s *Store) start(path string, o *Options, sc *schema) error {
+func (s *Store) start(path string, o *Options, sc *schema) (err error) {
 	if err := prepare(path, sc); err != nil {
 		return err
 	}
@@ -118,41 +118,40 @@ func (s *Store) start(path string, o *Options, sc *schema) error {
 	if err != nil {
 		return err
 	}
+	s.writer, s.path, s.readers = w, path, newPool(path, o.readers())
+	defer func() {
+		if err == nil {
+			return
+		}
+		s.readers.close()
+		if s.cleaner != nil {
+			s.cleaner.close()
+		}
+		w.close()
+		err = fmt.Errorf("sqlite: open %s: %w", path, err)
+	}()
 	if err := syncDir(path); err != nil {
-		w.close()
-		return fmt.Errorf("sqlite: open %s: %w", path, err)
-	}
-	s.cleaner, err = startCleaner(path, o.logger())
-	if err != nil {
-		w.close()
 		return err
 	}
-	s.lastKey, err = w.lastKey()
-	var value int64
-	if err == nil {
-		s.unused, value, err = w.staged()
-		s.lastValue.Store(value)
-	}
-	if err != nil {
-		s.cleaner.close()
-		w.close()
-		return fmt.Errorf("sqlite: open %s: %w", path, err)
+	if s.cleaner, err = startCleaner(path, o.logger()); err != nil {
+		return err
 	}
 	w.WALHook(s.cleaner.committed)
-	s.writer = w
-	s.path, s.readers = path, newPool(path, o.readers())
+	if s.lastKey, err = w.lastKey(); err != nil {
+		return err
+	}
+	var value int64
+	if s.unused, value, err = w.staged(); err != nil {
+		return err
+	}
+	s.lastValue.Store(value)
 	r, err := s.readers.get(context.Background()) // so that there is one, whatever happens later
 	if err != nil {
-		s.cleaner.close()
-		w.close()
 		return err
 	}
 	s.readers.put(r)
 	if err := s.startPacking(o.logger()); err != nil {
-		s.readers.close()
-		s.cleaner.close()
-		w.close()
-		return fmt.Errorf("sqlite: open %s: %w", path, err)
+		return err
 	}
 	s.group = store.NewQueue(s.commit)
 	s.sweepOn()
