@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/url"
@@ -161,17 +162,9 @@ func (c *Cluster) prepare(o *Options) error {
 			c.copy = " STRATEGY FILE_COPY" // the quickest where its checkpoints are nothing
 		}
 	}
-	for name, value := range o.Settings {
-		settings[name] = value
-	}
+	maps.Copy(settings, o.Settings)
 	var text bytes.Buffer
-	for _, name := range slices.Sorted(func(yield func(string) bool) {
-		for name := range settings {
-			if !yield(name) {
-				return
-			}
-		}
-	}) {
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		fmt.Fprintf(&text, "%s = %s\n", name, settings[name])
 	}
 	if err := c.adds("postgresql.conf", text.String()); err != nil {
