@@ -88,29 +88,21 @@ func itsOwn(err error) bool {
 // know sets what the tasks of changes were, as the writer left them or, of tasks
 // that it does not know, as they are.
 func (w *writer) know(ctx context.Context, all []*store.Append, changes []change) error {
-	unknown := 0
+	var keys []store.Key
+	var at []int
 	for i := range changes {
 		c := &changes[i]
 		if !c.old {
 			continue
 		}
 		a := c.first(all)
-		was, ok := w.known[a.Row.Key]
-		if c.was = was; !ok || was.last != a.After || was.epoch != a.Epoch {
-			c.was = stored{}
-			unknown++
-		}
-	}
-	if unknown == 0 {
-		return nil
-	}
-	var keys []*store.Row
-	var at []int
-	for i := range changes {
-		if c := &changes[i]; c.old && c.was.key == 0 {
-			keys = append(keys, &c.first(all).Row)
+		if c.was = w.known[a.Row.Key]; c.was.last != a.After || c.was.epoch != a.Epoch { // all zero if it is not known
+			keys = append(keys, a.Row.Key)
 			at = append(at, i)
 		}
+	}
+	if len(keys) == 0 {
+		return nil
 	}
 	rows, err := w.look(ctx, keys)
 	if err != nil {
@@ -127,14 +119,8 @@ func (w *writer) know(ctx context.Context, all []*store.Append, changes []change
 }
 
 // look reads the rows of tasks. Those that are not there are nil.
-func (w *writer) look(ctx context.Context, tasks []*store.Row) ([]*stored, error) {
-	if len(tasks) == 0 {
-		return nil, nil
-	}
-	var tenants, owners, ids [][]byte
-	for _, r := range tasks {
-		tenants, owners, ids = append(tenants, arg(r.Tenant)), append(owners, arg(r.Owner)), append(ids, arg(r.ID))
-	}
+func (w *writer) look(ctx context.Context, tasks []store.Key) ([]*stored, error) {
+	tenants, owners, ids := split(tasks)
 	found := make([]*stored, len(tasks))
 	err := w.patiently(ctx, func(ctx context.Context) error {
 		return each(ctx, w.s.pool, func(r pgx.Rows) error {
@@ -166,9 +152,9 @@ func (w *writer) examine(ctx context.Context, all []*store.Append, changes []cha
 	if err != nil {
 		return nil, err
 	}
-	tasks := make([]*store.Row, len(changes))
+	tasks := make([]store.Key, len(changes))
 	for i := range changes {
-		tasks[i] = &changes[i].first(all).Row
+		tasks[i] = changes[i].first(all).Row.Key
 	}
 	rows, err := w.look(ctx, tasks)
 	if err != nil {

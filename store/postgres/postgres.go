@@ -122,35 +122,11 @@ func Open(ctx context.Context, address string, o *Options) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	if d.o.Existing {
-		err = d.exists(ctx)
-	} else {
-		err = d.admit()
-	}
-	if err == nil {
-		err = d.probe(ctx)
-	}
-	if err != nil {
-		d.pool.Close()
-		return nil, wrap("open", err)
-	}
-	if err := current.migrate(ctx, d); err != nil {
-		d.pool.Close()
-		return nil, wrap("open", err)
-	}
-	if err := d.probeRows(ctx); err != nil {
-		d.pool.Close()
-		return nil, wrap("open", err)
-	}
-	over, end := context.WithCancel(context.Background())
-	d.over = over
+	var end context.CancelFunc
+	d.over, end = context.WithCancel(context.Background())
 	s := &Store{db: d, end: end, slot: int16(rand.IntN(slots)), growing: make(chan scopeName, 64), shrunk: make(chan struct{}, 1),
 		tasks: keys{sequence: "task_key"}, pushes: keys{sequence: "push_key"}}
-	err = s.prepare(ctx)
-	if err == nil && s.o.NoAdvisory {
-		err = s.forgetScopes(ctx)
-	}
-	if err != nil {
+	if err := s.ready(ctx); err != nil {
 		end()
 		d.pool.Close()
 		return nil, wrap("open", err)
@@ -159,6 +135,31 @@ func Open(ctx context.Context, address string, o *Options) (*Store, error) {
 	s.work.Go(s.promote)
 	s.begin()
 	return s, nil
+}
+
+// ready judges the server, makes the schema, and finds out what the store needs to know.
+func (s *Store) ready(ctx context.Context) (err error) {
+	if s.o.Existing {
+		err = s.exists(ctx)
+	} else {
+		err = s.admit()
+	}
+	if err == nil {
+		err = s.probe(ctx)
+	}
+	if err == nil {
+		err = current.migrate(ctx, s.db)
+	}
+	if err == nil {
+		err = s.probeRows(ctx)
+	}
+	if err == nil {
+		err = s.prepare(ctx)
+	}
+	if err == nil && s.o.NoAdvisory {
+		err = s.forgetScopes(ctx)
+	}
+	return err
 }
 
 // connect makes the pool of connections, and one connection to see whether that
@@ -205,15 +206,12 @@ func connect(ctx context.Context, address string, o *Options) (*db, error) {
 		guard(c)
 		return nil
 	}
-	c.AfterConnect = d.meet
-	if c.ConnConfig.DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
-		c.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
-			if err := d.meet(ctx, c); err != nil {
-				return err
-			}
-			_, err := c.Exec(ctx, planOnce, pgx.QueryExecModeSimpleProtocol)
-			return err
+	c.AfterConnect = func(ctx context.Context, c *pgx.Conn) error {
+		err := d.meet(ctx, c)
+		if err == nil && c.Config().DefaultQueryExecMode == pgx.QueryExecModeCacheStatement {
+			_, err = c.Exec(ctx, planOnce, pgx.QueryExecModeSimpleProtocol)
 		}
+		return err
 	}
 	if d.pool, err = pgxpool.NewWithConfig(ctx, c); err != nil {
 		return nil, wrap("open", err)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"sync"
+
+	"github.com/parley-a2a/parley/store"
 )
 
 // Vault is a store.Vault: the part of a Store that programs may change while servers
@@ -50,11 +52,7 @@ func openVault(ctx context.Context, address string, sc *schema) (*Vault, error) 
 }
 
 // errNoSchema is fs.ErrNotExist, which says less.
-var errNoSchema = noSchema{errors.New("there is nothing of this program in the database; it is made when a server starts with it")}
-
-type noSchema struct{ error }
-
-func (noSchema) Is(target error) bool { return target == fs.ErrNotExist }
+var errNoSchema = store.Because(errors.New("there is nothing of this program in the database; it is made when a server starts with it"), fs.ErrNotExist)
 
 // Close ends the vault. Calling it again does nothing.
 func (v *Vault) Close() error {
