@@ -123,8 +123,11 @@ func (k *Keys) newRecord(spec KeySpec) (*keyRecord, error) {
 			return nil, fmt.Errorf("auth: make an API key: its %s %w", what, err)
 		}
 	}
-	if !spec.Expires.IsZero() && !spec.Expires.After(now) {
+	switch {
+	case !spec.Expires.IsZero() && !spec.Expires.After(now):
 		return nil, errors.New("auth: make an API key: it would have expired already")
+	case rec.Expires.Year() > 9999: // in UTC, as it is kept
+		return nil, errors.New("auth: make an API key: it would expire after the year 9999")
 	}
 	scopes, err := expandScopes(spec.Scopes, spec.Roles)
 	if err != nil {

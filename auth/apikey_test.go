@@ -88,6 +88,7 @@ func TestKeysThatCannotBeMade(t *testing.T) {
 		{KeySpec{Scopes: []string{`"`}}, "cannot be a scope"},
 		{KeySpec{Roles: []string{"root"}}, "auditor, metrics, operator"},
 		{KeySpec{Expires: time.Now().Add(-time.Second)}, "expired"},
+		{KeySpec{Expires: time.Date(9999, 12, 31, 23, 0, 0, 0, time.FixedZone("", -2*3600))}, "9999"}, // 10000 in UTC
 		{KeySpec{Subject: "a\nb"}, "subject"},
 		{KeySpec{Tenant: " a"}, "tenant"},
 		{KeySpec{Name: strings.Repeat("a", 257)}, "name"},
