@@ -58,11 +58,14 @@ func (l *OAuth) Device(ctx context.Context, show func(DeviceCode)) (*OAuthSessio
 		}
 		got, id, err := s.token(ctx, l.client, url.Values{"grant_type": {deviceGrant}, "device_code": {code.secret}})
 		var e *OAuthError
+		var u unusable
 		switch {
 		case err == nil:
 			return got, l.verify(ctx, got, id, "")
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
+		case errors.As(err, &u):
+			return nil, err // the code is used up
 		case !errors.As(err, &e):
 			wait = min(2*wait, maxInterval) // a connection that failed (RFC 8628 §3.5)
 		case e.Code == "slow_down":

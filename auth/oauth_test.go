@@ -233,6 +233,19 @@ func TestDeviceSignInEnds(t *testing.T) {
 	})
 }
 
+// The code is used up by an answer that has no token for us: asking again would only
+// hide why.
+func TestDeviceSignInWithoutABearerToken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newServer(t)
+		f.tokens["token_type"] = "DPoP"
+		_, err := signIn(t, f, oidcCard(), OAuthOptions{}).Device(t.Context(), func(DeviceCode) {})
+		if err == nil || !strings.Contains(err.Error(), `"DPoP"`) || len(f.asked) != 2 {
+			t.Errorf("%v after %d requests", err, len(f.asked))
+		}
+	})
+}
+
 // browse is what a browser does: it is sent to the server, and comes back with the
 // answer that edit makes of a good one.
 func browse(t *testing.T, f *fakeServer, edit func(url.Values)) func(string) {

@@ -94,12 +94,17 @@ func parseAnswer(host string, status int, media string, body []byte) (*tokenAnsw
 	case !isJSON:
 		return nil, fmt.Errorf("%s answered with %q where a token was expected", host, short(kind))
 	case a.Access == "" || len(a.Access) > maxAccess || strings.ContainsFunc(a.Access, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
-		return nil, fmt.Errorf("%s answered without an access_token that can be sent", host)
+		return nil, unusable(host + " answered without an access_token that can be sent")
 	case !strings.EqualFold(a.Type, "Bearer"):
-		return nil, fmt.Errorf("%s answered with a token of type %q: expected Bearer", host, short(a.Type))
+		return nil, unusable(fmt.Sprintf("%s answered with a token of type %q: expected Bearer", host, short(a.Type)))
 	}
 	return &a, nil
 }
+
+// unusable says that the server gave a token that is of no use.
+type unusable string
+
+func (u unusable) Error() string { return string(u) }
 
 // short is a server's word as it may stand in an error.
 func short(s string) string {
