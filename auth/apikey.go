@@ -125,7 +125,7 @@ func (k *Keys) judge(e *keyEntry, token string) (*a2a.Caller, error) {
 	case good == 0 && !now.Before(rec.GraceEnds):
 		return nil, outdated("the API key got another secret, and this one is not good any more")
 	}
-	if !e.used.Swap(true) {
+	if minute := now.Unix() / 60; e.used.Swap(minute) != minute {
 		k.used.note(rec.ID, now)
 	}
 	return &a2a.Caller{Subject: "key:" + rec.Subject, Tenant: rec.Tenant, Scopes: rec.Scopes, Via: "key " + rec.ID}, nil

@@ -25,9 +25,9 @@ type keyCache struct {
 
 // keyEntry is what the vault said of one key; it does not change.
 type keyEntry struct {
-	rec  *keyRecord // nil: there is none
-	at   time.Time  // when the vault was asked, or just before
-	used atomic.Bool
+	rec  *keyRecord   // nil: there is none
+	at   time.Time    // when the vault was asked, or just before
+	used atomic.Int64 // the minute in which that was noted last
 }
 
 // Bounds of the cache, in keys.

@@ -72,3 +72,18 @@ func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
 		}
 	})
 }
+
+// A key that is in use all the time says so, however long the vault is believed.
+func TestLastUseBehindALongCache(t *testing.T) {
+	now := time.Now()
+	v := &vault{}
+	k := NewKeys(v, &KeysOptions{Cache: time.Hour, Now: func() time.Time { return now }})
+	token, _ := mustCreate(t, k, KeySpec{})
+	letIn(t, k, token)
+	now = now.Add(30 * time.Minute)
+	letIn(t, k, token)
+	k.writeUsed(t.Context())
+	if list, err := k.List(t.Context(), KeyFilter{}); err != nil || now.Sub(list[0].LastUsed) > time.Minute {
+		t.Errorf("at %v: %+v, %v", now, list, err)
+	}
+}
