@@ -2,20 +2,21 @@ package a2aclient
 
 import (
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
 
 // deliveries remembers the last ids, in bounded memory: max of them, or as many as
-// are being processed if those are more. Of what it had to
-// forget it knows how new it was: what is older than that, and not known, may
-// have been here, and is refused, until its sender tries again with a new time.
+// are being processed if those are more. Of what it had to push out it knows how new
+// it was: what is older than that, and not known, may have been here, and is refused,
+// until its sender tries again with a new time.
 type deliveries struct {
 	max int
 
 	mu    sync.Mutex // protects the fields below
 	known map[string]*remembered
-	order []*remembered // the oldest first; those forgotten, too
+	order []*remembered // the oldest first
 	floor time.Time     // of what was pushed out
 }
 
@@ -43,16 +44,13 @@ func (d *deliveries) add(id string, at time.Time, busy bool) (*remembered, error
 	if d.known == nil {
 		d.known = map[string]*remembered{}
 	}
-	for left := len(d.order); len(d.order) >= d.max && left > 0; left-- {
-		r := d.order[0]
-		d.order = d.order[1:]
-		if d.known[r.id] != r {
-			continue // was forgotten
+	for len(d.order) >= d.max {
+		i := slices.IndexFunc(d.order, func(r *remembered) bool { return !r.busy }) // or its next attempt would be processed beside it
+		if i < 0 {
+			break
 		}
-		if r.busy { // or its next attempt would be processed beside it
-			d.order = append(d.order, r)
-			continue
-		}
+		r := d.order[i]
+		d.order = slices.Delete(d.order, i, i+1)
 		delete(d.known, r.id)
 		if r.at.After(d.floor) { // also if it is too old by now: clocks are set back
 			d.floor = r.at
@@ -81,4 +79,5 @@ func (d *deliveries) forget(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.known, id)
+	d.order = slices.DeleteFunc(d.order, func(r *remembered) bool { return r.id == id })
 }

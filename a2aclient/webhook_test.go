@@ -439,6 +439,19 @@ func TestWebhookMemoryIsBounded(t *testing.T) {
 	}
 }
 
+// Deliveries that could not be processed take no room from those that were.
+func TestWebhookFailuresPushNothingOut(t *testing.T) {
+	r := newReceiver(t, WebhookOptions{Token: "secret", Remember: 3})
+	r.want("processed", r.signed("d-1", statusEvent, "secret"), statusEvent, 200)
+	for range 10 {
+		r.pass(time.Second)
+		r.Forget(r.want("failed", r.signed("d-2", statusEvent, "secret"), statusEvent, 200))
+	}
+	if d := r.want("tried again", r.signed("d-1", statusEvent, "secret"), statusEvent, 200); !d.Duplicate {
+		t.Error("it would be processed twice")
+	}
+}
+
 func TestWebhookOfAnotherTask(t *testing.T) {
 	r := newReceiver(t, WebhookOptions{Token: "secret", Task: func(_ context.Context, id string) bool { return id == "t-2" }})
 	h := r.signed("d-1", statusEvent, "secret")
