@@ -2,7 +2,6 @@ package a2aclient
 
 import (
 	"context"
-	"errors"
 	"iter"
 	"time"
 
@@ -76,65 +75,39 @@ func answered(res any, err error) (*a2a.SendMessageResponse, error) {
 
 // GetTask implements a2a.Service.
 func (c *Client) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Task, error) {
-	r := *req
-	r.Tenant = c.tenant
-	return unary[a2a.Task](ctx, c, dialect.GetTask, &r, c.opts.unaryTimeout())
+	return unary[a2a.Task](ctx, c, dialect.GetTask, req)
 }
 
 // ListTasks implements a2a.Service.
 func (c *Client) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2a.ListTasksResponse, error) {
-	r := *req
-	r.Tenant = c.tenant
-	return unary[a2a.ListTasksResponse](ctx, c, dialect.ListTasks, &r, c.opts.unaryTimeout())
+	return unary[a2a.ListTasksResponse](ctx, c, dialect.ListTasks, req)
 }
 
 // CancelTask implements a2a.Service.
 func (c *Client) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2a.Task, error) {
-	r := *req
-	r.Tenant = c.tenant
-	return unary[a2a.Task](ctx, c, dialect.CancelTask, &r, c.opts.unaryTimeout())
+	return unary[a2a.Task](ctx, c, dialect.CancelTask, req)
 }
 
 // CreateTaskPushNotificationConfig implements a2a.Service. Where the card does
 // not offer push notifications, this and its three siblings return
 // PushNotificationNotSupported without a request.
 func (c *Client) CreateTaskPushNotificationConfig(ctx context.Context, req *a2a.TaskPushNotificationConfig) (*a2a.TaskPushNotificationConfig, error) {
-	if err := c.wantPush(); err != nil {
-		return nil, err
-	}
-	r := *req
-	r.Tenant = c.tenant
-	return unary[a2a.TaskPushNotificationConfig](ctx, c, dialect.CreateTaskPushNotificationConfig, &r, c.opts.unaryTimeout())
+	return unary[a2a.TaskPushNotificationConfig](ctx, c, dialect.CreateTaskPushNotificationConfig, req)
 }
 
 // GetTaskPushNotificationConfig implements a2a.Service.
 func (c *Client) GetTaskPushNotificationConfig(ctx context.Context, req *a2a.GetTaskPushNotificationConfigRequest) (*a2a.TaskPushNotificationConfig, error) {
-	if err := c.wantPush(); err != nil {
-		return nil, err
-	}
-	r := *req
-	r.Tenant = c.tenant
-	return unary[a2a.TaskPushNotificationConfig](ctx, c, dialect.GetTaskPushNotificationConfig, &r, c.opts.unaryTimeout())
+	return unary[a2a.TaskPushNotificationConfig](ctx, c, dialect.GetTaskPushNotificationConfig, req)
 }
 
 // ListTaskPushNotificationConfigs implements a2a.Service.
 func (c *Client) ListTaskPushNotificationConfigs(ctx context.Context, req *a2a.ListTaskPushNotificationConfigsRequest) (*a2a.ListTaskPushNotificationConfigsResponse, error) {
-	if err := c.wantPush(); err != nil {
-		return nil, err
-	}
-	r := *req
-	r.Tenant = c.tenant
-	return unary[a2a.ListTaskPushNotificationConfigsResponse](ctx, c, dialect.ListTaskPushNotificationConfigs, &r, c.opts.unaryTimeout())
+	return unary[a2a.ListTaskPushNotificationConfigsResponse](ctx, c, dialect.ListTaskPushNotificationConfigs, req)
 }
 
 // DeleteTaskPushNotificationConfig implements a2a.Service.
 func (c *Client) DeleteTaskPushNotificationConfig(ctx context.Context, req *a2a.DeleteTaskPushNotificationConfigRequest) error {
-	if err := c.wantPush(); err != nil {
-		return err
-	}
-	r := *req
-	r.Tenant = c.tenant
-	_, err := c.call(ctx, dialect.DeleteTaskPushNotificationConfig, &r, c.opts.unaryTimeout())
+	_, err := unary[struct{}](ctx, c, dialect.DeleteTaskPushNotificationConfig, req)
 	return err
 }
 
@@ -146,22 +119,11 @@ func (c *Client) GetExtendedAgentCard(ctx context.Context, req *a2a.GetExtendedA
 	if !offered(c.Card().Capabilities.ExtendedAgentCard) {
 		return nil, a2a.Errorf(a2a.CodeUnsupportedOperation, "the agent's card does not offer an extended card")
 	}
-	r := *req
-	r.Tenant = c.tenant
-	ctx, span := c.trace(ctx, dialect.GetExtendedAgentCard, &r)
-	res, err := tryFaces(ctx, c, dialect.GetExtendedAgentCard, &r, func(k *call) (any, error) {
-		if c.opts.CheckCard != nil {
-			k.card = func(doc []byte) (*a2a.AgentCard, error) { return c.opts.checkedExtendedCard(ctx, doc) }
-		}
-		return c.roundTrip(ctx, k, c.opts.unaryTimeout())
-	})
-	span.end(err)
-	if err != nil {
-		return nil, err
+	card, err := unary[a2a.AgentCard](ctx, c, dialect.GetExtendedAgentCard, req)
+	if err == nil {
+		c.card.Store(card)
 	}
-	card := res.(*a2a.AgentCard)
-	c.card.Store(card)
-	return card, nil
+	return card, err
 }
 
 // SendStreamingMessage implements a2a.Service. Where the card does not offer
@@ -275,27 +237,37 @@ func (c *Client) wantPush() error {
 // offered reads a capability: a card that says nothing does not offer it.
 func offered(b *bool) bool { return b != nil && *b }
 
-// unary performs an operation whose result is a *T.
-func unary[T any](ctx context.Context, c *Client, op dialect.Op, req any, d time.Duration) (*T, error) {
-	res, err := c.call(ctx, op, req, d)
+// unary performs an operation that does not stream, with the tenant of the interface.
+// Its result is a *T, or nothing.
+func unary[T, R any](ctx context.Context, c *Client, op dialect.Op, req *R) (*T, error) {
+	switch op {
+	case dialect.CreateTaskPushNotificationConfig, dialect.GetTaskPushNotificationConfig,
+		dialect.ListTaskPushNotificationConfigs, dialect.DeleteTaskPushNotificationConfig:
+		if err := c.wantPush(); err != nil {
+			return nil, err
+		}
+	}
+	r := *req
+	*dialect.SubjectOf(&r).Tenant = c.tenant
+	ctx, span := c.trace(ctx, op, &r)
+	res, err := tryFaces(ctx, c, op, &r, func(k *call) (any, error) {
+		if op == dialect.GetExtendedAgentCard && c.opts.CheckCard != nil {
+			k.card = func(doc []byte) (*a2a.AgentCard, error) { return c.opts.checkedExtendedCard(ctx, doc) }
+		}
+		return c.roundTrip(ctx, k, c.opts.unaryTimeout())
+	})
+	span.answered(res)
+	span.end(err)
 	if err != nil {
 		return nil, err
 	}
-	return res.(*T), nil
-}
-
-// call performs an operation that does not stream, within d if it is not 0.
-func (c *Client) call(ctx context.Context, op dialect.Op, req any, d time.Duration) (any, error) {
-	ctx, span := c.trace(ctx, op, req)
-	res, err := tryFaces(ctx, c, op, req, func(k *call) (any, error) { return c.roundTrip(ctx, k, d) })
-	span.answered(res)
-	span.end(err)
-	return res, err
+	result, _ := res.(*T)
+	return result, nil
 }
 
 // noSuchRoute reports whether the peer knows the operation by another route,
 // if at all.
 func noSuchRoute(err error) bool {
-	var e *a2a.Error
-	return errors.As(err, &e) && e.Peer && (e.Code == a2a.CodeMethodNotAllowed || e.Code == a2a.CodeMethodNotFound)
+	e := said(err)
+	return e != nil && e.Peer && (e.Code == a2a.CodeMethodNotAllowed || e.Code == a2a.CodeMethodNotFound)
 }
