@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/parley-a2a/parley/internal/webhook"
 )
 
@@ -27,18 +29,13 @@ type keyFetcher struct {
 	client *http.Client
 	now    func() time.Time
 
+	asking singleflight.Group // requests under way
+
 	mu      sync.Mutex // protects the fields below
 	keys    *webhook.KeySet
 	edition int       // of keys, from 1 on
 	fetched time.Time // when they were asked for
 	asked   time.Time // when somebody asked last, answer or not
-	running *keysRequest
-}
-
-// keysRequest is a request under way.
-type keysRequest struct {
-	done chan struct{} // closed at the end
-	err  error         // set before that
 }
 
 func newKeyFetcher(o *WebhookOptions) (*keyFetcher, error) {
@@ -96,38 +93,33 @@ var errPause = errors.New("the keys were asked for a moment ago")
 // refresh asks for the keys, unless somebody did so a moment ago: rubbish
 // must not make us send requests. It joins a request under way.
 func (f *keyFetcher) refresh(ctx context.Context) error {
-	f.mu.Lock()
-	if r := f.running; r != nil {
-		f.mu.Unlock()
-		select {
-		case <-r.done:
-			return r.err
-		case <-ctx.Done():
-			return context.Cause(ctx)
+	done := f.asking.DoChan("", func() (any, error) {
+		f.mu.Lock()
+		now, before := f.now(), f.asked
+		if !before.IsZero() && now.Sub(before) < keysPause {
+			f.mu.Unlock()
+			return nil, errPause
 		}
-	}
-	now := f.now()
-	if !f.asked.IsZero() && now.Sub(f.asked) < keysPause {
+		f.asked = now
 		f.mu.Unlock()
-		return errPause
-	}
-	r := &keysRequest{done: make(chan struct{})}
-	f.asked, f.running = now, r
-	f.mu.Unlock()
-
-	// Others wait for it, so it does not end with the request that began it;
-	// keysWait stops it.
-	keys, err := f.fetch(context.WithoutCancel(ctx))
-
-	f.mu.Lock()
-	if f.running = nil; err == nil {
+		// Others wait for it, so it does not end with the request that began it;
+		// keysWait stops it.
+		keys, err := f.fetch(context.WithoutCancel(ctx))
+		if err != nil {
+			return nil, err
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
 		f.keys, f.fetched = keys, now
 		f.edition++
+		return nil, nil
+	})
+	select {
+	case r := <-done:
+		return r.Err
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
-	f.mu.Unlock()
-	r.err = err
-	close(r.done)
-	return err
 }
 
 func (f *keyFetcher) fetch(ctx context.Context) (*webhook.KeySet, error) {
