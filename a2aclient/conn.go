@@ -136,10 +136,7 @@ func (cn *conn) nextEvent() error {
 	case errors.Is(err, wire.ErrEventTooLarge):
 		return &a2a.Error{Code: a2a.CodeInvalidAgentResponse, Message: "an event of the stream cannot be taken", Cause: err}
 	case err != nil:
-		if cn.ctx.Err() != nil {
-			err = context.Cause(cn.ctx)
-		}
-		return &TransportError{Host: cn.host, Err: err}
+		return &TransportError{Host: cn.host, Err: orCause(cn.ctx, err)}
 	}
 	cn.ready, err = cn.call.face.binding.element(cn.call, ev.Name, ev.Data)
 	cn.readyID = ev.ID
@@ -158,10 +155,7 @@ func (cn *conn) nextMessage() error {
 	case errors.Is(err, wire.ErrMessageTooLarge):
 		return &a2a.Error{Code: a2a.CodeInvalidAgentResponse, Message: "an element of the stream cannot be taken", Cause: err}
 	case err != nil:
-		if cn.ctx.Err() != nil {
-			err = context.Cause(cn.ctx)
-		}
-		return &TransportError{Host: cn.host, Err: err}
+		return &TransportError{Host: cn.host, Err: orCause(cn.ctx, err)}
 	}
 	cn.ready, err = cn.call.face.binding.element(cn.call, "", msg)
 	cn.readyID = ""

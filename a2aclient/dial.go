@@ -28,8 +28,7 @@ import (
 func (r *Resolver) Dial(ctx context.Context, ref string) (*Client, error) {
 	card, from, err := r.find(ctx, ref)
 	guessed := false
-	var none *CardError
-	if r.opts.CheckCard == nil && r.opts.From == nil && errors.As(err, &none) && (none.Kind == CardNotFound || errors.Is(none, errNotJSON)) {
+	if none, ok := errors.AsType[*CardError](err); ok && r.opts.CheckCard == nil && r.opts.From == nil && (none.Kind == CardNotFound || errors.Is(none, errNotJSON)) {
 		card, err = r.discover(ctx, ref, none)
 		guessed = true
 	}
@@ -85,7 +84,7 @@ func (r *Resolver) ask(ctx context.Context, base *url.URL, none *CardError) (*a2
 			return nil, err
 		}
 		f := c.face.Load()
-		v, err := c.ask(ctx, f)
+		v, err := c.probe(ctx, f)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}

@@ -28,14 +28,14 @@ type TransportError struct {
 }
 
 func (e *TransportError) Error() string {
-	var redirect *errRedirect
-	var address *AddressError
+	_, address := errors.AsType[*AddressError](e.Err)
+	_, redirect := errors.AsType[*errRedirect](e.Err)
 	switch {
-	case errors.As(e.Err, &address):
+	case address:
 		return e.Host + " is not called: " + e.Err.Error()
 	case e.Unreachable:
 		return "cannot reach " + e.Host + ": " + e.Err.Error()
-	case errors.As(e.Err, &redirect):
+	case redirect:
 		return e.Host + " cannot be used: " + e.Err.Error()
 	}
 	return "the connection to " + e.Host + " broke: " + e.Err.Error()
@@ -98,15 +98,10 @@ func (d *dialing) watch(ctx context.Context) context.Context {
 // transportError wraps what http.Client.Do returned. The text of a *url.Error
 // has the whole URL in it, which may hold an API key, and goes.
 func (d *dialing) transportError(host string, err error) *TransportError {
-	for {
-		var u *url.Error
-		if !errors.As(err, &u) {
-			break
-		}
+	for u, ok := errors.AsType[*url.Error](err); ok; u, ok = errors.AsType[*url.Error](err) {
 		err = u.Err
 	}
-	var address *AddressError
-	if errors.As(err, &address) {
+	if _, ok := errors.AsType[*AddressError](err); ok {
 		return &TransportError{Host: host, Unreachable: !d.got.Load(), Err: err} // a redirect has got a connection
 	}
 	unreachable := d.asked.Load() && !d.got.Load()
@@ -130,12 +125,11 @@ func fromDialing(err error) bool {
 
 // temporary reports whether an attempt that ended with err may succeed later.
 func temporary(err error) bool {
-	var e *a2a.Error
-	if errors.As(err, &e) {
+	if e := said(err); e != nil {
 		return e.Code == a2a.CodeUnavailable || e.Code == a2a.CodeRateLimited
 	}
-	var r *errRedirect
-	var a *AddressError
-	var t *TransportError
-	return errors.As(err, &t) && !errors.As(err, &r) && !errors.As(err, &a)
+	_, network := errors.AsType[*TransportError](err)
+	_, redirect := errors.AsType[*errRedirect](err)
+	_, address := errors.AsType[*AddressError](err)
+	return network && !redirect && !address
 }

@@ -131,13 +131,13 @@ func try[T any](f *face, op dialect.Op, req any, do func(*call) (T, error)) (T, 
 // elsewhere reports whether an attempt sent nothing and another address may
 // help, for which there is still time.
 func elsewhere(ctx context.Context, err error) bool {
-	var late timeout
-	return unreachable(err) && !errors.As(err, &late) && ctx.Err() == nil
+	_, late := errors.AsType[timeout](err)
+	return unreachable(err) && !late && ctx.Err() == nil
 }
 
 func unreachable(err error) bool {
-	var t *TransportError
-	return errors.As(err, &t) && t.Unreachable
+	t, ok := errors.AsType[*TransportError](err)
+	return ok && t.Unreachable
 }
 
 func hostOf(f *face) string {

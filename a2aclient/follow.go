@@ -1,8 +1,8 @@
 package a2aclient
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"iter"
 	"log/slog"
 	"reflect"
@@ -38,12 +38,7 @@ func (c *Client) Follower() *Follower {
 	return &Follower{Agent: c, Streams: offered(c.Card().Capabilities.Streaming), Lost: c.opts.Lost}
 }
 
-func (f *Follower) poll() time.Duration {
-	if f.Poll <= 0 {
-		return 2 * time.Second
-	}
-	return f.Poll
-}
+func (f *Follower) poll() time.Duration { return cmp.Or(max(f.Poll, 0), 2*time.Second) }
 
 func (f *Follower) debug(text string, args ...any) {
 	if f.Logger != nil {
@@ -224,22 +219,12 @@ func immediately(req *a2a.SendMessageRequest) *a2a.SendMessageRequest {
 // noStreams reports whether the agent said that it does not stream, so that nothing
 // has happened yet.
 func noStreams(err error) bool {
-	var e *a2a.Error
-	return errors.As(err, &e) && (e.Code == a2a.CodeUnsupportedOperation || e.Code == a2a.CodeMethodNotFound)
+	e := said(err)
+	return e != nil && (e.Code == a2a.CodeUnsupportedOperation || e.Code == a2a.CodeMethodNotFound)
 }
 
 // transient reports whether asking again may help.
 func transient(ctx context.Context, err error) bool {
-	if ctx.Err() != nil {
-		return false
-	}
-	var e *a2a.Error
-	if !errors.As(err, &e) {
-		return true // of the network
-	}
-	switch e.Code {
-	case a2a.CodeUnavailable, a2a.CodeRateLimited, a2a.CodeInternal:
-		return true
-	}
-	return false
+	e := said(err) // nil: it is the network's
+	return ctx.Err() == nil && (e == nil || e.Code == a2a.CodeUnavailable || e.Code == a2a.CodeRateLimited || e.Code == a2a.CodeInternal)
 }

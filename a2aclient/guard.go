@@ -89,11 +89,9 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 		}))
 	}
 	res, err := upload.RoundTrip(rt, req)
-	var refused *egress.Refused
-	switch {
-	case err == nil:
+	if err == nil {
 		j.arrived(req.URL, egress.Reach(reach.Load()))
-	case judged && errors.As(err, &refused):
+	} else if refused, ok := errors.AsType[*egress.Refused](err); ok && judged {
 		err = from.refuse(req.URL, "the URL "+refused.Reason)
 	}
 	return res, err

@@ -2,6 +2,7 @@ package a2aclient
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/webhook"
 )
 
 // maxBody bounds an answer, and an event of a stream, in bytes.
@@ -100,15 +102,22 @@ func (c *Client) send(ctx context.Context, k *call) (*http.Response, error) {
 	res, err := client.Do(req)
 	logRequest(ctx, c.log, k.op.String(), req, res, start, err)
 	if err != nil {
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		res, err = nil, watch.transportError(req.URL.Host, err)
+		res, err = nil, watch.transportError(req.URL.Host, orCause(ctx, err))
 	}
 	if k.message != nil {
 		k.message.heard(k, res, err)
 	}
 	return res, err
+}
+
+// setHops says with a message how many agents it came through: with the context
+// of an agent's run, those of the message that the agent works on, and this one.
+// Agents that call each other in a circle are found out by it; see
+// docs/extensions/hops-v1.md.
+func (k *call) setHops(ctx context.Context, h http.Header) {
+	if _, ok := k.req.(*a2a.SendMessageRequest); ok && a2a.HasCaller(ctx) {
+		h.Set(dialect.HopsHeader, dialect.FormatHops(a2a.CallerFrom(ctx).Hops+1))
+	}
 }
 
 // setKey sends the key of a message. http.Transport takes the header, even one
@@ -156,28 +165,39 @@ func (c *Client) roundTrip(ctx context.Context, k *call, d time.Duration) (any, 
 	return answer, withRetryAfter(err, res)
 }
 
+// readSource fills the Source of webhooks in an answer from its header, where
+// every version and binding has room for it.
+func readSource(h http.Header, answer any) {
+	source := h.Get(webhook.SourceHeader)
+	if !webhook.ValidSource(source) {
+		return
+	}
+	switch r := answer.(type) {
+	case *a2a.TaskPushNotificationConfig:
+		r.Source = source
+	case *a2a.ListTaskPushNotificationConfigsResponse:
+		for _, c := range r.Configs {
+			if c != nil {
+				c.Source = source
+			}
+		}
+	}
+}
+
 func (c *Client) readBody(ctx context.Context, k *call, res *http.Response) ([]byte, error) {
 	body, err := readAll(res.Body, maxBody)
 	switch {
 	case errors.Is(err, errTooLarge):
 		return nil, a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent's answer to %s is larger than %d bytes", k.op, maxBody)
 	case err != nil:
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
-		return nil, &TransportError{Host: res.Request.URL.Host, Err: err}
+		return nil, &TransportError{Host: res.Request.URL.Host, Err: orCause(ctx, err)}
 	}
 	return body, nil
 }
 
 // orCause returns the cause of a context that has ended, as a2a.Service says,
 // and otherwise err.
-func orCause(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	return err
-}
+func orCause(ctx context.Context, err error) error { return cmp.Or(context.Cause(ctx), err) }
 
 var errTooLarge = errors.New("too large")
 

@@ -14,11 +14,8 @@ import (
 
 // said returns the error that an agent reported, or sent in place of sense.
 func said(err error) *a2a.Error {
-	var e *a2a.Error
-	if errors.As(err, &e) {
-		return e
-	}
-	return nil
+	e, _ := errors.AsType[*a2a.Error](err)
+	return e
 }
 
 // doubtful reports whether an answer may come from an agent that does not know
@@ -73,7 +70,7 @@ func (c *Client) learn(ctx context.Context, used *face, op dialect.Op, refused e
 	code := said(refused).Code
 	unseen := code == a2a.CodeVersionNotSupported // it is certain that this version is not known
 	if !unseen {
-		v := c.probe(ctx, used)
+		v, _ := c.probe(ctx, used)
 		send := op == dialect.SendMessage || op == dialect.SendStreamingMessage
 		if v == spoken || v == unclear || v == likely && !send {
 			used.known.Store(v != unclear)
@@ -90,7 +87,7 @@ func (c *Client) learn(ctx context.Context, used *face, op dialect.Op, refused e
 	}
 	var second *face
 	for _, f := range others {
-		switch c.probe(ctx, f) {
+		switch v, _ := c.probe(ctx, f); v {
 		case spoken:
 			c.learnt = true
 			return c.adopt(ctx, used, f), nil

@@ -24,14 +24,8 @@ const probeTime = 10 * time.Second
 
 // probe finds out whether a face's version is spoken at its address. It asks
 // for a task that nobody has, which changes nothing anywhere: an agent that
-// says so knows the question.
-func (c *Client) probe(ctx context.Context, f *face) verdict {
-	v, _ := c.ask(ctx, f)
-	return v
-}
-
-// ask is probe with the error that an unclear verdict is for.
-func (c *Client) ask(ctx context.Context, f *face) (verdict, error) {
+// says so knows the question. The error is what an unclear verdict is for.
+func (c *Client) probe(ctx context.Context, f *face) (verdict, error) {
 	id := newID()
 	v, err := c.asked(ctx, f, dialect.GetTask, &a2a.GetTaskRequest{Tenant: f.iface.Tenant, ID: id})
 	if v != spoken || f.dialect >= dialect.V10 || !isJSONRPC(f) {
@@ -59,8 +53,7 @@ func (c *Client) asked(ctx context.Context, f *face, op dialect.Op, req any) (ve
 		}
 		return v, err
 	}
-	var t *TransportError
-	if errors.As(err, &t) && !t.Unreachable && isGRPC(f) {
+	if t, ok := errors.AsType[*TransportError](err); ok && !t.Unreachable && isGRPC(f) {
 		return foreign, err // what does not speak HTTP/2 hangs up
 	}
 	return unclear, err

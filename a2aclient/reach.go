@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -45,8 +46,7 @@ func (s *source) check(u *url.URL) error {
 	if s.isHome(u) {
 		return nil
 	}
-	var r *egress.Refused
-	if errors.As(s.reach.Policy().CheckHost(u), &r) {
+	if r, ok := errors.AsType[*egress.Refused](s.reach.Policy().CheckHost(u)); ok {
 		return s.refuse(u, "the URL "+r.Reason)
 	}
 	return nil
@@ -97,4 +97,16 @@ func (j *journey) arrived(u *url.URL, reach egress.Reach) {
 		next.home, next.reach, next.secure = from.home, max(from.reach, reach), from.secure || next.secure
 	}
 	j.from.Store(next)
+}
+
+// Named returns a transport for other addresses that the card names, such as those of
+// its security schemes. They are judged as those of its interfaces are: see
+// Options.AnyAddress. Nothing is added to a request.
+func (c *Client) Named() http.RoundTripper { return named{c} }
+
+type named struct{ c *Client }
+
+func (n named) RoundTrip(req *http.Request) (*http.Response, error) {
+	ctx, _ := n.c.opts.leave(req.Context(), n.c.from)
+	return n.c.http.Transport.RoundTrip(req.WithContext(ctx))
 }

@@ -83,8 +83,8 @@ func (r *Resolver) find(ctx context.Context, ref string) (*a2a.AgentCard, *sourc
 	if ctx.Err() != nil {
 		return nil, nil, context.Cause(ctx)
 	}
-	var e *CardError
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*CardError](err)
+	if !ok {
 		e = &CardError{Kind: CardInvalid, Err: err}
 	}
 	e.Ref = printable(ref)
@@ -113,8 +113,7 @@ func (r *Resolver) resolve(ctx context.Context, ref string) (*a2a.AgentCard, *so
 	var best *CardError // of several failures, the one that says most
 	for i, u := range where.urls {
 		doc, err := r.fetch(ctx, u)
-		var e *CardError
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*CardError](err); ok {
 			if e.Kind == CardUnreachable && where.guessed {
 				e.Err = fmt.Errorf("%w (HTTPS was assumed; if it speaks plain HTTP, write http://%s)", e.Err, u.Host)
 			}
@@ -161,12 +160,10 @@ func (r *Resolver) fetch(ctx context.Context, u *url.URL) (*cached, error) {
 	}
 	switch {
 	case err != nil:
-		var redirect *errRedirect
-		var address *AddressError
-		switch {
-		case errors.As(err, &redirect):
+		if _, ok := errors.AsType[*errRedirect](err); ok {
 			return nil, &CardError{Kind: CardNotFound, Err: err}
-		case errors.As(err, &address):
+		}
+		if _, ok := errors.AsType[*AddressError](err); ok {
 			return nil, &CardError{Kind: CardRefused, Err: err}
 		}
 		return nil, err
@@ -242,10 +239,7 @@ func (r *Resolver) get(ctx context.Context, u *url.URL, old *cached, authenticat
 }
 
 func (r *Resolver) unreachable(ctx context.Context, watch *dialing, host string, err error) error {
-	if ctx.Err() != nil {
-		err = context.Cause(ctx)
-	}
-	return &CardError{Kind: CardUnreachable, Err: watch.transportError(host, err)}
+	return &CardError{Kind: CardUnreachable, Err: watch.transportError(host, orCause(ctx, err))}
 }
 
 var errNotJSON = errors.New("not JSON")
@@ -253,8 +247,7 @@ var errNotJSON = errors.New("not JSON")
 func readCard(file string) ([]byte, error) {
 	f, err := os.Open(file)
 	if err != nil {
-		var path *fs.PathError
-		if errors.As(err, &path) {
+		if path, ok := errors.AsType[*fs.PathError](err); ok {
 			err = path.Err
 		}
 		return nil, &CardError{Kind: CardNotFound, Err: fmt.Errorf("cannot read the file: %w", err)}
@@ -268,6 +261,26 @@ func readCard(file string) ([]byte, error) {
 		return nil, &CardError{Kind: CardNotFound, Err: fmt.Errorf("cannot read the file: %w", err)}
 	}
 	return body, nil
+}
+
+// checkedCard parses a card's document if Options.CheckCard lets it pass.
+func (o *Options) checkedCard(ctx context.Context, doc []byte) (*a2a.AgentCard, error) {
+	if o.CheckCard != nil {
+		var err error
+		if doc, err = o.CheckCard(ctx, doc); err != nil {
+			return nil, &CardError{Kind: CardRefused, Err: err}
+		}
+	}
+	return parseCard(doc)
+}
+
+// checkedExtendedCard is checkedCard for what an agent answers.
+func (o *Options) checkedExtendedCard(ctx context.Context, doc []byte) (*a2a.AgentCard, error) {
+	card, err := o.checkedCard(ctx, doc)
+	if e, ok := errors.AsType[*CardError](err); ok && e.Kind == CardInvalid {
+		return nil, &a2a.Error{Code: a2a.CodeInvalidAgentResponse, Message: "the agent's extended card cannot be read", Cause: err}
+	}
+	return card, err
 }
 
 // parseCard reads a card of any version.

@@ -24,9 +24,8 @@ func (s *stream) resumable(err error) bool {
 	case s.begun:
 		return true
 	}
-	var said *a2a.Error
 	if s.sent == nil {
-		return !errors.As(err, &said) // what the agent says to begin with is its answer
+		return said(err) == nil // what the agent says to begin with is its answer
 	}
 	return s.maybeTaken(err)
 }
@@ -34,9 +33,9 @@ func (s *stream) resumable(err error) bool {
 // maybeTaken reports whether a message that was cut before the first element
 // can be looked for in the task it was sent to.
 func (s *stream) maybeTaken(err error) bool {
-	var e *TransportError
+	e, ok := errors.AsType[*TransportError](err)
 	return s.sent != nil && s.taskID != "" && s.sent.Message.MessageID != "" && s.c.opts.retries() > 0 &&
-		s.ctx.Err() == nil && errors.As(err, &e) && !e.Unreachable && temporary(err)
+		s.ctx.Err() == nil && ok && !e.Unreachable && temporary(err)
 }
 
 // repeatable reports whether the message of the stream is to be sent again:
@@ -143,8 +142,8 @@ func (s *stream) own() bool { return s.sent != nil && s.taskID == s.sent.taskID 
 
 // refused reports whether the agent said no to a subscription.
 func refused(err error) bool {
-	var e *a2a.Error
-	return errors.As(err, &e) && e.Peer && !temporary(err) &&
+	e := said(err)
+	return e != nil && e.Peer && !temporary(err) &&
 		e.Code != a2a.CodeUnauthenticated && e.Code != a2a.CodePermissionDenied
 }
 

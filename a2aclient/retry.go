@@ -55,6 +55,14 @@ func (c *Client) knows(credentials bool) time.Duration {
 	return r.Window
 }
 
+// Repeats returns for how long the agent knows a message of this client's when it
+// comes again, so that it may be sent again, the same to the byte and with the
+// same id, and is done once: by the retry extension on its card
+// (docs/extensions/retry-v1.md). It is 0 if the agent does not say so, not for
+// this client, or only for what Options.Token returns. SendMessage does that by itself; this is for programs that may
+// have sent a message before they were restarted.
+func (c *Client) Repeats() time.Duration { return c.knows(c.creds.any()) }
+
 // authenticated reports whether the agent knows who calls: there are
 // credentials, and the card says what they are for. An agent whose card has no
 // place for them need not look at them.

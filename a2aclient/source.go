@@ -64,7 +64,6 @@ func (r *Resolver) Document(ctx context.Context, at string) ([]byte, *Source, er
 		return nil, nil, err
 	}
 	doc, err := r.fetch(ctx, u)
-	var e *CardError
 	switch {
 	case err == nil:
 		s := new(Source)
@@ -74,10 +73,10 @@ func (r *Resolver) Document(ctx context.Context, at string) ([]byte, *Source, er
 		return doc.body, s, nil
 	case ctx.Err() != nil:
 		return nil, nil, context.Cause(ctx)
-	case errors.As(err, &e):
+	}
+	if e, ok := errors.AsType[*CardError](err); ok {
 		e.Ref = printable(at)
-		var redirect *errRedirect
-		if e.Kind == CardNotFound && !errors.As(err, &redirect) {
+		if _, redirect := errors.AsType[*errRedirect](err); e.Kind == CardNotFound && !redirect {
 			e.Err = fmt.Errorf("there is no document at %s", location(u))
 		}
 	}

@@ -284,15 +284,15 @@ func (s *stream) giveFetched() bool { return s.give(&a2a.StreamResponse{Task: s.
 
 // end judges the end of a connection: nil if it is that of the stream.
 func (s *stream) end(cn *conn, err error) error {
-	var said *a2a.Error
+	e := said(err)
 	if s.ended {
-		if errors.As(err, &said) && said.Peer {
+		if e != nil && e.Peer {
 			return err // such as: the task ended before the message was read
 		}
 		return s.lookAgain()
 	}
 	if err != io.EOF {
-		if s.sent != nil && s.asked && s.state == a2a.TaskStateInputRequired && !errors.As(err, &said) {
+		if s.sent != nil && s.asked && s.state == a2a.TaskStateInputRequired && e == nil {
 			return nil
 		}
 		return err

@@ -42,12 +42,10 @@ func (v *WebhookVerifier) Handler(process func(context.Context, *WebhookDelivery
 			return
 		}
 		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, v.opts.maxBody()))
-		var large *http.MaxBytesError
-		switch {
-		case errors.As(err, &large):
+		if large, ok := errors.AsType[*http.MaxBytesError](err); ok {
 			http.Error(w, "the delivery is larger than "+strconv.FormatInt(large.Limit, 10)+" bytes", http.StatusRequestEntityTooLarge)
 			return
-		case err != nil:
+		} else if err != nil {
 			http.Error(w, "the delivery did not arrive whole", http.StatusRequestTimeout)
 			return
 		}
