@@ -125,7 +125,7 @@ func (t *token) time(name string) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	s, ok := v.(float64)
-	if !ok || s < 1 || s > maxTime {
+	if !ok || s < 0 || s > maxTime {
 		return time.Time{}, refuse("the token's %s is no time", name)
 	}
 	whole, part := math.Modf(s)

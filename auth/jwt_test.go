@@ -25,6 +25,7 @@ func TestTokensOfTheIssuerAreTaken(t *testing.T) {
 		for name, token := range map[string]string{
 			"plain":              is.token(s, nil),
 			"several audiences":  is.token(s, map[string]any{"aud": []string{"x", "another"}}),
+			"good since ever":    is.token(s, map[string]any{"iat": 0, "nbf": 0}),
 			"no times but exp":   is.token(s, map[string]any{"iat": nil, "nbf": nil}),
 			"a part of a second": is.token(s, map[string]any{"exp": float64(is.clock().Unix()) + 0.5}),
 			"no typ":             s.sign(`{"alg":"`+alg+`","kid":"k1"}`, is.tokenClaims(nil)),
