@@ -37,19 +37,17 @@ func (*slowDown) Error() string { return "auth: too many wrong credentials befor
 
 // refusal returns the error that a caller gets, and counts wrong credentials.
 func (g *Guard) refusal(r *http.Request, from origin, err error) error {
-	var slow *slowDown
-	switch {
-	case errors.As(err, &slow):
+	if slow, ok := errors.AsType[*slowDown](err); ok {
 		return rateLimited(slow.wait, err)
-	case !errors.Is(err, ErrCredentials):
+	}
+	if !errors.Is(err, ErrCredentials) {
 		if r.Context().Err() != nil {
 			return context.Cause(r.Context())
 		}
 		return &a2a.Error{Code: a2a.CodeUnavailable, Message: "your credentials cannot be checked at the moment: try again shortly", Cause: err}
 	}
 	e := &a2a.Error{Code: a2a.CodeUnauthenticated, Message: "your credentials are not valid, or not any more: get new ones", Cause: err}
-	var why *refusal
-	if errors.As(err, &why) {
+	if why, ok := errors.AsType[*refusal](err); ok {
 		e.Message = "your credentials are not good: " + why.text
 		if why.once {
 			return e // a caller that waits would not hear that there are new ones to get

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -126,27 +124,16 @@ func fetchMetadata(ctx context.Context, o *OAuthOptions, at string) ([]byte, err
 	if err != nil || u.User != nil || u.RawQuery != "" || checkSecure(u) != nil {
 		return nil, fmt.Errorf("auth: %q is no address of an issuer's metadata: expected https, or http on this machine, without user or query", at)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
-	if err != nil {
-		return nil, err
-	}
-	req.Header.Set("Accept", "application/json")
-	res, err := issuerClient(&TokenOptions{HTTPClient: o.HTTPClient}).Do(req)
+	doc, err := fetch(ctx, issuerClient(o.HTTPClient), at, "application/json")
 	if err != nil {
 		return nil, fmt.Errorf("auth: the issuer's metadata: %w", unwrapURL(err))
-	}
-	defer res.Body.Close()
-	doc, err := io.ReadAll(res.Body)
-	if err != nil {
-		return nil, fmt.Errorf("auth: the issuer's metadata at %s: %w", u.Host, err)
 	}
 	return doc, nil
 }
 
 // unwrapURL takes the address out of an error, which may have a query.
 func unwrapURL(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		host := ""
 		if at, e := url.Parse(u.URL); e == nil {
 			host = at.Host

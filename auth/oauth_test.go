@@ -364,6 +364,9 @@ func TestRenewKeepsOrReplacesTheRefreshToken(t *testing.T) {
 	if s, err = s.Renew(t.Context(), c); err != nil || s.Refresh != "refresh-1" {
 		t.Fatalf("%+v %v", s, err)
 	}
+	if err := (&OAuthSession{RevokeURL: "http://127.0.0.1:1"}).Revoke(t.Context(), nil); err == nil { // as Renew, with the default transport
+		t.Error("revoked where nobody listens")
+	}
 	if err := s.Revoke(t.Context(), c); err != nil || f.revoked != "refresh-1" {
 		t.Errorf("revoked %q: %v", f.revoked, err)
 	}

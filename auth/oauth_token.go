@@ -221,7 +221,7 @@ func (l *OAuth) verify(ctx context.Context, s *OAuthSession, idToken, nonce stri
 	}
 	// Without the "none" and the keyed hashes that a server may list.
 	algorithms := slices.DeleteFunc(slices.Clone(l.server.Algorithms), func(a string) bool { return !slices.Contains(TokenAlgorithms, a) })
-	ctx = oidc.ClientContext(ctx, issuerClient(&TokenOptions{HTTPClient: l.opts.HTTPClient}))
+	ctx = oidc.ClientContext(ctx, issuerClient(l.opts.HTTPClient))
 	tok, err := oidc.NewVerifier(l.server.Issuer, oidc.NewRemoteKeySet(ctx, l.server.KeysURL),
 		&oidc.Config{ClientID: l.opts.ClientID, SupportedSigningAlgs: algorithms}).Verify(ctx, idToken)
 	if err != nil {
@@ -274,9 +274,7 @@ func (s *OAuthSession) Revoke(ctx context.Context, c *http.Client) error {
 	if s.Refresh != "" {
 		form = url.Values{"token": {s.Refresh}, "token_type_hint": {"refresh_token"}}
 	}
-	own := *c
-	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-	status, _, _, err := post(ctx, &own, s, s.RevokeURL, form)
+	status, _, _, err := post(ctx, direct(c), s, s.RevokeURL, form)
 	if err == nil && status != http.StatusOK {
 		err = fmt.Errorf("HTTP %d", status)
 	}

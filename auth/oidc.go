@@ -1,10 +1,10 @@
 package auth
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -44,7 +44,7 @@ func NewOIDC(issuer string, audiences []string, o *TokenOptions) (*OIDC, error) 
 	}
 	t.keys.every(10*time.Minute, 10*time.Second)
 	t.keys.stale = t.keys.refresh + maxStale
-	client := issuerClient(o)
+	client := issuerClient(cmp.Or(o, new(TokenOptions)).HTTPClient)
 	t.keys.load = func(ctx context.Context) ([]*issuerKey, error) {
 		doc, err := discover(ctx, client, issuer)
 		if err != nil {
@@ -90,17 +90,7 @@ func discover(ctx context.Context, client *http.Client, issuer string) ([]byte, 
 	if a2a.IsLoopback(keys.Hostname()) && !a2a.IsLoopback(from.Hostname()) {
 		return nil, errors.New("discovery: the issuer says that its keys are on this machine, where it is not itself")
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, says.Keys, nil)
-	if err != nil {
-		return nil, errors.New("discovery: where the issuer says that its keys are is no URL")
-	}
-	req.Header.Set("Accept", "application/jwk-set+json, application/json")
-	res, err := client.Do(req)
-	if err != nil {
-		return nil, fmt.Errorf("keys: %w", err)
-	}
-	defer func() { _ = res.Body.Close() }()
-	doc, err := io.ReadAll(res.Body)
+	doc, err := fetch(ctx, client, says.Keys, "application/jwk-set+json, application/json")
 	if err != nil {
 		return nil, fmt.Errorf("keys: %w", err)
 	}

@@ -1,6 +1,8 @@
 package auth
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -13,17 +15,9 @@ import (
 // issuerClient returns a client that asks an issuer and nobody else by accident:
 // by https or on this machine, following only what stays on a host, and reading
 // no more than a set of keys may have. Time is bounded by the context.
-func issuerClient(o *TokenOptions) *http.Client {
-	c := &http.Client{CheckRedirect: checkRedirect}
-	t := &issuerTransport{}
-	if o != nil && o.HTTPClient != nil {
-		t.base = o.HTTPClient.Transport
-	}
-	if t.base == nil {
-		t.base = http.DefaultTransport
-	}
-	c.Transport = t
-	return c
+// It has the transport of c, or the default one.
+func issuerClient(c *http.Client) *http.Client {
+	return &http.Client{CheckRedirect: checkRedirect, Transport: &issuerTransport{cmp.Or(direct(c).Transport, http.DefaultTransport)}}
 }
 
 // direct returns a client with the transport of c, or the default one, that follows no
@@ -34,6 +28,25 @@ func direct(c *http.Client) *http.Client {
 		own.Transport = c.Transport
 	}
 	return own
+}
+
+// fetch returns the document at an address, as large as c lets it be.
+func fetch(ctx context.Context, c *http.Client, at, accept string) ([]byte, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Accept", accept)
+	res, err := c.Do(req)
+	if err != nil {
+		return nil, err
+	}
+	defer res.Body.Close()
+	doc, err := io.ReadAll(res.Body)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", req.URL.Host, err)
+	}
+	return doc, nil
 }
 
 func checkRedirect(req *http.Request, via []*http.Request) error {
