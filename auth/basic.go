@@ -2,10 +2,8 @@ package auth
 
 import (
 	"cmp"
-	"context"
 	"encoding/base64"
 	"log/slog"
-	"math"
 	"net/http"
 	"strings"
 	"time"
@@ -71,21 +69,11 @@ func (b *Basic) Challenge() string { return `Basic charset="UTF-8"` }
 // Authenticate implements Method. On its own it bounds how many passwords are
 // verified at once, but not how often somebody guesses: that is for a Guard.
 func (b *Basic) Authenticate(r *http.Request) (*a2a.Caller, error) {
-	return b.authenticate(r, func(string) error { return nil })
+	return b.login(r, goodFor, func(string) error { return nil })
 }
 
-// again is Authenticate of a request that was let in before.
-func (b *Basic) again(r *http.Request) (*a2a.Caller, error) {
-	return b.login(r, math.MaxInt64, func(string) error { return nil })
-}
-
-// authenticate is Authenticate that asks first whether there may be a guess for
-// a user, and once more when its turn has come, for many may have been waiting.
-func (b *Basic) authenticate(r *http.Request, may func(user string) error) (*a2a.Caller, error) {
-	return b.login(r, goodFor, may)
-}
-
-// login is authenticate that believes for so long that a password is right.
+// login implements guessable. It calls may once more when its turn has come, for many
+// may have been waiting.
 func (b *Basic) login(r *http.Request, believe time.Duration, may func(user string) error) (*a2a.Caller, error) {
 	name, password, err := basicOf(r)
 	if name == "" || err != nil {
@@ -139,13 +127,11 @@ func basicOf(r *http.Request) (name, password string, err error) {
 
 // guessable is a Method with credentials that people choose.
 type guessable interface {
-	// authenticate is Authenticate that calls may with the user's name before it
-	// finds out anything about a password, and returns its error.
-	authenticate(r *http.Request, may func(user string) error) (*a2a.Caller, error)
-	// again is Authenticate of a request that was let in before: there is nothing
-	// to guess, and a password that was right is compared again only when it, or
-	// what it is compared with, has changed.
-	again(r *http.Request) (*a2a.Caller, error)
+	// login is Authenticate that calls may with the user's name before it finds out
+	// anything about a password, and returns its error. A password that was right less
+	// than believe ago is compared again only when it, or what it is compared with, has
+	// changed.
+	login(r *http.Request, believe time.Duration, may func(user string) error) (*a2a.Caller, error)
 }
 
 var (
@@ -154,13 +140,3 @@ var (
 	_ Method    = (*Keys)(nil)
 	_ Runner    = (*Keys)(nil)
 )
-
-// turn waits for a place in slots.
-func turn(ctx context.Context, slots chan struct{}) error {
-	select {
-	case slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}

@@ -254,7 +254,7 @@ func TestRightPasswordIsComparedOnceAMinute(t *testing.T) {
 			var all sync.WaitGroup
 			for range n {
 				all.Go(func() {
-					if c, err := b.authenticate(login("ann", "right"), may); c == nil {
+					if c, err := b.login(login("ann", "right"), goodFor, may); c == nil {
 						t.Error(err)
 					}
 				})

@@ -92,10 +92,12 @@ func (v *verifier) compare(ctx context.Context, d digest, password string, hash 
 	if !v.wait(+1) {
 		return false, errManyLogins
 	}
-	err := turn(ctx, v.slots)
-	v.wait(-1)
-	if err != nil {
-		return false, err
+	select {
+	case v.slots <- struct{}{}:
+		v.wait(-1)
+	case <-ctx.Done():
+		v.wait(-1)
+		return false, context.Cause(ctx)
 	}
 	defer func() { <-v.slots }()
 	if err := may(); err != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"hash/maphash"
 	"net"
-	"net/http"
 	"net/netip"
 	"sync"
 	"time"
@@ -170,10 +169,7 @@ func (f *failures) room(now time.Time) {
 }
 
 func (e failed) less(other failed) bool {
-	if e.level != other.level {
-		return e.level < other.level
-	}
-	return e.count < other.count
+	return cmp.Or(cmp.Compare(e.level, other.level), cmp.Compare(e.count, other.count)) < 0
 }
 
 // at returns e as it is at a time.
@@ -211,6 +207,3 @@ func addressOf(from string) string {
 	}
 	return ip.String()
 }
-
-// remoteAddress is GuardOptions.Address where there is none.
-func remoteAddress(r *http.Request) string { return r.RemoteAddr }

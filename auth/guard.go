@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"slices"
 	"sync"
@@ -91,7 +92,7 @@ func NewGuard(methods []Method, o *GuardOptions) (*Guard, error) {
 		return nil, err
 	}
 	if g.opts.Address == nil {
-		g.opts.Address = remoteAddress
+		g.opts.Address = func(r *http.Request) string { return r.RemoteAddr }
 	}
 	g.failures.init(g.opts.Failures, clockOf(g.opts.Now))
 	names := map[string]bool{}
@@ -211,7 +212,7 @@ func (g *Guard) ask(m Method, r *http.Request) (*a2a.Caller, origin, error) {
 		return c, origin{}, err
 	}
 	var from origin
-	c, err := p.authenticate(r, func(user string) error {
+	c, err := p.login(r, goodFor, func(user string) error {
 		from = origin{g.address(r), user}
 		if wait := g.failures.wait(from); wait > 0 {
 			return &slowDown{wait}
@@ -224,10 +225,10 @@ func (g *Guard) ask(m Method, r *http.Request) (*a2a.Caller, origin, error) {
 	return c, from, err
 }
 
-// askAgain is ask for a caller that was let in before.
+// askAgain is ask for a caller that was let in before, and has nothing to guess.
 func askAgain(m Method, r *http.Request) (c *a2a.Caller, _ origin, err error) {
 	if p, ok := m.(guessable); ok {
-		c, err = p.again(r)
+		c, err = p.login(r, math.MaxInt64, func(string) error { return nil })
 	} else {
 		c, err = m.Authenticate(r)
 	}
