@@ -19,7 +19,10 @@ const (
 	tokenSize    = len(tokenPrefix) + idSize + 1 + secretSize + checksumSize
 )
 
-const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+const (
+	base32 = "abcdefghijklmnopqrstuvwxyz234567"
+	base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+)
 
 // newToken returns a token with a new secret.
 func newToken(id string) string {
@@ -64,15 +67,8 @@ func tokenID(token string) (id string, ok bool) {
 	if secret[0] != '_' {
 		return "", false
 	}
-	for _, c := range []byte(id) {
-		if (c < 'a' || c > 'z') && (c < '2' || c > '7') {
-			return "", false
-		}
-	}
-	for _, c := range []byte(secret[1:]) {
-		if !isAlphanumeric(c) {
-			return "", false
-		}
+	if strings.Trim(id, base32) != "" || strings.Trim(secret[1:], base62) != "" {
+		return "", false
 	}
 	body := token[:tokenSize-checksumSize]
 	sum := checksum(body)

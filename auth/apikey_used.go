@@ -57,13 +57,6 @@ func (u *uses) take() lastUses {
 	return all
 }
 
-// giveBack notes again what could not be written.
-func (u *uses) giveBack(all lastUses) {
-	for id, s := range all {
-		u.note(id, time.Unix(s, 0))
-	}
-}
-
 // How often last uses are written, and how long the last time may take.
 const (
 	usedEvery = time.Minute
@@ -114,6 +107,8 @@ func (k *Keys) writeUsed(ctx context.Context) {
 		}
 		doc = now
 	}
-	k.used.giveBack(fresh)
+	for id, s := range fresh {
+		k.used.note(id, time.Unix(s, 0))
+	}
 	k.log.Warn("the last use of API keys could not be written; it is tried again in a minute", "keys", len(fresh), "error", err)
 }
