@@ -87,11 +87,8 @@ func parseIssuerKeys(doc []byte, algorithms []string) ([]*issuerKey, error) {
 
 // parseIssuerKey returns nil for what is not a key for signatures.
 func parseIssuerKey(doc []byte) *issuerKey {
-	var also struct {
-		Ops []string     `json:"key_ops"`
-		Exp *json.Number `json:"exp"`
-	}
 	var jwk jose.JSONWebKey
+	var also jwkMembers
 	if jwk.UnmarshalJSON(doc) != nil || json.Unmarshal(doc, &also) != nil || !jwk.Valid() {
 		return nil
 	}
@@ -107,27 +104,20 @@ func parseIssuerKey(doc []byte) *issuerKey {
 	if jwk.Key == nil || jwk.KeyID != "" && !goodName(jwk.KeyID) {
 		return nil
 	}
-	k := &issuerKey{id: jwk.KeyID, alg: jwk.Algorithm, public: jwk.Key}
-	if also.Exp != nil { // as keys of cards have it
-		s, err := also.Exp.Int64()
-		if err != nil {
-			return nil
-		}
-		k.expires = time.Unix(s, 0)
+	end, err := also.end()
+	if err != nil {
+		return nil
 	}
-	return k
+	return &issuerKey{id: jwk.KeyID, alg: jwk.Algorithm, public: jwk.Key, expires: end}
 }
 
 // private reports whether a set has a key that signs.
 func private(doc []byte) bool {
-	var set struct {
-		Keys []struct {
-			D json.RawMessage `json:"d"`
-		} `json:"keys"`
-	}
-	return json.Unmarshal(doc, &set) == nil && slices.ContainsFunc(set.Keys, func(k struct {
+	type key struct {
 		D json.RawMessage `json:"d"`
-	}) bool {
-		return k.D != nil
-	})
+	}
+	var set struct {
+		Keys []key `json:"keys"`
+	}
+	return json.Unmarshal(doc, &set) == nil && slices.ContainsFunc(set.Keys, func(k key) bool { return k.D != nil })
 }

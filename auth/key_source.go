@@ -23,10 +23,11 @@ type KeySource interface {
 
 // Keys returns the keys of the set with an id, wherever jku points.
 func (s KeySet) Keys(_ context.Context, kid, _ string) ([]*Key, error) {
-	if found := s.byID(kid); len(found) > 0 {
-		return found, nil
+	found := slices.DeleteFunc(slices.Clone(s), func(k *Key) bool { return k.id != kid })
+	if len(found) == 0 {
+		return nil, ErrUnknownKey
 	}
-	return nil, ErrUnknownKey
+	return found, nil
 }
 
 // Remote fetches key sets from the addresses that a card's signatures name,

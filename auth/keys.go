@@ -14,7 +14,6 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -158,10 +157,8 @@ func ParseKey(doc []byte) (*Key, error) {
 	if block, _ := pem.Decode(doc); block != nil {
 		return parseDER(block)
 	}
-	var also struct {
-		Exp *json.Number `json:"exp"`
-	}
 	var jwk jose.JSONWebKey
+	var also jwkMembers
 	if jwk.UnmarshalJSON(doc) != nil || json.Unmarshal(doc, &also) != nil || !jwk.Valid() {
 		return nil, errors.New("this is neither a PEM file with a key nor a JSON Web Key")
 	}
@@ -177,14 +174,25 @@ func ParseKey(doc []byte) (*Key, error) {
 	if jwk.KeyID != "" {
 		k.id = jwk.KeyID
 	}
-	if also.Exp != nil {
-		s, err := also.Exp.Int64()
-		if err != nil {
-			return nil, errors.New("the key's exp is no whole number of seconds")
-		}
-		k.expires = time.Unix(s, 0)
+	if k.expires, err = also.end(); err != nil {
+		return nil, errors.New("the key's exp is no whole number of seconds")
 	}
 	return k, nil
+}
+
+// jwkMembers are members of a JSON Web Key that package jose does not know.
+type jwkMembers struct {
+	Ops []string     `json:"key_ops"`
+	Exp *json.Number `json:"exp"` // see Key.Until
+}
+
+// end returns when the key ends; zero means never.
+func (m *jwkMembers) end() (time.Time, error) {
+	if m.Exp == nil {
+		return time.Time{}, nil
+	}
+	s, err := m.Exp.Int64()
+	return time.Unix(s, 0), err
 }
 
 func parseDER(block *pem.Block) (*Key, error) {
@@ -245,9 +253,4 @@ func (s KeySet) JWKS() ([]byte, error) {
 		public[i] = k.Public()
 	}
 	return json.Marshal(map[string][]*Key{"keys": public})
-}
-
-// byID returns the keys with an id.
-func (s KeySet) byID(id string) []*Key {
-	return slices.DeleteFunc(slices.Clone(s), func(k *Key) bool { return k.id != id })
 }
