@@ -3,6 +3,7 @@ package egress
 import (
 	"cmp"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net/http"
 	"net/netip"
@@ -125,6 +126,9 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
+// ErrTooLarge is the error of reading a body past Limits.Body.
+var ErrTooLarge = errors.New("the answer is larger than allowed")
+
 type boundedBody struct {
 	io.ReadCloser
 	left int64
@@ -136,10 +140,7 @@ func (b *boundedBody) Read(to []byte) (int, error) {
 	}
 	// One byte more than allowed tells a body that just fits from one that
 	// does not.
-	if int64(len(to)) > b.left+1 {
-		to = to[:b.left+1]
-	}
-	n, err := b.ReadCloser.Read(to)
+	n, err := b.ReadCloser.Read(to[:min(int64(len(to)), b.left+1)])
 	if b.left -= int64(n); b.left < 0 {
 		return n - 1, ErrTooLarge
 	}

@@ -135,8 +135,8 @@ func (p *Policy) dial(ctx context.Context, network, address string) (net.Conn, e
 }
 
 func (p *Policy) logRefused(ctx context.Context, t target, a netip.Addr, err error) {
-	var r *Refused
-	if !errors.As(err, &r) {
+	r, ok := errors.AsType[*Refused](err)
+	if !ok {
 		return
 	}
 	attrs := []any{"host", t.name, "port", t.port, "reason", r.Reason}

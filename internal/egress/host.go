@@ -36,10 +36,8 @@ func parseHost(s string, bracketed bool) (host, error) {
 	if strings.HasSuffix(s, ".") {
 		return host{}, refuse("has a host that ends with a dot: leave the dot out")
 	}
-	for i := range len(s) {
-		if s[i] >= 0x80 { // before ToLower, which makes a k of the Kelvin sign
-			return host{}, refuse("has a host with letters outside ASCII: write the name in its xn-- form")
-		}
+	if strings.ContainsFunc(s, func(r rune) bool { return r >= 0x80 }) { // before ToLower, which makes a k of the Kelvin sign
+		return host{}, refuse("has a host with letters outside ASCII: write the name in its xn-- form")
 	}
 	s = strings.ToLower(s)
 	for label := range strings.SplitSeq(s, ".") {
@@ -58,17 +56,15 @@ func parseHost(s string, bracketed bool) (host, error) {
 	return host{s, a}, nil
 }
 
+// labelChars are those of a label; the underscore is in names of containers.
+const labelChars = "abcdefghijklmnopqrstuvwxyz0123456789_-"
+
 func checkLabel(s string) error {
-	if s == "" || len(s) > 63 {
+	switch {
+	case s == "" || len(s) > 63:
 		return refuse("has a host with a label that is empty or longer than 63 bytes")
-	}
-	for i := range len(s) {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '_': // the underscore is in names of containers
-		case c == '-' && i > 0 && i < len(s)-1:
-		default:
-			return refuse("has a host with a character that no host name has")
-		}
+	case strings.Trim(s, labelChars) != "" || s[0] == '-' || s[len(s)-1] == '-':
+		return refuse("has a host with a character that no host name has")
 	}
 	return nil
 }

@@ -1,11 +1,13 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -49,19 +51,9 @@ type Resolver interface {
 
 var strict = new(Policy)
 
-func (p *Policy) orStrict() *Policy {
-	if p == nil {
-		return strict
-	}
-	return p
-}
+func (p *Policy) orStrict() *Policy { return cmp.Or(p, strict) }
 
-func (p *Policy) logger() *slog.Logger {
-	if p.Logger == nil {
-		return slog.New(slog.DiscardHandler)
-	}
-	return p.Logger
-}
+func (p *Policy) logger() *slog.Logger { return cmp.Or(p.Logger, slog.New(slog.DiscardHandler)) }
 
 // Check judges a URL as far as that is possible without asking anybody, and
 // returns it with scheme and host in one spelling, the default port left out.
@@ -115,10 +107,8 @@ func (p *Policy) checkURL(u *url.URL) (target, error) {
 
 // checkTarget judges a host and a port as they are written.
 func (p *Policy) checkTarget(t target) error {
-	for i := range p.Deny {
-		if p.Deny[i].ofName(t.host, t.port) {
-			return refuse("has a host that is denied here")
-		}
+	if slices.ContainsFunc(p.Deny, func(r Rule) bool { return r.ofName(t.host, t.port) }) {
+		return refuse("has a host that is denied here")
 	}
 	if isBadPort(t.port) && !p.opensPort(t) {
 		return refuse("has a port that is not for HTTP")
@@ -137,17 +127,12 @@ func (p *Policy) checkTarget(t target) error {
 func (p *Policy) checkAddr(t target, a netip.Addr) error {
 	a = a.Unmap()
 	inner, translated := throughNAT64(a)
-	for i := range p.Deny {
-		if r := &p.Deny[i]; r.ofAddr(a, t.port) || translated && r.ofAddr(inner, t.port) {
-			return refuse("leads to an address that is denied here")
-		}
-	}
-	for i := range p.Allow {
-		if a.Zone() == "" && p.Allow[i].ofAddr(a, t.port) {
-			return nil
-		}
+	if slices.ContainsFunc(p.Deny, func(r Rule) bool { return r.ofAddr(a, t.port) || translated && r.ofAddr(inner, t.port) }) {
+		return refuse("leads to an address that is denied here")
 	}
 	switch c := classify(a); {
+	case a.Zone() == "" && slices.ContainsFunc(p.Allow, func(r Rule) bool { return r.ofAddr(a, t.port) }):
+		return nil
 	case c == public:
 		return nil
 	case c == private && p.named(t):
@@ -163,23 +148,12 @@ func (p *Policy) checkAddr(t target, a netip.Addr) error {
 
 // named reports whether a rule allows the target by its name.
 func (p *Policy) named(t target) bool {
-	for i := range p.Allow {
-		if p.Allow[i].ofName(t.host, t.port) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Allow, func(r Rule) bool { return r.ofName(t.host, t.port) })
 }
 
 // opensPort reports whether a rule allows just this port.
 func (p *Policy) opensPort(t target) bool {
-	for i := range p.Allow {
-		r := &p.Allow[i]
-		if r.port == t.port && (r.ofName(t.host, t.port) || t.addr.IsValid() && r.ofAddr(t.addr, t.port)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Allow, func(r Rule) bool { return r.port == t.port && r.of(t) })
 }
 
 // plainTo reports whether http is good enough for a target that has passed.
@@ -187,11 +161,17 @@ func (p *Policy) plainTo(t target) bool {
 	if p.Loopback && (t.isLocal() || t.addr.IsValid() && classify(t.addr) == loopback) {
 		return true
 	}
-	for i := range p.Allow {
-		r := &p.Allow[i]
-		if r.plain && (r.ofName(t.host, t.port) || t.addr.IsValid() && r.ofAddr(t.addr, t.port)) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.Allow, func(r Rule) bool { return r.plain && r.of(t) })
 }
+
+// Refused says why the policy forbids an address.
+type Refused struct {
+	// Reason is for whoever named the address: what is wrong with it, as the
+	// rest of a sentence that begins with "the URL" or "the host". It never
+	// tells the addresses of a name.
+	Reason string
+}
+
+func (e *Refused) Error() string { return "address refused: " + e.Reason }
+
+func refuse(reason string) error { return &Refused{reason} }

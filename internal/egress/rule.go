@@ -125,3 +125,8 @@ func (r *Rule) ofName(h host, port uint16) bool {
 func (r *Rule) ofAddr(a netip.Addr, port uint16) bool {
 	return (r.port == 0 || r.port == port) && r.prefix.IsValid() && r.prefix.Contains(a)
 }
+
+// of reports whether the rule has this target in it as it is written.
+func (r *Rule) of(t target) bool {
+	return r.ofName(t.host, t.port) || t.addr.IsValid() && r.ofAddr(t.addr, t.port)
+}
