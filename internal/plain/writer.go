@@ -61,7 +61,7 @@ func (r *Writer) Hide(secrets ...string) {
 		}
 		r.secrets = append(r.secrets, formsOf(s)...)
 	}
-	slices.SortFunc(r.secrets, func(a, b string) int { return len(b) - len(a) })
+	slices.SortFunc(r.secrets, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
 	r.secrets = slices.Compact(r.secrets)
 }
 

@@ -2,6 +2,7 @@ package plain
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -20,5 +21,16 @@ func TestRedactorHidesEveryForm(t *testing.T) {
 		if strings.Contains(got, leak) {
 			t.Errorf("%q is in:\n%s", leak, got)
 		}
+	}
+}
+
+// A token that is hidden with each renewal takes the room of one.
+func TestSecretsAreKeptOnce(t *testing.T) {
+	w := NewWriter(io.Discard)
+	for range 3 {
+		w.Hide("token-a", "token-b", "token-c")
+	}
+	if n := len(w.secrets); n != 3 {
+		t.Errorf("%d secrets of 3", n)
 	}
 }
