@@ -116,24 +116,14 @@ func basic(s string) (string, bool) {
 // isValue reports whether s can be a header's value as it is. net/http refuses
 // the worst of the others, but only when it sends.
 func isValue(s string) bool {
-	for i := range len(s) {
-		if s[i] < ' ' || s[i] >= 0x7f {
-			return false
-		}
-	}
-	return s != "" && s == strings.Trim(s, " ")
+	return s != "" && s == strings.Trim(s, " ") && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f })
 }
 
+// letters are those of a word in a header that need no thought.
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+
 // isToken reports whether s is a token of RFC 9110 §5.6.2.
-func isToken(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		if !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0) {
-			return false
-		}
-	}
-	return s != ""
-}
+func isToken(s string) bool { return s != "" && strings.Trim(s, letters+"!#$%&'*+-.^_`|~") == "" }
 
 // CheckToken refuses a token that cannot be sent or signed with.
 func CheckToken(token string) error {

@@ -62,26 +62,24 @@ func failedPost(err error) a2a.Outcome {
 }
 
 func whyNoAnswer(err error) string {
-	var (
-		dns     *net.DNSError
-		cert    *tls.CertificateVerificationError
-		alert   tls.AlertError
-		timeout net.Error
-	)
+	dns, lookup := errors.AsType[*net.DNSError](err)
+	_, cert := errors.AsType[*tls.CertificateVerificationError](err)
+	_, alert := errors.AsType[tls.AlertError](err)
+	timeout, timed := errors.AsType[net.Error](err)
 	switch {
-	case errors.As(err, &dns) && dns.IsNotFound:
+	case lookup && dns.IsNotFound:
 		return "the host was not found"
-	case errors.As(err, &dns):
+	case lookup:
 		return "the host could not be looked up"
-	case errors.As(err, &cert):
+	case cert:
 		return "the host's certificate is not trusted"
-	case errors.As(err, &alert), errors.Is(err, http.ErrSchemeMismatch):
+	case alert, errors.Is(err, http.ErrSchemeMismatch):
 		return "the host does not speak TLS as we do"
 	case errors.Is(err, syscall.ECONNREFUSED):
 		return "the connection was refused"
 	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
 		return "the host cannot be reached"
-	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &timeout) && timeout.Timeout():
+	case errors.Is(err, context.DeadlineExceeded), timed && timeout.Timeout():
 		return "the receiver did not answer in time"
 	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return "the receiver closed the connection"

@@ -8,11 +8,11 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/trace"
+	"golang.org/x/sync/singleflight"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/budget"
@@ -36,8 +36,7 @@ type Sender struct {
 	load func(context.Context) (*Keys, error) // see LoadKeys
 	keys atomic.Pointer[Keys]
 
-	loading  sync.Mutex // protects the field below
-	underWay *keysLoad  // nil if load is not being called
+	loads singleflight.Group // calls of load
 }
 
 var _ a2a.Notifier = (*Sender)(nil)
@@ -59,7 +58,7 @@ func NewSender(policy *egress.Policy, name, version string) *Sender {
 // product keeps what a product in a User-Agent may have.
 func product(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '.' || r == '-' || r == '_' {
+		if strings.ContainsRune(letters+".-_", r) {
 			return r
 		}
 		return -1
@@ -171,15 +170,14 @@ func (s *Sender) request(ctx context.Context, n *a2a.Notification, keys *Keys) (
 // notice is the body of a notification: the event as HTTP+JSON has it, whatever
 // binding the task came by, or before 1.0 the Task.
 func notice(n *a2a.Notification) (body []byte, media string) {
+	d, _ := dialect.ParseVersion(n.Version.String())
 	if n.Task == nil {
-		d, _ := dialect.ParseVersion(n.Version.String())
 		if d != dialect.V11 {
 			d = dialect.V10
 		}
 		body, _ = dialect.CodecOf(d, a2a.BindingHTTPJSON).Events(dialect.SubscribeToTask, &a2a.SubscribeToTaskRequest{}).Append(make([]byte, 0, dialect.EncodedSize(n.Event)), n.Event, 0)
 		return body, "application/a2a+json"
 	}
-	d, _ := dialect.ParseVersion(n.Version.String())
 	codec := dialect.CodecOf(d, a2a.BindingJSONRPC)
 	return codec.AppendResult(make([]byte, 0, dialect.EncodedSize(n.Task)), dialect.GetTask, &a2a.GetTaskRequest{ID: n.Task.ID}, n.Task), "application/json"
 }

@@ -16,47 +16,29 @@ func (s *Sender) LoadKeys(load func(context.Context) (*Keys, error)) { s.load = 
 // loadTimeout is how long reading or making the keys may take.
 const loadTimeout = time.Minute
 
-// keysLoad is a call of load.
-type keysLoad struct {
-	done chan struct{} // closed when the fields below are set
-	keys *Keys
-	err  error
-}
-
 // current returns the keys, or nil if there are none.
 func (s *Sender) current(ctx context.Context) (*Keys, error) {
 	if k := s.keys.Load(); k != nil || s.load == nil {
 		return k, nil
 	}
-	s.loading.Lock()
-	if k := s.keys.Load(); k != nil {
-		s.loading.Unlock()
-		return k, nil
-	}
-	l := s.underWay
-	if l == nil {
-		l = &keysLoad{done: make(chan struct{})}
-		s.underWay = l
-		// Making a key takes seconds on a slow machine and cannot be stopped. A caller
-		// that stops waiting must not lose the keys for the others, so nobody's
-		// context ends the load. It ends by itself.
+	// Making a key takes seconds on a slow machine and cannot be stopped. A caller that
+	// stops waiting must not lose the keys for the others, so nobody's context ends the
+	// load. It ends by itself.
+	loaded := s.loads.DoChan("", func() (any, error) {
+		if k := s.keys.Load(); k != nil {
+			return k, nil
+		}
 		own, cancel := context.WithTimeout(context.WithoutCancel(ctx), loadTimeout)
-		go func() {
-			defer cancel()
-			defer close(l.done)
-			l.keys, l.err = s.load(own)
-			s.loading.Lock()
-			defer s.loading.Unlock()
-			s.underWay = nil
-			if l.err == nil {
-				s.keys.Store(l.keys)
-			}
-		}()
-	}
-	s.loading.Unlock()
+		defer cancel()
+		k, err := s.load(own)
+		if err == nil {
+			s.keys.Store(k)
+		}
+		return k, err
+	})
 	select {
-	case <-l.done:
-		return l.keys, l.err
+	case r := <-loaded:
+		return r.Val.(*Keys), r.Err
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

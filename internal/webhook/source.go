@@ -37,13 +37,5 @@ func SourceOf(id string) string {
 
 // ValidSource reports whether s has the form of a source.
 func ValidSource(s string) bool {
-	if len(s) != sourceSize {
-		return false
-	}
-	for i := range len(s) {
-		if c := s[i]; !('a' <= c && c <= 'z' || '2' <= c && c <= '7') {
-			return false
-		}
-	}
-	return true
+	return len(s) == sourceSize && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz234567") == ""
 }

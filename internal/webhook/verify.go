@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -73,15 +74,7 @@ func ReadSigned(h http.Header) (*Signed, error) {
 // validID reports whether a delivery's id is one. With a dot in it, id and time
 // could be split in two ways over the same signature.
 func validID(id string) bool {
-	if id == "" || len(id) > maxID {
-		return false
-	}
-	for i := range len(id) {
-		if c := id[i]; c <= ' ' || c >= 0x7f || c == '.' {
-			return false
-		}
-	}
-	return true
+	return id != "" && len(id) <= maxID && !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '.' })
 }
 
 // ByToken reports whether one of the signatures was made with the token.
@@ -93,12 +86,7 @@ func (s *Signed) ByToken(token string, body []byte) bool {
 	mac := hmac.New(sha256.New, secret)
 	mac.Write(signedContent(s.ID, s.stamp, body))
 	sum := mac.Sum(nil)
-	for _, m := range s.macs {
-		if hmac.Equal(m, sum) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.macs, func(m []byte) bool { return hmac.Equal(m, sum) })
 }
 
 // ByKey reports whether one of the signatures was made with one of the keys.
@@ -107,14 +95,9 @@ func (s *Signed) ByKey(keys *KeySet, body []byte) bool {
 		return false
 	}
 	content := signedContent(s.ID, s.stamp, body)
-	for _, key := range keys.ed {
-		for _, sig := range s.signs {
-			if ed25519.Verify(key, content, sig) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(keys.ed, func(key ed25519.PublicKey) bool {
+		return slices.ContainsFunc(s.signs, func(sig []byte) bool { return ed25519.Verify(key, content, sig) })
+	})
 }
 
 // HasKeySignature reports whether there is a signature that a key could have
