@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -47,10 +48,7 @@ const (
 // Open opens the audit log at path, or begins one. failures hears of what
 // cannot be written; nil discards that. The caller closes the file.
 func Open(path string, failures *slog.Logger) (*File, error) {
-	if failures == nil {
-		failures = slog.New(slog.DiscardHandler)
-	}
-	a := &File{path: path, failures: failures}
+	a := &File{path: path, failures: cmp.Or(failures, slog.New(slog.DiscardHandler))}
 	if _, err := a.open(); err != nil {
 		return nil, err
 	}

@@ -91,9 +91,9 @@ func (m *meters) ends(ctx context.Context, c *Record, outcome string, e *a2a.Err
 
 // refused counts why a call was refused, where operators want to know.
 func (m *meters) refused(ctx context.Context, c *Record, e *a2a.Error) {
-	var limit *metrics.Limit
+	limit, limited := errors.AsType[*metrics.Limit](e.Cause)
 	switch {
-	case errors.As(e.Cause, &limit):
+	case limited:
 		m.full.Add(ctx, 1, limit.Name())
 	case e.Code == a2a.CodeTooLarge:
 		m.full.Add(ctx, 1, "size")

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"strconv"
@@ -30,12 +31,45 @@ const (
 // Log is where the records of a server's calls go. Nil discards them. It may be
 // used by many goroutines at once.
 type Log struct {
-	to      *slog.Logger // nil: there is no audit log
-	flood   *rate.Limiter
-	skipped atomic.Int64 // refusals since the last record
-
-	requests requests
+	audit    sink
+	requests sink    // see line
 	meters   *meters // nil: calls are not measured
+}
+
+// sink is where lines go.
+type sink struct {
+	to      *slog.Logger // nil: nowhere
+	flood   *rate.Limiter
+	skipped atomic.Int64 // lines since the last one
+}
+
+// skips reports whether there were too many lines like one that costs its client
+// nothing.
+func (s *sink) skips(cheap bool) bool {
+	skip := cheap && !s.flood.Allow()
+	if skip {
+		s.skipped.Add(1)
+	}
+	return skip
+}
+
+// write writes a line about a call, even if its client has gone.
+func (s *sink) write(ctx context.Context, c *Record, level slog.Level, event string, list fields) {
+	list = append(list, slog.Float64("ms", c.ms()))
+	if n := s.skipped.Swap(0); n > 0 {
+		list = append(list, slog.Int64("skipped", n))
+	}
+	s.to.LogAttrs(context.WithoutCancel(ctx), level, event, list...)
+}
+
+// fields are what a line says.
+type fields []slog.Attr
+
+// add adds what a client may have chosen, unless it is empty.
+func (f *fields) add(name, value string) {
+	if value != "" {
+		*f = append(*f, slog.String(name, printable(value)))
+	}
 }
 
 // New returns a Log that writes audit records to one logger and request lines to
@@ -45,9 +79,11 @@ func New(to, requests *slog.Logger, p metric.MeterProvider) *Log {
 	if to == nil && requests == nil && p == nil {
 		return nil
 	}
-	l := &Log{to: to, flood: rate.NewLimiter(floodRate, floodBurst), meters: newMeters(p)}
-	l.requests.to, l.requests.strangers = requests, rate.NewLimiter(floodRate, floodBurst)
-	return l
+	return &Log{
+		audit:    sink{to: to, flood: rate.NewLimiter(floodRate, floodBurst)},
+		requests: sink{to: requests, flood: rate.NewLimiter(floodRate, floodBurst)},
+		meters:   newMeters(p),
+	}
 }
 
 // WritesTo reports whether New returns a Log like this one for these arguments.
@@ -55,12 +91,12 @@ func (l *Log) WritesTo(to, requests *slog.Logger, p metric.MeterProvider) bool {
 	if l == nil {
 		return to == nil && requests == nil && p == nil
 	}
-	return l.to == to && l.requests.to == requests && l.meters.provider() == p
+	return l.audit.to == to && l.requests.to == requests && l.meters.provider() == p
 }
 
 // Writes reports whether anything is written of calls, which is where their remote
 // addresses are needed.
-func (l *Log) Writes() bool { return l.to != nil || l.requests.to != nil }
+func (l *Log) Writes() bool { return l.audit.to != nil || l.requests.to != nil }
 
 // Record is what the log says of one call. It belongs to the goroutine of the
 // call's handler. A call is recorded before its answer goes out, and waits for the
@@ -197,11 +233,9 @@ func (c *Record) End(ctx context.Context) {
 		// A stream that was given up before its first element.
 		c.Fail(ctx, &a2a.Error{Code: a2a.CodeUnavailable})
 	case c.open:
-		outcome := c.Outcome
-		if outcome == "" && ctx.Err() == nil {
+		outcome := cmp.Or(c.Outcome, Left)
+		if c.Outcome == "" && ctx.Err() == nil {
 			outcome = a2a.CodeUnavailable.String() // we left
-		} else if outcome == "" {
-			outcome = Left
 		}
 		c.to.meters.ends(ctx, c, outcome, nil)
 		c.open = false
@@ -216,53 +250,40 @@ func (c *Record) cheap(e *a2a.Error) bool {
 }
 
 func (c *Record) write(ctx context.Context, event, outcome string, e *a2a.Error) {
-	if c.to.to == nil {
-		return
-	}
-	if c.cheap(e) && !c.to.flood.Allow() {
-		c.to.skipped.Add(1)
+	to := &c.to.audit
+	if to.to == nil || to.skips(c.cheap(e)) {
 		return
 	}
 	caller := a2a.CallerFrom(ctx)
-	list := make([]slog.Attr, 0, 16)
-	add := func(name, value string) {
-		if value != "" {
-			list = append(list, slog.String(name, printable(value)))
-		}
-	}
-	add("outcome", outcome)
+	list := make(fields, 0, 16)
+	list.add("outcome", outcome)
 	level := slog.LevelInfo
 	if e != nil && (e.Code == a2a.CodeUnauthenticated || e.Code == a2a.CodePermissionDenied) {
 		level = slog.LevelWarn
 		list = append(list, slog.Bool("denied", true))
 	}
 	if c.op != 0 {
-		add("op", c.op.String())
-		add("version", c.dialect.Version())
+		list.add("op", c.op.String())
+		list.add("version", c.dialect.Version())
 	}
-	add("binding", c.binding)
-	add("agent", c.Agent)
-	add("subject", caller.Subject)
-	add("tenant", caller.Tenant)
+	list.add("binding", c.binding)
+	list.add("agent", c.Agent)
+	list.add("subject", caller.Subject)
+	list.add("tenant", caller.Tenant)
 	if c.tenant != caller.Tenant {
-		add("asked_tenant", c.tenant)
+		list.add("asked_tenant", c.tenant)
 	}
-	add("via", caller.Via)
-	add("remote", c.remote)
-	add("task", c.task)
-	add("config", c.config)
+	list.add("via", caller.Via)
+	list.add("remote", c.remote)
+	list.add("task", c.task)
+	list.add("config", c.config)
 	if e != nil {
-		add("scope", e.Meta["scope"])
+		list.add("scope", e.Meta["scope"])
 		if e.Code == a2a.CodeUnauthenticated && e.Cause != nil {
-			add("reason", e.Cause.Error()) // for operators, and without secrets: see auth.Method
+			list.add("reason", e.Cause.Error()) // for operators, and without secrets: see auth.Method
 		}
 	}
-	list = append(list, slog.Float64("ms", c.ms()))
-	if n := c.to.skipped.Swap(0); n > 0 {
-		list = append(list, slog.Int64("skipped", n))
-	}
-	// The record is written even if the client has gone.
-	c.to.to.LogAttrs(context.WithoutCancel(ctx), level, event, list...)
+	to.write(ctx, c, level, event, list)
 }
 
 // ms is how long the call has taken.

@@ -1,13 +1,11 @@
 package audit
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
 	"strings"
-	"sync/atomic"
-
-	"golang.org/x/time/rate"
 
 	"github.com/parley-a2a/parley/a2a"
 )
@@ -15,15 +13,6 @@ import (
 // Request is the message of a line of the request log. Its attributes are, as far as
 // they are known, in this order: op, caller, tenant, agent, task, result, ms, skipped.
 const Request = "request"
-
-// requests is the request log: one line for each call, when it ends. Calls of
-// strangers, who are all callers without a name, are limited as cheap refusals are
-// in the audit log: the line after a gap has the number of those that were skipped.
-type requests struct {
-	to        *slog.Logger // nil: there is none
-	strangers *rate.Limiter
-	skipped   atomic.Int64
-}
 
 // reached notes the state that a call found or left its task in.
 func (c *Record) reached(res any) {
@@ -52,45 +41,25 @@ func host(remote string) string {
 	return remote
 }
 
-// line writes the line of a call that has ended.
+// line writes the line of a call that has ended into the request log. Calls of
+// strangers, who are all callers without a name, are limited as cheap refusals are in
+// the audit log: the line after a gap has the number of those that were skipped.
 func (c *Record) line(ctx context.Context, outcome string, e *a2a.Error) {
-	q := &c.to.requests
-	if q.to == nil {
+	to, caller := &c.to.requests, a2a.CallerFrom(ctx)
+	if to.to == nil || !to.to.Enabled(context.WithoutCancel(ctx), slog.LevelInfo) || to.skips(caller.Subject == "" || c.cheap(e)) {
 		return
 	}
-	ctx = context.WithoutCancel(ctx)
-	if !q.to.Enabled(ctx, slog.LevelInfo) {
-		return
-	}
-	caller := a2a.CallerFrom(ctx)
-	if (caller.Subject == "" || c.cheap(e)) && !q.strangers.Allow() {
-		q.skipped.Add(1)
-		return
-	}
-	list := make([]slog.Attr, 0, 8)
-	add := func(name, value string) {
-		if value != "" {
-			list = append(list, slog.String(name, printable(value)))
-		}
-	}
+	list := make(fields, 0, 8)
 	if c.op != 0 {
-		add("op", c.op.String())
+		list.add("op", c.op.String())
 	}
-	if caller.Subject != "" {
-		add("caller", caller.Subject)
-	} else {
-		add("caller", host(c.remote))
-	}
-	add("tenant", caller.Tenant)
-	add("agent", c.Agent)
-	add("task", c.task)
+	list.add("caller", cmp.Or(caller.Subject, host(c.remote)))
+	list.add("tenant", caller.Tenant)
+	list.add("agent", c.Agent)
+	list.add("task", c.task)
 	if outcome == OK && c.state != 0 {
 		outcome = strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(c.state.String(), "TASK_STATE_"), "_", "-"))
 	}
-	add("result", outcome)
-	list = append(list, slog.Float64("ms", c.ms()))
-	if n := q.skipped.Swap(0); n > 0 {
-		list = append(list, slog.Int64("skipped", n))
-	}
-	q.to.LogAttrs(ctx, slog.LevelInfo, Request, list...)
+	list.add("result", outcome)
+	to.write(ctx, c, slog.LevelInfo, Request, list)
 }
