@@ -86,3 +86,17 @@ func Outgoing(ctx context.Context) (traceparent, tracestate string) {
 	c := a2a.CallerFrom(ctx)
 	return c.Trace, c.TraceState
 }
+
+// Inject sets the headers of a request that is made in ctx, by the names that net/http
+// has them under. Where there is no trace, it leaves them alone.
+func Inject(ctx context.Context, header map[string][]string) {
+	parent, state := Outgoing(ctx)
+	if parent == "" {
+		return
+	}
+	header["Traceparent"] = []string{parent}
+	delete(header, "Tracestate") // it would belong to another traceparent
+	if state != "" {
+		header["Tracestate"] = []string{state}
+	}
+}

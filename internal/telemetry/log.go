@@ -51,10 +51,8 @@ func (l *logHandler) Handle(ctx context.Context, r slog.Record) error {
 }
 
 func (l *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	has := maps.Clone(l.has)
-	if has == nil {
-		has = map[string]bool{}
-	}
+	has := map[string]bool{}
+	maps.Copy(has, l.has)
 	for _, at := range attrs {
 		has[at.Key] = true
 	}

@@ -3,6 +3,8 @@ package telemetry
 import (
 	"context"
 	"errors"
+	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -70,9 +72,9 @@ func End(span trace.Span, err error) {
 // error's code, such as an HTTP status as ErrorType, are set after it.
 func Fail(span trace.Span, err error) {
 	what, words := "_OTHER", ""
-	var known *a2a.Error
+	known, ours := errors.AsType[*a2a.Error](err)
 	switch {
-	case errors.As(err, &known):
+	case ours:
 		what, words = known.Code.String(), known.Message
 		span.SetAttributes(Code.String(what))
 	case errors.Is(err, context.Canceled):
@@ -118,4 +120,23 @@ func cut(s string) string {
 		s = s[:maxText]
 	}
 	return strings.ToValidUTF8(s, "")
+}
+
+// Server returns ServerAddress and ServerPort of an http or https URL.
+func Server(u *url.URL) []attribute.KeyValue {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		return []attribute.KeyValue{ServerAddress.String(u.Hostname())}
+	}
+	return []attribute.KeyValue{ServerAddress.String(u.Hostname()), ServerPort.Int(n)}
+}
+
+// URL returns URLFull without what may be a secret: user, password and query.
+func URL(u *url.URL) attribute.KeyValue {
+	plain := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
+	return URLFull.String(plain.String())
 }

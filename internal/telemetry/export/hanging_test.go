@@ -101,7 +101,7 @@ func TestTasksDoNotWaitForACollector(t *testing.T) {
 				begun := time.Now()
 				end, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 				defer cancel()
-				stopSending := context.AfterFunc(end, out.abandon)
+				stopSending := context.AfterFunc(end, out.end)
 				_ = p.Shutdown(end) // the log has the error
 				stopSending()
 				if took := time.Since(begun); took > 5*time.Second {

@@ -1,6 +1,7 @@
 package export
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync"
@@ -14,17 +15,14 @@ type outlet struct {
 	to     sdktrace.SpanExporter
 	report *reporter
 	over   context.Context
-	end    context.CancelFunc
+	end    context.CancelFunc // ends what is being sent; nothing is sent any more
 }
 
 func newOutlet(to sdktrace.SpanExporter, report *reporter) *outlet {
 	o := &outlet{to: to, report: report}
-	o.over, o.end = context.WithCancel(context.Background()) // abandon ends it
+	o.over, o.end = context.WithCancel(context.Background()) // end ends it
 	return o
 }
-
-// abandon ends what is being sent. Nothing is sent any more.
-func (o *outlet) abandon() { o.end() }
 
 func (o *outlet) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan) error {
 	if o.over.Err() != nil {
@@ -58,10 +56,7 @@ type reporter struct {
 }
 
 func newReporter(log *slog.Logger) *reporter {
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	return &reporter{log: log}
+	return &reporter{log: cmp.Or(log, slog.New(slog.DiscardHandler))}
 }
 
 // Handle implements otel.ErrorHandler.

@@ -51,7 +51,7 @@ func (t *Telemetry) startTraces(ctx context.Context, s *Settings, report *report
 		t.TracerProvider = newSampled(p, part)
 	}
 	t.stop = append(t.stop, func(ctx context.Context) error {
-		defer context.AfterFunc(ctx, out.abandon)()
+		defer context.AfterFunc(ctx, out.end)()
 		return p.Shutdown(ctx)
 	})
 	return nil

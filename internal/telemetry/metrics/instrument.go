@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -96,9 +97,7 @@ func (s *series) add(v values) *labeled {
 		if one := (*all)[v]; one != nil {
 			return one
 		}
-		for k, one := range *all {
-			next[k] = one
-		}
+		maps.Copy(next, *all)
 	}
 	var list []attribute.KeyValue
 	for i, l := range Table[s.id].Labels {
