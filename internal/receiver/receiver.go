@@ -56,9 +56,8 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxDelivery))
 	if err != nil {
-		var large *http.MaxBytesError
 		status := http.StatusBadRequest
-		if errors.As(err, &large) {
+		if _, large := errors.AsType[*http.MaxBytesError](err); large {
 			status = http.StatusRequestEntityTooLarge
 		}
 		w.WriteHeader(status)
@@ -76,9 +75,9 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := arrival{at: time.Now(), delivery: d, status: http.StatusOK, anySource: r.o.AnySource}
-	var refused *a2aclient.WebhookError
+	refused, ok := errors.AsType[*a2aclient.WebhookError](err)
 	switch {
-	case errors.As(err, &refused):
+	case ok:
 		at.status, at.reason = refused.Status, refused.Reason
 	case err != nil:
 		at.status, at.reason = http.StatusInternalServerError, err.Error()

@@ -46,28 +46,29 @@ func HasBrowser(lookup func(string) (string, bool)) bool {
 
 // Explain says what to do about a sign-in that did not succeed.
 func Explain(ctx context.Context, err error) error {
-	var f *failure.Error
-	var refused *auth.OAuthError
-	var address *a2aclient.AddressError
+	_, known := errors.AsType[*failure.Error](err)
+	_, address := errors.AsType[*a2aclient.AddressError](err)
+	refused, ok := errors.AsType[*auth.OAuthError](err)
 	switch {
-	case errors.As(err, &f) || errors.As(err, &address) || context.Cause(ctx) != nil:
+	case known || address || context.Cause(ctx) != nil:
 		return err
-	case !errors.As(err, &refused):
+	case !ok:
 		return failure.New(failure.CodeAuthFailed, "you are not signed in: "+strings.TrimPrefix(err.Error(), "auth: "), err).
 			WithHint("the card and the issuer have to agree; --issuer URL names the one you mean, --scheme another way of the card's")
 	}
-	f = failure.New(failure.CodeAuthFailed, "you are not signed in: "+refused.Error(), err)
-	switch refused.Code {
-	case "access_denied":
-		return f.WithHint("you, or a rule of the issuer, refused: sign in again if that was not meant")
-	case "expired_token":
-		return f.WithHint("the code was not entered in time: sign in again")
-	case "invalid_client", "unauthorized_client":
-		return f.WithHint("--client-id and --client-secret have to be as the issuer registered them, and with this grant allowed")
-	case "invalid_scope":
-		return f.WithHint("--scope asks for other scopes than the card requires")
-	case "invalid_target":
-		return f.WithHint("leave --resource out, or ask the operator of the agent for its value")
-	}
+	f := failure.New(failure.CodeAuthFailed, "you are not signed in: "+refused.Error(), err)
+	f.Hint = hints[refused.Code]
 	return f
 }
+
+// hints say what to do about a refusal of an authorization server, by its code.
+var hints = map[string]string{
+	"access_denied":       "you, or a rule of the issuer, refused: sign in again if that was not meant",
+	"expired_token":       "the code was not entered in time: sign in again",
+	"invalid_client":      registered,
+	"unauthorized_client": registered,
+	"invalid_scope":       "--scope asks for other scopes than the card requires",
+	"invalid_target":      "leave --resource out, or ask the operator of the agent for its value",
+}
+
+const registered = "--client-id and --client-secret have to be as the issuer registered them, and with this grant allowed"
