@@ -35,15 +35,9 @@ func complete(card a2a.AgentCard, o *Options) (*a2a.AgentCard, error) {
 		}}
 	}
 	caps := &card.Capabilities
-	if caps.Streaming == nil {
-		caps.Streaming = new(true)
-	}
-	if caps.PushNotifications == nil {
-		caps.PushNotifications = new(true)
-	}
-	if caps.ExtendedAgentCard == nil {
-		caps.ExtendedAgentCard = new(false)
-	}
+	caps.Streaming = cmp.Or(caps.Streaming, new(true))
+	caps.PushNotifications = cmp.Or(caps.PushNotifications, new(true))
+	caps.ExtendedAgentCard = cmp.Or(caps.ExtendedAgentCard, new(false))
 	if resume := a2aserver.ResumeExtension(); *caps.Streaming && extension(caps, resume.URI) < 0 {
 		caps.Extensions = append(slices.Clip(caps.Extensions), resume)
 	}
@@ -90,16 +84,10 @@ func extension(caps *a2a.AgentCapabilities, uri string) int {
 // extend is complete for an extended card, which takes what it leaves open from
 // the public one.
 func extend(card a2a.AgentCard, public *a2a.AgentCard, o *Options) (*a2a.AgentCard, error) {
-	caps := &card.Capabilities
-	if caps.Streaming == nil {
-		caps.Streaming = public.Capabilities.Streaming
-	}
-	if caps.ExtendedAgentCard == nil {
-		caps.ExtendedAgentCard = public.Capabilities.ExtendedAgentCard
-	}
-	if caps.PushNotifications == nil {
-		caps.PushNotifications = public.Capabilities.PushNotifications
-	}
+	caps, more := &card.Capabilities, &public.Capabilities
+	caps.Streaming = cmp.Or(caps.Streaming, more.Streaming)
+	caps.ExtendedAgentCard = cmp.Or(caps.ExtendedAgentCard, more.ExtendedAgentCard)
+	caps.PushNotifications = cmp.Or(caps.PushNotifications, more.PushNotifications)
 	card.Description = cmp.Or(card.Description, public.Description)
 	card.Version = cmp.Or(card.Version, public.Version)
 	if len(card.DefaultInputModes) == 0 {

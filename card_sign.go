@@ -2,6 +2,7 @@ package parley
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -98,11 +99,8 @@ func signedBefore(author, published *a2a.AgentCard) error {
 		return nil
 	}
 	was, err := auth.Reduce(author.AppendJSON(nil), auth.FormProtocol)
-	if err != nil {
-		return fmt.Errorf("parley: the card's signatures: %w", err)
-	}
-	is, err := auth.Reduce(published.AppendJSON(nil), auth.FormProtocol)
-	if err != nil {
+	is, isErr := auth.Reduce(published.AppendJSON(nil), auth.FormProtocol)
+	if err = cmp.Or(err, isErr); err != nil {
 		return fmt.Errorf("parley: the card's signatures: %w", err)
 	}
 	if len(author.SupportedInterfaces) == 0 || !bytes.Equal(was.JSON, is.JSON) {

@@ -180,13 +180,12 @@ func (s *Server) Reload(agents []Hosted, o *Options) error {
 // guards lets the Guard that counts at a time do what it has to do beside
 // requests.
 type guards struct {
-	mu    sync.Mutex      // protects the fields below
-	ctx   context.Context // of Run; nil before
-	next  *auth.Guard     // which counts; may be nil
-	stop  context.CancelFunc
-	errs  []error
-	ended bool
-	all   sync.WaitGroup
+	mu   sync.Mutex      // protects the fields below
+	ctx  context.Context // of Run; nil before
+	next *auth.Guard     // which counts; may be nil
+	stop context.CancelFunc
+	errs []error
+	all  sync.WaitGroup
 }
 
 // begin lets the Guard work until ctx ends.
@@ -208,7 +207,7 @@ func (g *guards) replace(by *auth.Guard) {
 		by.Inherit(g.next) // an issuer may be down just now
 	}
 	g.next = by
-	if g.ctx != nil && !g.ended {
+	if g.ctx != nil && g.ctx.Err() == nil {
 		g.stop()
 		g.startLocked()
 	}
@@ -230,8 +229,7 @@ func (g *guards) startLocked() {
 
 // end waits for all there were, once begin's ctx has ended.
 func (g *guards) end() error {
-	g.mu.Lock()
-	g.ended = true
+	g.mu.Lock() // a replace that has begun starts what is waited for
 	g.stop()
 	g.mu.Unlock()
 	g.all.Wait()
