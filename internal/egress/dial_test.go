@@ -2,7 +2,6 @@ package egress
 
 import (
 	"context"
-	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"io"
@@ -86,7 +85,8 @@ func newWorld(t *testing.T, h http.HandlerFunc) (*world, *Policy, *http.Client) 
 	p := &Policy{Resolver: w, Dial: w.dial}
 	roots := x509.NewCertPool()
 	roots.AddCert(srv.Certificate())
-	client := p.Client(&Limits{TLS: &tls.Config{RootCAs: roots}, Body: 1 << 10})
+	client := p.Client(nil)
+	client.Transport.(*judging).TLSClientConfig.RootCAs = roots
 	t.Cleanup(client.CloseIdleConnections)
 	return w, p, client
 }
@@ -146,7 +146,7 @@ func TestRebinding(t *testing.T) {
 	w, _, client := newWorld(t, func(http.ResponseWriter, *http.Request) {})
 	// Each request has a connection of its own. A server that closes it could do so when
 	// the next request has it already, which is then repeated.
-	client.Transport.(*bounded).DisableKeepAlives = true
+	client.Transport.(*judging).DisableKeepAlives = true
 	w.answers["evil.example.com"] = []string{"8.8.8.8", "127.0.0.1", "9.9.9.9 10.0.0.1", "::ffff:10.0.0.1", "1.1.1.1"}
 	for i, want := range []string{"8.8.8.8:443", "", "9.9.9.9:443", "", "1.1.1.1:443"} {
 		res, err := client.Get("https://evil.example.com/")

@@ -23,8 +23,7 @@
 // A forbidden address is a *Refused, also inside the *url.Error of net/http; its
 // words are for the caller that named the address and never say where a name leads. It
 // is final only as long as names and rules stay: a name may lead elsewhere
-// tomorrow. A body that is too long is ErrTooLarge. All others are the
-// network's.
+// tomorrow. All others are the network's.
 //
 // # Concurrency
 //

@@ -28,7 +28,8 @@ func TestUnreadConnectionIsClosed(t *testing.T) {
 			}()
 			return &closing{Conn: near, closed: closed}, nil
 		}}
-		client := p.Client(&Limits{TLS: &tls.Config{InsecureSkipVerify: true}})
+		client := p.Client(nil)
+		client.Transport.(*judging).TLSClientConfig.InsecureSkipVerify = true
 		defer client.CloseIdleConnections()
 		if res, err := client.Post("https://8.8.8.8/", "text/plain", strings.NewReader(strings.Repeat("x", 1<<20))); err == nil {
 			t.Errorf("got %v", res)

@@ -57,7 +57,7 @@ func egressRules(hosts []string) ([]egress.Rule, error) {
 }
 
 // unbounded leaves to agents how long answers take and how large they are.
-var unbounded = &egress.Limits{Timeout: -1, Body: -1, PerHost: -1, Patient: true}
+var unbounded = &egress.Limits{Timeout: -1, Patient: true}
 
 // plainClient returns the client for an agent's requests.
 func plainClient(c *config.Egress, log *slog.Logger) (*http.Client, error) {

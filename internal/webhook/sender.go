@@ -49,7 +49,7 @@ func NewSender(policy *egress.Policy, name, version string) *Sender {
 		// Notify bounds the body, because only the status counts. The engine bounds
 		// connections, for each caller: a bound for each host would let the posts of
 		// one caller that hang block those of others to a shared host.
-		client: policy.Client(&egress.Limits{Body: -1, PerHost: -1}),
+		client: policy.Client(nil),
 		agent:  strings.Trim(product(name)+"/"+product(version), "/"),
 		linger: time.Second,
 	}
