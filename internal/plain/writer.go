@@ -1,7 +1,6 @@
 package plain
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"net/url"
@@ -21,27 +20,29 @@ type Writer struct {
 	w io.Writer
 
 	mu      sync.Mutex        // protects the fields below, and w
-	secrets []string          // longest first
-	names   map[string]string // what replaces a secret, where that is not Redacted
+	secrets []string          // longest first, each once
+	names   map[string]string // what replaces each
 }
 
 // NewWriter returns a Writer to w that hides nothing yet.
-func NewWriter(w io.Writer) *Writer { return &Writer{w: w} }
+func NewWriter(w io.Writer) *Writer { return &Writer{w: w, names: map[string]string{}} }
 
-// HideAs adds a secret that name replaces. Secrets that were added before keep
-// their replacement.
+// HideAs adds a secret that name replaces, and the forms in which it appears in URLs, JSON
+// and quoted text. Those that were added before keep their replacement; an empty one is
+// ignored.
 func (r *Writer) HideAs(name, secret string) {
-	r.mu.Lock()
-	if r.names == nil {
-		r.names = map[string]string{}
+	if secret == "" {
+		return
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	for _, s := range formsOf(secret) {
-		if !slices.Contains(r.secrets, s) {
+		if _, known := r.names[s]; !known {
 			r.names[s] = name
+			r.secrets = append(r.secrets, s)
 		}
 	}
-	r.mu.Unlock()
-	r.Hide(secret)
+	slices.SortFunc(r.secrets, func(a, b string) int { return len(b) - len(a) })
 }
 
 // formsOf are those in which a secret appears in URLs, JSON and quoted text.
@@ -50,19 +51,11 @@ func formsOf(s string) []string {
 	return []string{s, quoted[1 : len(quoted)-1], url.QueryEscape(s), url.PathEscape(s)}
 }
 
-// Hide adds secrets, and the forms in which they appear in URLs, JSON and
-// quoted text. Empty ones are ignored.
+// Hide is HideAs for secrets that Redacted replaces.
 func (r *Writer) Hide(secrets ...string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	for _, s := range secrets {
-		if s == "" {
-			continue
-		}
-		r.secrets = append(r.secrets, formsOf(s)...)
+		r.HideAs(Redacted, s)
 	}
-	slices.SortFunc(r.secrets, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
-	r.secrets = slices.Compact(r.secrets)
 }
 
 // Redact returns s without the secrets.
@@ -74,7 +67,7 @@ func (r *Writer) Redact(s string) string {
 
 func (r *Writer) redactLocked(s string) string {
 	for _, secret := range r.secrets {
-		s = strings.ReplaceAll(s, secret, cmp.Or(r.names[secret], Redacted))
+		s = strings.ReplaceAll(s, secret, r.names[secret])
 	}
 	return s
 }
