@@ -22,11 +22,8 @@ func (c *Record) reached(res any) {
 			c.state = r.Task.Status.State
 		}
 	case *a2a.StreamResponse:
-		switch {
-		case r.StatusUpdate != nil:
-			c.state = r.StatusUpdate.Status.State
-		case r.Task != nil:
-			c.state = r.Task.Status.State
+		if r.StatusUpdate != nil || r.Task != nil {
+			c.state = r.State()
 		}
 	case *a2a.Task:
 		c.state = r.Status.State

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"strconv"
 
 	"go.opentelemetry.io/otel/trace"
@@ -89,4 +90,36 @@ func (s *Settings) share() (part share, ok bool, err error) {
 		return share{}, false, fmt.Errorf("%s is %q: expected a number from 0 to 1", from, arg)
 	}
 	return newShare(n, name == "traceidratio"), from != "", nil
+}
+
+// identities makes the ids of spans: at random, but for those that the context names.
+type identities struct{}
+
+func (identities) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {
+	if c, ok := telemetry.Identity(ctx); ok && c.IsValid() {
+		return c.TraceID(), c.SpanID()
+	}
+	return newTraceID(), newSpanID()
+}
+
+func (identities) NewSpanID(ctx context.Context, in trace.TraceID) trace.SpanID {
+	if c, ok := telemetry.Identity(ctx); ok && c.IsValid() && c.TraceID() == in {
+		return c.SpanID()
+	}
+	return newSpanID()
+}
+
+func newTraceID() (id trace.TraceID) {
+	for !id.IsValid() {
+		binary.NativeEndian.PutUint64(id[:8], rand.Uint64())
+		binary.NativeEndian.PutUint64(id[8:], rand.Uint64())
+	}
+	return id
+}
+
+func newSpanID() (id trace.SpanID) {
+	for !id.IsValid() {
+		binary.NativeEndian.PutUint64(id[:], rand.Uint64())
+	}
+	return id
 }
