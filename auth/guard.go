@@ -8,6 +8,7 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -88,8 +89,8 @@ func NewGuard(methods []Method, o *GuardOptions) (*Guard, error) {
 		g.opts = *o
 	}
 	g.opts.Realm = cmp.Or(g.opts.Realm, "a2a")
-	if err := checkRealm(g.opts.Realm); err != nil {
-		return nil, err
+	if strings.ContainsFunc(g.opts.Realm, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
+		return nil, errors.New("auth: a realm is made of printable characters of ASCII other than \" and \\") // it stands between two quotes
 	}
 	if g.opts.Address == nil {
 		g.opts.Address = func(r *http.Request) string { return r.RemoteAddr }

@@ -35,11 +35,3 @@ func (g *Guard) Challenges(e *a2a.Error) []string {
 	}
 	return list
 }
-
-// checkRealm refuses what could not stand between two quotes in a header.
-func checkRealm(realm string) error {
-	if strings.ContainsFunc(realm, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
-		return errors.New("auth: a realm is made of printable characters of ASCII other than \" and \\")
-	}
-	return nil
-}

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"bytes"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -46,13 +47,8 @@ func appendCanonical(b []byte, v any) []byte {
 		}
 		return append(b, ']')
 	case map[string]any:
-		names := make([]string, 0, len(v))
-		for name := range v {
-			names = append(names, name)
-		}
-		slices.SortFunc(names, compareUTF16)
 		b = append(b, '{')
-		for i, name := range names {
+		for i, name := range slices.SortedFunc(maps.Keys(v), compareUTF16) {
 			if i > 0 {
 				b = append(b, ',')
 			}

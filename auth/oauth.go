@@ -105,22 +105,11 @@ func NewOAuth(ctx context.Context, card *a2a.AgentCard, scheme string, o *OAuthO
 	if err != nil {
 		return nil, err
 	}
-	l.scopes = l.scopesOf(card)
-	return l, nil
-}
-
-// scopesOf returns what to ask for.
-func (l *OAuth) scopesOf(card *a2a.AgentCard) []string {
-	scopes := slices.Clone(l.opts.Scopes)
-	if scopes == nil {
-		for _, r := range card.SecurityRequirements {
-			if needed, ok := r[l.scheme]; ok {
-				scopes = slices.Clone(needed)
-				break
-			}
-		}
+	l.scopes = slices.Clone(o.Scopes)
+	if at := slices.IndexFunc(card.SecurityRequirements, func(r a2a.SecurityRequirement) bool { return r[scheme] != nil }); l.scopes == nil && at >= 0 {
+		l.scopes = slices.Clone(card.SecurityRequirements[at][scheme])
 	}
-	return scopes
+	return l, nil
 }
 
 // Grants returns the ways to a token that the server offers, the best for a person

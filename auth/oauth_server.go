@@ -53,9 +53,13 @@ func metadataURLs(issuer string) []string {
 // findServer reads the metadata at a URL. Its issuer must be one whose metadata is
 // there: nobody publishes for another.
 func findServer(ctx context.Context, o *OAuthOptions, at string) (*server, error) {
-	doc, err := fetchMetadata(ctx, o, at)
+	u, err := url.Parse(at)
+	if err != nil || u.User != nil || u.RawQuery != "" || checkSecure(u) != nil {
+		return nil, fmt.Errorf("auth: %q is no address of an issuer's metadata: expected https, or http on this machine, without user or query", at)
+	}
+	doc, err := fetch(ctx, issuerClient(o.HTTPClient), at, "application/json")
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("auth: the issuer's metadata: %w", unwrapURL(err))
 	}
 	s, err := parseServer(doc, at)
 	if err != nil {
@@ -117,18 +121,6 @@ func findIssuer(ctx context.Context, o *OAuthOptions) (s *server, err error) {
 		all = append(all, err)
 	}
 	return nil, all[0]
-}
-
-func fetchMetadata(ctx context.Context, o *OAuthOptions, at string) ([]byte, error) {
-	u, err := url.Parse(at)
-	if err != nil || u.User != nil || u.RawQuery != "" || checkSecure(u) != nil {
-		return nil, fmt.Errorf("auth: %q is no address of an issuer's metadata: expected https, or http on this machine, without user or query", at)
-	}
-	doc, err := fetch(ctx, issuerClient(o.HTTPClient), at, "application/json")
-	if err != nil {
-		return nil, fmt.Errorf("auth: the issuer's metadata: %w", unwrapURL(err))
-	}
-	return doc, nil
 }
 
 // unwrapURL takes the address out of an error, which may have a query.
