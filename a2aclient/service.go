@@ -92,22 +92,34 @@ func (c *Client) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a
 // not offer push notifications, this and its three siblings return
 // PushNotificationNotSupported without a request.
 func (c *Client) CreateTaskPushNotificationConfig(ctx context.Context, req *a2a.TaskPushNotificationConfig) (*a2a.TaskPushNotificationConfig, error) {
+	if err := c.wantPush(); err != nil {
+		return nil, err
+	}
 	return unary[a2a.TaskPushNotificationConfig](ctx, c, dialect.CreateTaskPushNotificationConfig, req)
 }
 
 // GetTaskPushNotificationConfig implements a2a.Service.
 func (c *Client) GetTaskPushNotificationConfig(ctx context.Context, req *a2a.GetTaskPushNotificationConfigRequest) (*a2a.TaskPushNotificationConfig, error) {
+	if err := c.wantPush(); err != nil {
+		return nil, err
+	}
 	return unary[a2a.TaskPushNotificationConfig](ctx, c, dialect.GetTaskPushNotificationConfig, req)
 }
 
 // ListTaskPushNotificationConfigs implements a2a.Service.
 func (c *Client) ListTaskPushNotificationConfigs(ctx context.Context, req *a2a.ListTaskPushNotificationConfigsRequest) (*a2a.ListTaskPushNotificationConfigsResponse, error) {
+	if err := c.wantPush(); err != nil {
+		return nil, err
+	}
 	return unary[a2a.ListTaskPushNotificationConfigsResponse](ctx, c, dialect.ListTaskPushNotificationConfigs, req)
 }
 
 // DeleteTaskPushNotificationConfig implements a2a.Service.
 func (c *Client) DeleteTaskPushNotificationConfig(ctx context.Context, req *a2a.DeleteTaskPushNotificationConfigRequest) error {
-	_, err := unary[struct{}](ctx, c, dialect.DeleteTaskPushNotificationConfig, req)
+	err := c.wantPush()
+	if err == nil {
+		_, err = unary[struct{}](ctx, c, dialect.DeleteTaskPushNotificationConfig, req)
+	}
 	return err
 }
 
@@ -240,13 +252,6 @@ func offered(b *bool) bool { return b != nil && *b }
 // unary performs an operation that does not stream, with the tenant of the interface.
 // Its result is a *T, or nothing.
 func unary[T, R any](ctx context.Context, c *Client, op dialect.Op, req *R) (*T, error) {
-	switch op {
-	case dialect.CreateTaskPushNotificationConfig, dialect.GetTaskPushNotificationConfig,
-		dialect.ListTaskPushNotificationConfigs, dialect.DeleteTaskPushNotificationConfig:
-		if err := c.wantPush(); err != nil {
-			return nil, err
-		}
-	}
 	r := *req
 	*dialect.SubjectOf(&r).Tenant = c.tenant
 	ctx, span := c.trace(ctx, op, &r)
