@@ -33,7 +33,6 @@ type keyFetcher struct {
 
 	mu      sync.Mutex // protects the fields below
 	keys    *webhook.KeySet
-	edition int       // of keys, from 1 on
 	fetched time.Time // when they were asked for
 	asked   time.Time // when somebody asked last, answer or not
 }
@@ -48,37 +47,36 @@ func newKeyFetcher(o *WebhookOptions) (*keyFetcher, error) {
 	return f, nil
 }
 
-// current returns the keys as far as they are known, and their edition. The
-// error is a *WebhookError, or the cause of ctx.
-func (f *keyFetcher) current(ctx context.Context) (*webhook.KeySet, int, error) {
-	keys, edition, age := f.have()
+// current returns the keys as far as they are known. The error is a *WebhookError, or
+// the cause of ctx.
+func (f *keyFetcher) current(ctx context.Context) (*webhook.KeySet, error) {
+	keys, age := f.have()
 	if keys != nil && age <= keysFresh {
-		return keys, edition, nil
-	}
-	err := f.refresh(ctx)
-	if keys, edition, age = f.have(); keys != nil && age <= keysStale {
-		return keys, edition, nil
-	}
-	return nil, 0, f.unavailable(ctx, err)
-}
-
-// newer returns keys of a later edition.
-func (f *keyFetcher) newer(ctx context.Context, edition int) (*webhook.KeySet, error) {
-	keys, now, _ := f.have()
-	if now > edition {
 		return keys, nil
 	}
 	err := f.refresh(ctx)
-	if keys, now, _ = f.have(); now > edition {
+	if keys, age = f.have(); keys != nil && age <= keysStale {
 		return keys, nil
 	}
 	return nil, f.unavailable(ctx, err)
 }
 
-func (f *keyFetcher) have() (keys *webhook.KeySet, edition int, age time.Duration) {
+// newer returns keys that were fetched after some.
+func (f *keyFetcher) newer(ctx context.Context, than *webhook.KeySet) (*webhook.KeySet, error) {
+	if keys, _ := f.have(); keys != than {
+		return keys, nil
+	}
+	err := f.refresh(ctx)
+	if keys, _ := f.have(); keys != than {
+		return keys, nil
+	}
+	return nil, f.unavailable(ctx, err)
+}
+
+func (f *keyFetcher) have() (keys *webhook.KeySet, age time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return f.keys, f.edition, f.now().Sub(f.fetched)
+	return f.keys, f.now().Sub(f.fetched)
 }
 
 func (f *keyFetcher) unavailable(ctx context.Context, err error) error {
@@ -111,7 +109,6 @@ func (f *keyFetcher) refresh(ctx context.Context) error {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.keys, f.fetched = keys, now
-		f.edition++
 		return nil, nil
 	})
 	select {

@@ -108,16 +108,16 @@ func (v *WebhookVerifier) byKey(ctx context.Context, signed *webhook.Signed, tok
 		}
 		return proof{}, unproven("the delivery is not signed with a known key")
 	}
-	_, before, _ := v.keys.have()
-	keys, edition, err := v.keys.current(ctx)
+	before, _ := v.keys.have()
+	keys, err := v.keys.current(ctx)
 	if err != nil {
 		return proof{}, err
 	}
 	if p, ok := try(keys); ok {
 		return p, nil
 	}
-	if edition == before { // there may be other keys by now
-		if keys, err = v.keys.newer(ctx, edition); err != nil {
+	if keys == before { // there may be other keys by now
+		if keys, err = v.keys.newer(ctx, keys); err != nil {
 			return proof{}, err
 		}
 		if p, ok := try(keys); ok {
