@@ -40,11 +40,7 @@ func (c *Client) Follower() *Follower {
 
 func (f *Follower) poll() time.Duration { return cmp.Or(max(f.Poll, 0), 2*time.Second) }
 
-func (f *Follower) debug(text string, args ...any) {
-	if f.Logger != nil {
-		f.Logger.Debug(text, args...)
-	}
-}
+func (f *Follower) logger() *slog.Logger { return cmp.Or(f.Logger, slog.New(slog.DiscardHandler)) }
 
 const (
 	// firstPoll is the first pause between polls, which then doubles up to
@@ -81,7 +77,7 @@ func (f *Follower) Send(ctx context.Context, req *a2a.SendMessageRequest) iter.S
 				yield(nil, err)
 				return
 			}
-			f.debug("the agent does not stream after all: sending without", "err", err)
+			f.logger().Debug("the agent does not stream after all: sending without", "err", err)
 		}
 		resp, err := f.Agent.SendMessage(ctx, immediately(req))
 		switch {
@@ -152,7 +148,7 @@ func (f *Follower) recover(ctx context.Context, id string, lost error, yield fun
 		yield(nil, lost)
 		return
 	}
-	f.debug("the stream is lost: polling", "task", id, "err", lost)
+	f.logger().Debug("the stream is lost: polling", "task", id, "err", lost)
 	f.watch(ctx, &a2a.Task{ID: id}, &a2a.GetTaskRequest{ID: id}, yield)
 }
 
@@ -176,7 +172,7 @@ func (f *Follower) watch(ctx context.Context, last *a2a.Task, req *a2a.GetTaskRe
 			if f.Lost != nil {
 				f.Lost(req.ID, err)
 			}
-			f.debug("a poll failed", "task", req.ID, "err", err, "pause", wait)
+			f.logger().Debug("a poll failed", "task", req.ID, "err", err, "pause", wait)
 			continue
 		}
 		if failures > 0 && f.Lost != nil {

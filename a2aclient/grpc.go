@@ -140,7 +140,10 @@ func statusOf(res *http.Response) error {
 	case code == 0:
 		return nil
 	}
-	st := &statuspb.Status{Code: int32(code), Message: percentDecoded(h.Get("Grpc-Message"))}
+	st := &statuspb.Status{Code: int32(code), Message: h.Get("Grpc-Message")}
+	if decoded, err := url.PathUnescape(st.Message); err == nil {
+		st.Message = decoded
+	}
 	if details, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(h.Get("Grpc-Status-Details-Bin"), "=")); err == nil && len(details) > 0 {
 		full := new(statuspb.Status)
 		if proto.Unmarshal(details, full) == nil && full.GetCode() == st.Code {
@@ -152,15 +155,6 @@ func statusOf(res *http.Response) error {
 		e.Code = a2a.CodeTaskNotCancelable // what several errors share in 0.3 is this one here
 	}
 	return e
-}
-
-// percentDecoded reads Grpc-Message; what is not encoded as it should be stays
-// as it is.
-func percentDecoded(s string) string {
-	if d, err := url.PathUnescape(s); err == nil {
-		return d
-	}
-	return s
 }
 
 // grpcBase returns the URL of a gRPC interface, or "". Cards have its address as
@@ -217,7 +211,7 @@ func http2Only(g *guard, base string) *guard {
 		} else {
 			t.Protocols.SetHTTP2(true)
 		}
-		return newFresh(t)
+		return &fresh{base: t, now: t.Clone()}
 	})
 }
 
@@ -231,8 +225,6 @@ type fresh struct {
 	mu  sync.Mutex // protects the field below
 	now *http.Transport
 }
-
-func newFresh(base *http.Transport) *fresh { return &fresh{base: base, now: base.Clone()} }
 
 // RoundTrip implements http.RoundTripper. If the call is given up before the
 // header of its answer, the next ones have a connection of their own; those

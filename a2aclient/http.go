@@ -15,6 +15,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/telemetry"
 	"github.com/parley-a2a/parley/internal/webhook"
 )
 
@@ -85,7 +86,9 @@ func (c *Client) send(ctx context.Context, k *call) (*http.Response, error) {
 		h.Set("Last-Event-ID", k.lastEventID)
 	}
 	k.setHops(ctx, h)
-	setTrace(ctx, h)
+	if len(h[dialect.TraceHeader]) == 0 { // a caller that sets the header itself traces more closely
+		telemetry.Inject(ctx, h)
+	}
 	creds, client := c.creds, c.http
 	if k.grpc != nil {
 		creds, client = creds.asMetadata(), k.grpc

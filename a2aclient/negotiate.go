@@ -103,14 +103,14 @@ func choose(card *a2a.AgentCard, o *Options, from *source) ([]offer, error) {
 	if len(usable) == 0 {
 		usable = forced
 	}
-	if len(usable) == 0 && refused != nil {
+	switch {
+	case len(usable) > 0:
+	case refused != nil:
 		return nil, &CardError{Ref: card.Name, Kind: CardRefused, Err: refused}
-	}
-	if len(usable) == 0 && tenant != "" {
+	case tenant != "":
 		return nil, a2a.Errorf(a2a.CodeVersionNotSupported, "A2A %s has no tenants, and the agent's card names one (%.40s) that requests must carry: call it in 1.0 or later",
 			dialect.Minor(o.Version), tenant)
-	}
-	if len(usable) == 0 {
+	default:
 		return nil, noneUsable(card, otherVersion || o.Version != "")
 	}
 	slices.SortStableFunc(usable, func(a, b offer) int { return rank(a.version) - rank(b.version) })

@@ -210,9 +210,6 @@ func (o *Options) checkVersion() error {
 
 func (o *Options) hasUser() bool { return o.User != "" || o.Password != "" }
 
-// hasCredentials reports whether there are any that the client itself places.
-func (o *Options) hasCredentials() bool { return o.Bearer != "" || o.APIKey != "" || o.hasUser() }
-
 // checkCredentials refuses what no header can carry, before it is in an error
 // of some other package.
 func (o *Options) checkCredentials() error {

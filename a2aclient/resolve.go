@@ -155,7 +155,7 @@ func (r *Resolver) fetch(ctx context.Context, u *url.URL) (*cached, error) {
 		defer cancel()
 	}
 	res, body, from, err := r.get(ctx, u, old, false)
-	if err == nil && res.StatusCode == http.StatusUnauthorized && r.opts.hasCredentials() {
+	if err == nil && res.StatusCode == http.StatusUnauthorized && (r.opts.Bearer != "" || r.opts.APIKey != "" || r.opts.hasUser()) {
 		res, body, from, err = r.get(ctx, u, old, true)
 	}
 	switch {

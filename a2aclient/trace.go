@@ -3,7 +3,6 @@ package a2aclient
 import (
 	"context"
 	"errors"
-	"net/http"
 	"net/url"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -163,7 +162,7 @@ func (o *operation) end(err error) {
 // errorType classifies an error as the attribute of that name wants it: the agent's by
 // its code on the binding, the network's by what broke.
 func (o *operation) errorType(err error) string {
-	var network *TransportError
+	network, broken := errors.AsType[*TransportError](err)
 	var late interface{ Timeout() bool }
 	switch e := said(err); {
 	case e != nil && e.Peer:
@@ -175,17 +174,10 @@ func (o *operation) errorType(err error) string {
 		return "timeout"
 	case errors.Is(err, context.Canceled):
 		return "canceled"
-	case errors.As(err, &network) && network.Unreachable:
+	case broken && network.Unreachable:
 		return "unreachable"
-	case errors.As(err, &network):
+	case broken:
 		return "connection_broken"
 	}
 	return "_OTHER"
-}
-
-// setTrace says which trace a request belongs to.
-func setTrace(ctx context.Context, h http.Header) {
-	if len(h[dialect.TraceHeader]) == 0 { // a caller that sets the header itself traces more closely
-		telemetry.Inject(ctx, h)
-	}
 }

@@ -42,21 +42,15 @@ func (d *WebhookDelivery) readEvent(version dialect.Dialect, body []byte) error 
 		return errors.New("no event")
 	}
 	el := els[0]
-	switch {
-	case el.Task != nil && version == dialect.V03: // a whole task is what is posted there
-		d.Task, d.TaskID = el.Task, el.Task.ID
-		return d.named()
-	case el.Task != nil:
-		d.TaskID = el.Task.ID
-	case el.StatusUpdate != nil:
-		d.TaskID = el.StatusUpdate.TaskID
-	case el.ArtifactUpdate != nil:
-		d.TaskID = el.ArtifactUpdate.TaskID
-	case el.Message != nil:
-		d.Event, d.TaskID = el, el.Message.TaskID
+	d.TaskID = el.TaskID()
+	if el.Task != nil && version == dialect.V03 { // a whole task is what is posted there
+		d.Task = el.Task
+	} else {
+		d.Event = el
+	}
+	if el.Message != nil {
 		return nil // a message may have no task
 	}
-	d.Event = el
 	return d.named()
 }
 
