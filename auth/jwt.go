@@ -79,8 +79,9 @@ func newTokens(via, issuer string, audiences []string, o *TokenOptions) (*tokens
 	o = cmp.Or(o, new(TokenOptions))
 	t := &tokens{
 		name: cmp.Or(o.Name, via), via: via, issuer: issuer, audiences: slices.Clone(audiences), skew: max(cmp.Or(o.Skew, time.Minute), 0),
-		claims: o.Claims.withDefaults(), grants: slices.Clone(o.Grants), realm: cmp.Or(o.Realm, "a2a"), now: clockOf(o.Now),
+		claims: o.Claims, grants: slices.Clone(o.Grants), realm: cmp.Or(o.Realm, "a2a"), now: clockOf(o.Now),
 	}
+	t.claims.Subject, t.claims.Grants = cmp.Or(o.Claims.Subject, "sub"), maps.Clone(o.Claims.Grants)
 	if t.skew > maxSkew {
 		return nil, fmt.Errorf("auth: a skew of more than %v is a clock to set, not to allow for", maxSkew)
 	}
@@ -150,8 +151,11 @@ func (t *tokens) Run(ctx context.Context) error { return t.keys.run(ctx) }
 
 // Authenticate returns whose token a request has.
 func (t *tokens) Authenticate(r *http.Request) (*a2a.Caller, error) {
-	raw, err := jwtOf(r)
-	if raw == "" || err != nil {
+	raw, err := bearerToken(r)
+	switch {
+	case isKeyToken(raw):
+		return nil, errElsewhere
+	case raw == "" || err != nil:
 		return nil, err
 	}
 	return t.verify(r.Context(), raw)

@@ -1,8 +1,6 @@
 package auth
 
 import (
-	"cmp"
-	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -37,12 +35,6 @@ type Claims struct {
 	Roles string
 	// Grants are the scopes of each role. Roles that are not here may do nothing.
 	Grants map[string][]string
-}
-
-func (c Claims) withDefaults() Claims {
-	c.Subject = cmp.Or(c.Subject, "sub")
-	c.Grants = maps.Clone(c.Grants)
-	return c
 }
 
 // caller is who a verified token says.

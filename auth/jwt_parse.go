@@ -4,7 +4,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"math"
-	"net/http"
 	"slices"
 	"strings"
 	"time"
@@ -16,15 +15,6 @@ const maxToken = 8 << 10
 // errElsewhere says that a bearer token is not for the method that was asked.
 // Where no other takes it, it is wrong.
 var errElsewhere = refuse("the token is of another issuer, or of a kind that is not taken here")
-
-// jwtOf returns the bearer token of a request, or "" where it has none.
-func jwtOf(r *http.Request) (string, error) {
-	token, err := bearerToken(r)
-	if isKeyToken(token) {
-		return "", errElsewhere
-	}
-	return token, err
-}
 
 // token is a JWT (RFC 7519) that has been read and not been verified.
 type token struct {
