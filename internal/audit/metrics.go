@@ -13,7 +13,6 @@ import (
 // meters are what is counted of calls. A Record sees each call of every binding from
 // its beginning to its end, so nothing else of a server counts any.
 type meters struct {
-	of                                   metric.MeterProvider
 	streams, events, resumes, auth, full *metrics.Count
 	duration, first                      *metrics.Spread
 }
@@ -24,17 +23,10 @@ func newMeters(p metric.MeterProvider) *meters {
 		return nil
 	}
 	return &meters{
-		of: p, duration: m.Histogram(metrics.OperationDuration), first: m.Histogram(metrics.FirstEvent),
+		duration: m.Histogram(metrics.OperationDuration), first: m.Histogram(metrics.FirstEvent),
 		streams: m.Counter(metrics.StreamsActive), events: m.Counter(metrics.StreamEvents), resumes: m.Counter(metrics.StreamResumes),
 		auth: m.Counter(metrics.AuthFailures), full: m.Counter(metrics.Limited),
 	}
-}
-
-func (m *meters) provider() metric.MeterProvider {
-	if m == nil {
-		return nil
-	}
-	return m.of
 }
 
 // unknown stands for the operation and the version of a call that was refused before

@@ -34,6 +34,7 @@ type Log struct {
 	audit    sink
 	requests sink    // see line
 	meters   *meters // nil: calls are not measured
+	provider metric.MeterProvider
 }
 
 // sink is where lines go.
@@ -83,6 +84,7 @@ func New(to, requests *slog.Logger, p metric.MeterProvider) *Log {
 		audit:    sink{to: to, flood: rate.NewLimiter(floodRate, floodBurst)},
 		requests: sink{to: requests, flood: rate.NewLimiter(floodRate, floodBurst)},
 		meters:   newMeters(p),
+		provider: p,
 	}
 }
 
@@ -91,7 +93,7 @@ func (l *Log) WritesTo(to, requests *slog.Logger, p metric.MeterProvider) bool {
 	if l == nil {
 		return to == nil && requests == nil && p == nil
 	}
-	return l.audit.to == to && l.requests.to == requests && l.meters.provider() == p
+	return l.audit.to == to && l.requests.to == requests && l.provider == p
 }
 
 // Writes reports whether anything is written of calls, which is where their remote
