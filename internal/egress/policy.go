@@ -110,7 +110,8 @@ func (p *Policy) checkTarget(t target) error {
 	if slices.ContainsFunc(p.Deny, func(r Rule) bool { return r.ofName(t.host, t.port) }) {
 		return refuse("has a host that is denied here")
 	}
-	if isBadPort(t.port) && !p.opensPort(t) {
+	_, bad := slices.BinarySearch(badPorts, t.port)
+	if bad && !slices.ContainsFunc(p.Allow, func(r Rule) bool { return r.port == t.port && r.of(t) }) {
 		return refuse("has a port that is not for HTTP")
 	}
 	if t.addr.IsValid() {
@@ -149,11 +150,6 @@ func (p *Policy) checkAddr(t target, a netip.Addr) error {
 // named reports whether a rule allows the target by its name.
 func (p *Policy) named(t target) bool {
 	return slices.ContainsFunc(p.Allow, func(r Rule) bool { return r.ofName(t.host, t.port) })
-}
-
-// opensPort reports whether a rule allows just this port.
-func (p *Policy) opensPort(t target) bool {
-	return slices.ContainsFunc(p.Allow, func(r Rule) bool { return r.port == t.port && r.of(t) })
 }
 
 // plainTo reports whether http is good enough for a target that has passed.
