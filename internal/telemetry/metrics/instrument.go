@@ -127,10 +127,10 @@ func (m *Meter) Counter(id ID) *Count {
 	if m == nil {
 		return nil
 	}
-	if m.local != nil {
-		return m.local.count(id)
-	}
 	c, row := &Count{series: series{id: id}}, &Table[id]
+	if m.local != nil {
+		return one(m.local, &m.local.counts[id], c)
+	}
 	// The names are good, as a test sees, and a provider that fails nevertheless
 	// returns an instrument that does nothing.
 	if row.Kind == UpDown {
@@ -163,10 +163,10 @@ func (m *Meter) Histogram(id ID) *Spread {
 	if m == nil {
 		return nil
 	}
-	if m.local != nil {
-		return m.local.spread(id)
-	}
 	s, row := &Spread{series: series{id: id}}, &Table[id]
+	if m.local != nil {
+		return one(m.local, &m.local.spreads[id], s)
+	}
 	s.h, _ = m.m.Float64Histogram(row.Name, metric.WithUnit(row.Unit), metric.WithDescription(row.Help), metric.WithExplicitBucketBoundaries(row.Buckets...))
 	return s
 }

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"sync"
@@ -29,23 +30,13 @@ type Local struct {
 // NewLocal returns a Local around a provider.
 func NewLocal(p metric.MeterProvider) *Local { return &Local{MeterProvider: p, Began: time.Now()} }
 
-// count returns the counter of a row, of which there is one.
-func (l *Local) count(id ID) *Count {
+// one returns the instrument at a place of a Local, of which there is one. There it is
+// fresh if it is the first.
+func one[T any](l *Local, at **T, fresh *T) *T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.counts[id] == nil {
-		l.counts[id] = &Count{series: series{id: id}}
-	}
-	return l.counts[id]
-}
-
-func (l *Local) spread(id ID) *Spread {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.spreads[id] == nil {
-		l.spreads[id] = &Spread{series: series{id: id}}
-	}
-	return l.spreads[id]
+	*at = cmp.Or(*at, fresh)
+	return *at
 }
 
 // Point is what a Local has of one series: the value of a counter, or the buckets of a
