@@ -254,7 +254,10 @@ func (s *Server) engineOptions(push bool) *engine.Options {
 	}
 	if push {
 		s.hooks = a2aserver.NewWebhooks(o.Egress, "Parley", "")
-		s.hooks.LoadKeys(s.webhookKeys)
+		s.hooks.LoadKeys(func(ctx context.Context) (*a2aserver.WebhookKeys, error) {
+			k, _, err := keysOf(ctx, s.store, time.Now())
+			return k, err
+		})
 		eo.Push = s.hooks
 	}
 	return eo

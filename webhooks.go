@@ -6,16 +6,9 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/internal/webhook"
 	"github.com/parley-a2a/parley/store"
 )
-
-// webhookKeys returns the keys that the store has, which it gets if it has none.
-func (s *Server) webhookKeys(ctx context.Context) (*a2aserver.WebhookKeys, error) {
-	k, _, err := keysOf(ctx, s.store, time.Now())
-	return k, err
-}
 
 // keysOf returns the keys of a store, which are made if it has none, as they
 // are and as they are kept.
