@@ -13,7 +13,8 @@ type Line []Flag
 // Flag is one flag of a command line.
 type Flag struct{ Name, Value string }
 
-// recorder is a flag's value that remembers the words it was set to.
+// recorder is a flag's value that remembers the words it was set to: of switches and
+// numbers, which have several spellings, the one that a file takes.
 type recorder struct {
 	pflag.Value
 	name string
@@ -23,6 +24,9 @@ type recorder struct {
 func (r *recorder) Set(s string) error {
 	if err := r.Value.Set(s); err != nil {
 		return err
+	}
+	if slices.Contains([]string{"bool", "int", "float64"}, r.Value.Type()) {
+		s = r.Value.String()
 	}
 	*r.line = append(*r.line, Flag{r.name, s})
 	return nil
@@ -51,8 +55,7 @@ func (l Line) Value(name string) (value string) {
 	return value
 }
 
-// turnsOn reports whether one of some flags is on the line with another value than
-// false.
+// turnsOn reports whether one of some flags is on the line, and not false in the end.
 func (l Line) turnsOn(names ...string) bool {
-	return slices.ContainsFunc(l, func(f Flag) bool { return slices.Contains(names, f.Name) && f.Value != "false" })
+	return slices.ContainsFunc(names, func(name string) bool { return l.Sets(name) && l.Value(name) != "false" })
 }

@@ -151,6 +151,8 @@ func TestFlagsAreStrongerThanTheFile(t *testing.T) {
 		"the variable, and a directory":         {"store: {data: d}\n", map[string]string{database.Env: "y.db"}, nil, map[string]string{"data": database.DefaultData}},
 		"a database, and one for the audit log": {"store: {data: d}\n", map[string]string{database.Env: "postgres://db/x"}, nil, map[string]string{"data": "d"}},
 		"what a rule needs may be a flag":       {"cards: {keys: [key.pem]}\n", nil, []string{"--public-url=https://a.example"}, map[string]string{"public-url": "https://a.example"}},
+		"a switch that is off":                  {"store: {address: x.db}\n", nil, []string{"--ephemeral=0"}, map[string]string{"ephemeral": "false", "store": "x.db"}},
+		"a switch that is on, and off again":    {"store: {address: x.db}\n", nil, []string{"--ephemeral", "--ephemeral=F"}, map[string]string{"ephemeral": "false", "store": "x.db"}},
 		"push: true is nothing":                 {"push: {enabled: true, allow: [a.internal]}\n", nil, nil, map[string]string{"no-push": "false"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -165,6 +167,16 @@ func TestFlagsAreStrongerThanTheFile(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A line has switches and numbers in one spelling: those that a file takes, and that
+// others compare them with.
+func TestLineHasOneSpelling(t *testing.T) {
+	line := lineOf(t, "--no-console=1", "--auth-keys=T", "--burst=0x10", "--rate=1e2", "--data=0x10")
+	want := Line{{"no-console", "true"}, {"auth-keys", "true"}, {"burst", "16"}, {"rate", "100"}, {"data", "0x10"}}
+	if d := cmp.Diff(want, line); d != "" {
+		t.Error(d)
 	}
 }
 
