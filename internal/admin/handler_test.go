@@ -29,6 +29,7 @@ func (nothing) Log(_ context.Context, task string, after int64, limit int) (*Log
 func (nothing) Redeliver(_ context.Context, r Redelivery) (*Redelivered, error) {
 	return &Redelivered{}, nil
 }
+func (nothing) Collect(context.Context, Collection) (*Collected, error)  { return &Collected{}, nil }
 func (nothing) CheckSettings(context.Context, []byte) ([]Finding, error) { return nil, nil }
 func (nothing) FollowLog(ctx context.Context, task string, after int64) iter.Seq2[LogEntry, error] {
 	return func(yield func(LogEntry, error) bool) { yield(LogEntry{Seq: after + 1}, nil) }
@@ -97,6 +98,12 @@ func TestHandlerRefuses(t *testing.T) {
 		{"POST", "/deliveries/redeliver", `{"every":true}`, "Content-Type: application/json", 400, `unknown field \"every\"`},
 		{"POST", "/deliveries/redeliver", `{"all":1}`, "Content-Type: application/json", 400, `"field":"body"`},
 		{"POST", "/deliveries/redeliver", `{} {}`, "Content-Type: application/json", 400, "nothing behind it"},
+		{"POST", "/deliveries/redeliver", `{}}`, "Content-Type: application/json", 400, "nothing behind it"},
+		{"POST", "/deliveries/redeliver", `{}]{"all":true}`, "Content-Type: application/json", 400, "nothing behind it"},
+		{"POST", "/deliveries/redeliver", `null`, "Content-Type: application/json", 400, `"field":"body"`},
+		{"POST", "/collect", `{"states":["failed"]}`, "Content-Type: application/json", 400, `"field":"olderThan"`},
+		{"POST", "/collect", `{"olderThan":null}`, "Content-Type: application/json", 400, `"field":"olderThan"`},
+		{"POST", "/collect", `{"olderThan":"0s"}`, "Content-Type: application/json", 200, ""},
 		{"POST", "/deliveries/redeliver", `{"task":"` + strings.Repeat("x", 1<<20) + `"}`, "Content-Type: application/json", 413, `"field":"body"`},
 		{"POST", "/settings/check", `version: 1`, "Content-Type: application/yaml", 200, "[]"},
 	} {

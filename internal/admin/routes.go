@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"iter"
@@ -285,15 +286,23 @@ func checkParam(name, value string) *Error {
 // a task has the four of them.
 const maxParam = 8 << 10
 
-// read decodes a body, of which no member may be unknown.
+// read decodes a body, of which no member may be unknown, and none missing that the
+// OpenAPI document requires.
 func read[T any](body []byte) (v T, err error) {
-	dec := json.NewDecoder(strings.NewReader(string(body)))
+	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&v); err != nil {
 		return v, Invalid("body", "must be a JSON object of %s: %s", reflect.TypeFor[T]().Name(), strings.TrimPrefix(err.Error(), "json: "))
 	}
-	if dec.More() {
+	var given map[string]json.RawMessage
+	if json.Unmarshal(body, &given) != nil || given == nil {
 		return v, Invalid("body", "must be one JSON object and nothing behind it")
+	}
+	d := document{schemas: map[string]any{}}
+	for _, name := range d.fields(reflect.TypeFor[T](), map[string]any{}) {
+		if is := given[name]; is == nil || string(is) == "null" {
+			return v, Invalid(name, "is missing")
+		}
 	}
 	return v, nil
 }
