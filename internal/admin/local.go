@@ -98,6 +98,8 @@ func Find(ctx context.Context, name string) (API, *Local, error) {
 		return api, &l, nil
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return nil, nil, fmt.Errorf("the server at %s (pid %d) does not answer", l.URL, l.PID)
+	case errors.Is(err, &Error{Status: http.StatusTooManyRequests}):
+		return nil, nil, err
 	default:
 		return nil, nil, ErrNoServer
 	}
