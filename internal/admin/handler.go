@@ -23,8 +23,9 @@ import (
 
 // Options adjusts a handler. Identify is required.
 type Options struct {
-	// Identify returns who makes a request, with what an error of it becomes.
-	Identify func(*http.Request) (a2a.Caller, *Error)
+	// Identify returns who makes a request, with what an error of it becomes. again says
+	// that the request was let in before and is still being answered.
+	Identify func(r *http.Request, again bool) (a2a.Caller, *Error)
 	// Challenges are the values of WWW-Authenticate for an answer of a status.
 	Challenges func(status int) []string
 	// Draining ends streams when it is closed.
@@ -84,7 +85,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set("Allow", strings.Join(allow, ", "))
 		return Errorf(http.StatusMethodNotAllowed, "%.20s is not allowed here: use %s", r.Method, strings.Join(allow, ", "))
 	}
-	caller, refused := h.o.Identify(r)
+	caller, refused := h.o.Identify(r, false)
 	if refused != nil {
 		return refused
 	}
@@ -355,7 +356,7 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request, c *call, route 
 // stillIn reports whether the caller of a stream may still have it. While nobody can say
 // that, the stream goes on.
 func (h *handler) stillIn(r *http.Request, route *route) bool {
-	caller, refused := h.o.Identify(r)
+	caller, refused := h.o.Identify(r, true)
 	if refused != nil {
 		return refused.Status != http.StatusUnauthorized && refused.Status != http.StatusForbidden
 	}

@@ -37,7 +37,7 @@ func (nothing) FollowLog(ctx context.Context, task string, after int64) iter.Seq
 func (nothing) Store(context.Context) (*Store, error) { return nil, io.ErrUnexpectedEOF }
 
 func newHandler() http.Handler {
-	return New(nothing{}, Options{Identify: func(r *http.Request) (a2a.Caller, *Error) {
+	return New(nothing{}, Options{Identify: func(r *http.Request, _ bool) (a2a.Caller, *Error) {
 		if r.Header.Get("Authorization") == "" {
 			return a2a.Caller{}, Errorf(http.StatusUnauthorized, "who are you?")
 		}

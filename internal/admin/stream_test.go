@@ -41,8 +41,11 @@ func TestStreamsEndWithTheirCredentials(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var later atomic.Bool
-				h := New(endless{}, Options{Identify: func(*http.Request) (a2a.Caller, *Error) {
-					if later.Load() {
+				h := New(endless{}, Options{Identify: func(_ *http.Request, again bool) (a2a.Caller, *Error) {
+					if again != later.Load() {
+						t.Errorf("again is %v", again)
+					}
+					if again {
 						return a2a.Caller{Subject: "op", Scopes: c.scopes}, c.refused
 					}
 					return a2a.Caller{Subject: "op", Scopes: []string{a2a.ScopeAdminRead}}, nil

@@ -298,6 +298,33 @@ func TestAdminScopes(t *testing.T) {
 	}
 }
 
+// A stream whose key has another secret now ends, also where its address has guessed too often: a
+// caller that goes on guessing does not keep it.
+func TestStreamsOfGuessersAreJudged(t *testing.T) {
+	r := runHost(t, Flag{"data", t.TempDir()}, Flag{"auth-keys", "true"}, Flag{"max-failures", "1"})
+	key, err := r.Admin().CreateKey(both(t.Context()), admin.NewKey{Roles: []string{"admin"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	streams, err := http.NewRequestWithContext(t.Context(), http.MethodGet, r.url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	streams.RemoteAddr = "127.0.0.1:1"
+	guesses := streams.Clone(t.Context())
+	streams.Header.Set("Authorization", "Bearer "+key.Token)
+	guesses.Header.Set("Authorization", "Bearer nothing")
+	for range 3 {
+		_, _ = r.admin.identify(guesses, false)
+	}
+	if _, _, err := r.admin.keys.Rotate(t.Context(), key.ID, 0); err != nil {
+		t.Fatal(err)
+	}
+	if _, refused := r.admin.identify(streams, true); refused == nil || refused.Status != http.StatusUnauthorized {
+		t.Errorf("the old secret is %v", refused)
+	}
+}
+
 // events reads from a feed until it has what is wanted, and returns the ids.
 type events struct {
 	next func() (admin.Event, error, bool)
