@@ -312,6 +312,10 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request, c *call, route 
 		}
 		c.cursor = id
 	}
+	if r.Method == http.MethodHead {
+		w.Header().Set("Content-Type", "text/event-stream")
+		return nil
+	}
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
 	c.ctx = ctx

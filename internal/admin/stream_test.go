@@ -76,3 +76,29 @@ func TestStreamsEndWithTheirCredentials(t *testing.T) {
 		})
 	}
 }
+
+// HEAD of a stream has its head, and ends there: the connection is for the next request.
+func TestHeadOfAStream(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := New(endless{}, Options{Identify: func(*http.Request, bool) (a2a.Caller, *Error) {
+			return a2a.Caller{Subject: "op", Scopes: []string{a2a.ScopeAdminRead}}, nil
+		}})
+		w, ended := httptest.NewRecorder(), make(chan struct{})
+		ctx, leave := context.WithCancel(t.Context())
+		go func() {
+			defer close(ended)
+			h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodHead, Path+"/events", nil))
+		}()
+		synctest.Wait()
+		select {
+		case <-ended:
+			if got := w.Header().Get("Content-Type"); w.Code != http.StatusOK || got != "text/event-stream" {
+				t.Errorf("HEAD is answered with %d %s", w.Code, got)
+			}
+		default:
+			t.Error("HEAD goes on like GET")
+		}
+		leave()
+		<-ended
+	})
+}
