@@ -106,7 +106,7 @@ func (k *Keys) Create(ctx context.Context, spec KeySpec) (a2a.Secret, *APIKey, e
 		doc := rec.marshal()
 		now, err := k.vault.Keep(ctx, keyName+rec.ID, nil, doc)
 		if err != nil {
-			return "", nil, fmt.Errorf("auth: make an API key: %w", err)
+			return "", nil, fmt.Errorf("auth: keep an API key: %w", err)
 		}
 		if bytes.Equal(now, doc) { // else there is a key of this ID
 			k.cache.drop(rec.ID)

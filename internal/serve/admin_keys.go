@@ -60,7 +60,7 @@ func (a *administration) CreateKey(ctx context.Context, n admin.NewKey) (_ *admi
 	}
 	token, k, err := a.keys.Create(ctx, auth.KeySpec{Name: n.Name, Subject: n.Subject, Tenant: n.Tenant, Scopes: n.Scopes, Roles: n.Roles, Expires: n.Expires})
 	if err != nil {
-		if text, ok := strings.CutPrefix(err.Error(), "auth: make an API key: "); ok && errors.Unwrap(err) == nil || strings.Contains(err.Error(), "scope") || strings.Contains(err.Error(), "role") {
+		if text, ok := strings.CutPrefix(err.Error(), "auth: make an API key: "); ok {
 			return nil, admin.Invalid("key", "%s", text)
 		}
 		return nil, a.failed("make a key", err)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -19,7 +20,9 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
+	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/admin"
+	"github.com/parley-a2a/parley/internal/database"
 	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/store"
 )
@@ -294,6 +297,36 @@ func TestAdminScopes(t *testing.T) {
 			} else if !may && resp.StatusCode != c.status {
 				t.Errorf("%s %s by %s: %s, want %d", route.Method, route.Path, c.name, resp.Status, c.status)
 			}
+		}
+	}
+}
+
+// refusing is a vault that keeps nothing.
+type refusing struct{ auth.Vault }
+
+func (refusing) Keep(context.Context, string, []byte, []byte) ([]byte, error) {
+	return nil, errors.New(`role "parley" may not write to scope_x`)
+}
+
+// What is wrong with a key is said with its field, and what is wrong with the database
+// stays inside.
+func TestAdminRefusesKeys(t *testing.T) {
+	h := &Host{location: &database.Location{File: "x"}, log: slog.New(slog.DiscardHandler), audit: &AuditLog{}}
+	a := &administration{h: h, keys: auth.NewKeys(refusing{}, nil)}
+	for _, c := range []struct {
+		key    admin.NewKey
+		status int
+		says   string
+	}{
+		{admin.NewKey{Name: strings.Repeat("x", 300)}, 400, "its name is longer than"},
+		{admin.NewKey{Subject: " x"}, 400, "its subject begins"},
+		{admin.NewKey{Scopes: []string{"tasks:wirte"}}, 400, "there is no scope tasks:wirte"},
+		{admin.NewKey{Roles: []string{"root"}}, 400, `there is no role "root"`},
+		{admin.NewKey{}, 500, "something went wrong inside"},
+	} {
+		var e *admin.Error
+		if _, err := a.CreateKey(both(t.Context()), c.key); !errors.As(err, &e) || e.Status != c.status || !strings.Contains(e.Message, c.says) {
+			t.Errorf("%+v is %v, want %d %s", c.key, err, c.status, c.says)
 		}
 	}
 }
