@@ -78,13 +78,13 @@ func (d SignIns) Save(s *SignIn) error {
 	return Dir(d).write(d.file(s.Agent, s.Context), append(text, '\n'))
 }
 
-// Remove deletes a sign-in.
+// Remove deletes a sign-in. The file of its lock stays: another process may wait for it,
+// and would have the lock beside one that made the file anew.
 func (d SignIns) Remove(s *SignIn) error {
 	path := d.file(s.Agent, s.Context)
 	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return unusable(path, err)
 	}
-	_ = os.Remove(path + lockExtension)
 	return nil
 }
 

@@ -48,6 +48,15 @@ func TestSignIns(t *testing.T) {
 	if _, err := d.Lock(ctx, one); !errors.Is(err, stop) {
 		t.Errorf("locked twice: %v", err)
 	}
+	if err := d.Remove(one); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Lock(ctx, one); !errors.Is(err, stop) {
+		t.Errorf("locked twice, since it was removed in between: %v", err)
+	}
+	if err := d.Save(one); err != nil {
+		t.Fatal(err)
+	}
 	unlock()
 	again, err := d.Lock(t.Context(), one)
 	if err != nil {
