@@ -143,8 +143,7 @@ func (a *app) session(outer context.Context, c *a2aclient.Client) *chat.Session 
 				return err
 			}
 			err = a.keep(&saveFlags{dir: dir}, t.Artifacts)
-			var exists *download.ExistsError
-			if errors.As(err, &exists) {
+			if exists, ok := errors.AsType[*download.ExistsError](err); ok {
 				err = failure.Usagef("/save %s: %v; nothing was written", dir, exists).WithHint("name another folder: /save DIR")
 			}
 			return err
@@ -155,8 +154,7 @@ func (a *app) session(outer context.Context, c *a2aclient.Client) *chat.Session 
 
 // explainChat is explain for what a line of a conversation can do wrong, too.
 func (a *app) explainChat(ctx context.Context, err error) *failure.Error {
-	var mistake *chat.Mistake
-	if errors.As(err, &mistake) {
+	if mistake, ok := errors.AsType[*chat.Mistake](err); ok {
 		return failure.Usagef("%s", mistake.Error())
 	}
 	return a.explain(ctx, err)

@@ -33,7 +33,7 @@ the options behind --. Nothing is served or written.`,
 		Args: fileAndFlags,
 	}, func(cmd *cobra.Command, args []string) error {
 		s, _, err := a.fileOf(cmd, args, elsewhere)
-		if f := (*failure.Error)(nil); errors.As(err, &f) && len(f.Lines) > 0 {
+		if f, ok := errors.AsType[*failure.Error](err); ok && len(f.Lines) > 0 {
 			return f.WithHint("docs/config.md has all settings; parley config schema prints them for your editor")
 		}
 		if err != nil {

@@ -113,8 +113,7 @@ func (a *app) loadCorpus(f *conformanceFlags) (*acts.Corpus, error) {
 		return acts.Builtin()
 	}
 	c, err := acts.Load(f.corpus)
-	var wrong *acts.FileError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*acts.FileError](err); ok {
 		return nil, failure.Usagef("--acts: %s", plain.Line(wrong.Error())).WithHint("it wants a file or a folder of *.acts.yaml, as tests/acts of the A2A repository has them")
 	}
 	if err == nil && len(c.Notes) > 0 && !f.repairs {
@@ -202,11 +201,10 @@ func (a *app) runTests(ctx context.Context, f *conformanceFlags, corpus *acts.Co
 		o.Versions = []string{flags.version}
 	}
 	report, err := acts.Run(ctx, o)
-	var target *acts.TargetError
-	switch {
-	case errors.As(err, &target) && target.Cause != nil && ctx.Err() == nil:
+	switch target, ok := errors.AsType[*acts.TargetError](err); {
+	case ok && target.Cause != nil && ctx.Err() == nil:
 		return nil, a.hintUnreachable(failure.New(failure.CodeUnreachable, target.Message, target.Cause))
-	case errors.As(err, &target) && ctx.Err() == nil:
+	case ok && ctx.Err() == nil:
 		return nil, failure.New(failure.CodeCardNotFound, target.Message, err).WithHint("give the base URL of an agent, or the full URL of its card")
 	}
 	return report, err

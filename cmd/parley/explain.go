@@ -21,8 +21,7 @@ import (
 // protocol has a name for keeps it; the rest are the program's own conditions,
 // by Appendix D of a2a-cli. ctx is the command's.
 func (a *app) explain(ctx context.Context, err error) *failure.Error {
-	var f *failure.Error
-	if errors.As(unwritten(err), &f) {
+	if f, ok := errors.AsType[*failure.Error](unwritten(err)); ok {
 		return f
 	}
 	switch cause := context.Cause(ctx); {
@@ -32,24 +31,20 @@ func (a *app) explain(ctx context.Context, err error) *failure.Error {
 	default:
 		return a.interrupted(err)
 	}
-	var address *a2aclient.AddressError
-	if errors.As(err, &address) && a.from != nil {
-		return failure.New(failure.CodeUnreachable, address.Reason, err).WithHint("the catalog's word is not enough for that; if you trust it, name it yourself: -a %s", plain.Quote(plain.Line(a.flags.agentCard)))
+	if address, ok := errors.AsType[*a2aclient.AddressError](err); ok {
+		f := failure.New(failure.CodeUnreachable, address.Reason, err)
+		if a.from != nil {
+			return f.WithHint("the catalog's word is not enough for that; if you trust it, name it yourself: -a %s", plain.Quote(plain.Line(a.flags.agentCard)))
+		}
+		return f.WithHint("if you trust it, say so yourself: with -a and that address, or with a copy of the card that you have read: %s > card.json, then -a ./card.json", a.commands.Line("card get -o json"))
 	}
-	if errors.As(err, &address) {
-		return failure.New(failure.CodeUnreachable, address.Reason, err).
-			WithHint("if you trust it, say so yourself: with -a and that address, or with a copy of the card that you have read: %s > card.json, then -a ./card.json", a.commands.Line("card get -o json"))
-	}
-	var card *a2aclient.CardError
-	if errors.As(err, &card) {
+	if card, ok := errors.AsType[*a2aclient.CardError](err); ok {
 		return a.explainCard(card)
 	}
-	var e *a2a.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*a2a.Error](err); ok {
 		return a.explainProtocol(e)
 	}
-	var lost *a2aclient.TransportError
-	if errors.As(err, &lost) {
+	if lost, ok := errors.AsType[*a2aclient.TransportError](err); ok {
 		f := failure.New(failure.CodeUnreachable, lost.Error(), err)
 		if a.last != nil && !rests(a.last.Status.State) {
 			f.Message = fmt.Sprintf("the connection was lost; task %s (context %s), last seen as %s, may continue without it: %s",

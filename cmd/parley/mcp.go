@@ -69,8 +69,7 @@ func (a *app) mcp(ctx context.Context, f *mcpFlags) error {
 		}
 		if l, err = net.Listen("tcp", f.http); err != nil {
 			err = serve.ListenFailure("parley mcp --http", f.http, err)
-			var f *failure.Error
-			if errors.As(err, &f) {
+			if f, ok := errors.AsType[*failure.Error](err); ok {
 				f.Code = failure.CodeUsage // as for other values of --http
 			}
 			return err
@@ -86,8 +85,7 @@ func (a *app) mcp(ctx context.Context, f *mcpFlags) error {
 	})
 	if l == nil {
 		if err := unwritten(s.Serve(ctx, a.stdin, a.stdout)); err != nil {
-			var f *failure.Error
-			if errors.As(err, &f) || ctx.Err() != nil {
+			if _, ok := errors.AsType[*failure.Error](err); ok || ctx.Err() != nil {
 				return err
 			}
 			return failure.New(failure.CodeInternal, "standard input has no message of MCP: "+err.Error(), err).

@@ -188,8 +188,7 @@ func (a *app) configured(cmd *cobra.Command, run func(cmd *cobra.Command, args [
 
 // usageOf makes wrong usage of what cobra says about the command line.
 func usageOf(cmd *cobra.Command, err error) error {
-	var f *failure.Error
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*failure.Error](err); ok {
 		return f
 	}
 	var value *pflag.InvalidValueError
@@ -209,8 +208,7 @@ func usageOf(cmd *cobra.Command, err error) error {
 		}
 		err = errors.New(strings.Replace(err.Error(), number.Error(), must, 1))
 	}
-	var unknown *pflag.NotExistError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*pflag.NotExistError](err); ok {
 		var names []string
 		cmd.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		if like := config.Similar(unknown.GetSpecifiedName(), names); like != "" {

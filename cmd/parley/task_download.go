@@ -78,8 +78,7 @@ func (a *app) write(f *saveFlags, files []*download.File) error {
 	if err == nil {
 		return nil
 	}
-	var exists *download.ExistsError
-	if errors.As(err, &exists) && !exists.Device {
+	if exists, ok := errors.AsType[*download.ExistsError](err); ok && !exists.Device {
 		return failure.New(failure.CodeUsage, fmt.Sprintf("--save %s: %v; nothing was written", f.dir, err), err).
 			WithHint("add --force to replace it, or name another folder with --save")
 	}

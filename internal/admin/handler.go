@@ -224,9 +224,8 @@ func (c *call) readBody(w http.ResponseWriter, r *http.Request, route *route) er
 		return &Error{Status: http.StatusUnsupportedMediaType, Field: "Content-Type", Message: "must be " + want}
 	}
 	c.body, err = io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
-	var large *http.MaxBytesError
-	switch {
-	case errors.As(err, &large):
+	switch _, ok := errors.AsType[*http.MaxBytesError](err); {
+	case ok:
 		return &Error{Status: http.StatusRequestEntityTooLarge, Field: "body", Message: "must have 1 MiB at most"}
 	case err != nil:
 		return Invalid("body", "could not be read to its end")
@@ -286,9 +285,8 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 }
 
 func (h *handler) public(r *http.Request, err error) *Error {
-	var e *Error
-	switch {
-	case errors.As(err, &e):
+	switch e, ok := errors.AsType[*Error](err); {
+	case ok:
 		return e
 	case errors.Is(err, context.DeadlineExceeded):
 		return Errorf(http.StatusServiceUnavailable, "it took too long; try again later")

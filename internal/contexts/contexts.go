@@ -227,8 +227,7 @@ func (d Dir) write(path string, text []byte) (err error) {
 }
 
 func unusable(path string, err error) error {
-	var p *fs.PathError
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		err = p.Err
 	}
 	return failure.Usagef("%s: %v", path, err).WithHint("contexts and sign-ins are kept there: look at its owner and mode")

@@ -33,8 +33,7 @@ func (p *Location) Hint(err error) string {
 }
 
 func (p *Location) postgresHint(err error) string {
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
+	if pg, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch pg.Code {
 		case "28P01", "28000":
 			return "PostgreSQL does not let this user in: look at the user and password of the address (" + Env + ", PGPASSWORD or ~/.pgpass), and at its pg_hba.conf"

@@ -133,8 +133,7 @@ func (a *administration) enter(ctx context.Context, scope string) error {
 func (a *administration) record(ctx context.Context, op string, err error, attrs ...slog.Attr) {
 	caller := a2a.CallerFrom(ctx)
 	outcome := "ok"
-	var e *admin.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*admin.Error](err); ok {
 		outcome = http.StatusText(e.Status)
 	} else if err != nil {
 		outcome = "error"

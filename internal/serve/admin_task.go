@@ -205,8 +205,7 @@ func (a *administration) CancelTask(ctx context.Context, task string) (_ *admin.
 	}
 	attrs = ofTask(r.Key)
 	if err := a.engine.CancelFor(ctx, r.Key, a2a.CallerFrom(ctx)); err != nil {
-		var e *a2a.Error
-		if errors.As(err, &e) && !errors.Is(err, a2a.ErrTaskNotFound) && e.Code != a2a.CodeInternal {
+		if e, ok := errors.AsType[*a2a.Error](err); ok && !errors.Is(err, a2a.ErrTaskNotFound) && e.Code != a2a.CodeInternal {
 			return nil, admin.Errorf(http.StatusConflict, "%s", e.Message)
 		}
 		return nil, a.failed("cancel a task", err)

@@ -130,8 +130,7 @@ func (m *factory) make(c *config.Agent, l lost, again bool) (_ *instance, isNew 
 
 // agentFailure is the failure of an agent that cannot be made.
 func agentFailure(name string, err error) error {
-	var f *failure.Error
-	if errors.As(err, &f) && name == "" {
+	if _, ok := errors.AsType[*failure.Error](err); ok && name == "" {
 		return err
 	}
 	if name != "" {

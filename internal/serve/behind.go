@@ -41,9 +41,8 @@ func newBehind(agents []*instance) *behind {
 // notThere is why the answer to a HEAD says that a service is away; nil if it does not.
 // One that is connected to and slow is not away.
 func notThere(status int, err error) error {
-	var dial *net.OpError
-	switch {
-	case errors.As(err, &dial) && dial.Op == "dial":
+	switch dial, ok := errors.AsType[*net.OpError](err); {
+	case ok && dial.Op == "dial":
 		return errors.New("the service behind it is not reachable: " + reachReason(err))
 	case status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout:
 		return fmt.Errorf("the service behind it is not there: its address answers %d", status)

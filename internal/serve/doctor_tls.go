@@ -91,12 +91,11 @@ func (f *tlsFiles) chain(r *report, pair *tls.Certificate, now time.Time, roots 
 		at = leaf.NotAfter.Add(-time.Second) // which was reported; the rest of the chain is another matter
 	}
 	_, err := leaf.Verify(x509.VerifyOptions{Intermediates: between, Roots: roots, CurrentTime: at})
-	var unknown x509.UnknownAuthorityError
-	switch {
+	switch _, ok := errors.AsType[x509.UnknownAuthorityError](err); {
 	case err == nil:
-	case errors.As(err, &unknown) && len(pair.Certificate) == 1:
+	case ok && len(pair.Certificate) == 1:
 		r.warn("append the certificates of the authorities in between, as in fullchain.pem; of an authority of your own callers need --ca-file", "%s has no chain, and no authority of this system made it: %s did", plain.Quote(f.cert), plain.Quote(leaf.Issuer.String()))
-	case errors.As(err, &unknown):
+	case ok:
 		r.warn("append what is missing of the chain, in order; of an authority of your own callers need --ca-file", "the chain of %s does not lead to an authority of this system", plain.Quote(f.cert))
 	default:
 		r.warn("get the chain anew from the authority", "the chain of %s: %v", plain.Quote(f.cert), err)

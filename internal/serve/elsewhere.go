@@ -93,15 +93,14 @@ func (e *elsewhere) attempt(ctx context.Context, card *a2a.AgentCard, a *web.Att
 	began := time.Now()
 	_, err = c.GetTask(ctx, &a2a.GetTaskRequest{ID: uuid.NewString()})
 	a.Took = time.Since(began)
-	var said *a2a.Error
-	switch {
+	switch said, ok := errors.AsType[*a2a.Error](err); {
 	case err == nil, errors.Is(err, a2a.ErrTaskNotFound):
 		a.Answers, a.Words = true, "answers"
-	case errors.As(err, &said) && said.Peer && said.Code == a2a.CodeUnauthenticated:
+	case ok && said.Peer && said.Code == a2a.CodeUnauthenticated:
 		a.Answers, a.Words = true, "asks for credentials"
 	case errors.Is(err, context.DeadlineExceeded):
 		a.Words = "no answer in time"
-	case errors.As(err, &said):
+	case ok:
 		a.Words = plain.Line(said.Message)
 	default:
 		a.Words = plain.Line(err.Error())

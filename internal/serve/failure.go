@@ -80,12 +80,10 @@ func commandFailure(name, dir string) error {
 // names: parley serve --listen.
 func ListenFailure(option, addr string, err error) error {
 	flag := option[strings.LastIndexByte(option, ' ')+1:]
-	var op *net.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err
 	}
-	var dns *net.DNSError
-	if errors.As(err, &dns) {
+	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		err = errors.New(dns.Err) // it has parts of the address, which may be a variable's
 	}
 	f := failure.New(failure.CodeServe, fmt.Sprintf("cannot listen on %s: %v", addr, err), err)

@@ -72,9 +72,8 @@ func (p *metricsPort) admits(h http.Header, r *http.Request) (status int, _ erro
 		return 0, nil
 	}
 	caller, err := now.guard.Authenticate(r)
-	var known *a2a.Error
-	switch {
-	case errors.As(err, &known):
+	switch known, ok := errors.AsType[*a2a.Error](err); {
+	case ok:
 		for _, c := range now.guard.Challenges(known) {
 			h.Add("WWW-Authenticate", c)
 		}

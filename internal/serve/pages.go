@@ -161,8 +161,7 @@ func (a *audited) record(ctx context.Context, op, task string, err error) {
 	outcome := "ok"
 	if err != nil {
 		outcome = "InternalError"
-		var e *a2a.Error
-		if errors.As(err, &e) {
+		if e, ok := errors.AsType[*a2a.Error](err); ok {
 			outcome = e.Code.String()
 		}
 	}

@@ -95,8 +95,7 @@ func reachOnce(ctx context.Context, c *http.Client, public, name string) error {
 
 // reachReason is an error of a request without the URL, which the caller prints.
 func reachReason(err error) string {
-	var wrapped *url.Error
-	if errors.As(err, &wrapped) {
+	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
 	}
 	if errors.Is(err, context.DeadlineExceeded) || os.IsTimeout(err) {

@@ -119,7 +119,7 @@ func (h *Host) replace(r *revision) error {
 // reloadReason is an error in one line, with all mistakes of a file.
 func reloadReason(err error) string {
 	text := err.Error()
-	if f := (*failure.Error)(nil); errors.As(err, &f) {
+	if f, ok := errors.AsType[*failure.Error](err); ok {
 		if text = f.Message; len(f.Lines) > 0 {
 			text += ": " + strings.Join(f.Lines, "; ")
 		}

@@ -156,8 +156,7 @@ func (s *Settings) overlay(e *Env, line Line) error {
 
 // runnable returns why a command cannot run; nil if it can.
 func runnable(name, dir string) error {
-	var f *failure.Error
-	if errors.As(commandFailure(name, dir), &f) {
+	if f, ok := errors.AsType[*failure.Error](commandFailure(name, dir)); ok {
 		return errors.New(f.Message)
 	}
 	return nil

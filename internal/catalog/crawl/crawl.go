@@ -234,8 +234,7 @@ func within(host, publisher string) bool {
 
 // reason is what is wrong, without the name of what is.
 func reason(err error) string {
-	var e *a2aclient.CardError
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*a2aclient.CardError](err); ok {
 		return e.Err.Error()
 	}
 	return err.Error()
