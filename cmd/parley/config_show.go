@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/parley-a2a/parley/internal/admin"
 	"github.com/parley-a2a/parley/internal/output"
 	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/internal/serve"
@@ -47,11 +48,11 @@ with that file and the options behind --.`,
 }
 
 // effective lists the settings in the order of the flags.
-func (a *app) effective(fs *pflag.FlagSet) []serve.Value {
-	var list []serve.Value
+func (a *app) effective(fs *pflag.FlagSet) []admin.Setting {
+	var list []admin.Setting
 	fs.VisitAll(func(f *pflag.Flag) {
 		if isSetting(f) {
-			list = append(list, serve.Value{Name: f.Name, Value: shown(f), Source: a.settings.from[f.Name].where})
+			list = append(list, admin.Setting{Name: f.Name, Value: shown(f), Source: a.settings.from[f.Name].where})
 		}
 	})
 	return list
@@ -78,8 +79,8 @@ func hidePassword(agent string) string {
 }
 
 // sayValues shows settings and where each comes from.
-func (a *app) sayValues(list []serve.Value) error {
-	return a.print.Doc(map[string][]serve.Value{"settings": list}, func(out *output.Writer) {
+func (a *app) sayValues(list []admin.Setting) error {
+	return a.print.Doc(map[string][]admin.Setting{"settings": list}, func(out *output.Writer) {
 		for _, s := range list {
 			out.Field(s.Name, fmt.Sprintf("%s (%s)", cmp.Or(s.Value, "not set"), s.Source))
 		}

@@ -48,10 +48,7 @@ Exit code 1 means that there is a problem; warnings alone exit 0.`,
 			return a.sayFindings(found)
 		},
 	}
-	cmd.Flags().SortFlags = false
-	cmd.Flags().SetInterspersed(false)
-	a.inSections(cmd, serve.Sections())
-	line = serve.Record(cmd.Flags())
+	line = a.serveFlags(cmd)
 	output = outputFlag(cmd.Flags())
 	return cmd
 }

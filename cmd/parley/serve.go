@@ -55,11 +55,24 @@ with --allow-anonymous.`,
 			return h.Run(cmd.Context())
 		},
 	}
+	line = a.serveFlags(cmd)
+	return cmd
+}
+
+// serveFlags gives cmd the flags of parley serve, which help shows in sections, and
+// returns the line that they are set to.
+func (a *app) serveFlags(cmd *cobra.Command) *serve.Line {
 	cmd.Flags().SortFlags = false
 	cmd.Flags().SetInterspersed(false) // so that "serve sh -c x" is told about --, not about -c
-	a.inSections(cmd, serve.Sections())
-	line = serve.Record(cmd.Flags())
-	return cmd
+	sections := serve.Sections()
+	for _, s := range sections {
+		s.Flags.VisitAll(func(f *pflag.Flag) {
+			parsed := *f // whose value may be another one: help knows how to show a default by its type
+			cmd.Flags().AddFlag(&parsed)
+		})
+	}
+	a.help.Sections(cmd, sections)
+	return serve.Record(cmd.Flags())
 }
 
 // behindDash takes the command of an agent, behind --, and none of the options of

@@ -144,7 +144,10 @@ func (a *administration) record(ctx context.Context, op string, err error, attrs
 
 // show sets what is shown of a revision. It is called by whoever owns the revision.
 func (a *administration) show(r *revision) {
-	v := &view{guard: r.guard, hosts: a.h.hosts(r), settings: r.settings.all(a.h.line, a.h.env), behind: newBehind(r.agents)}
+	v := &view{guard: r.guard, hosts: a.h.hosts(r), settings: r.settings.Values(a.h.line), behind: newBehind(r.agents)}
+	for i := range v.settings {
+		v.settings[i].Value = a.h.env.Stderr.Redact(v.settings[i].Value)
+	}
 	for i, n := range r.agents {
 		card := &r.hosted[i].Card
 		s := admin.Agent{
@@ -179,15 +182,6 @@ func kindOf(c *config.Agent) string {
 		return "mcp"
 	}
 	return c.Builtin
-}
-
-// all returns the settings as the administration shows them.
-func (s *Settings) all(line Line, env *Env) []admin.Setting {
-	var list []admin.Setting
-	for _, v := range s.Values(line) {
-		list = append(list, admin.Setting{Name: v.Name, Value: env.Stderr.Redact(v.Value), Source: v.Source})
-	}
-	return list
 }
 
 // Readiness implements admin.API.

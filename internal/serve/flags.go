@@ -15,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/database"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/flagvalue"
+	"github.com/parley-a2a/parley/internal/help"
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
@@ -62,35 +63,21 @@ const (
 	lostFail  = "fail"
 )
 
-// Section is a part of the flags, with a title for help: there are too many for
-// one list.
-type Section struct {
-	Title string
-	Flags *pflag.FlagSet
-}
-
-func newSection(title string, register func(*pflag.FlagSet)) Section {
-	s := Section{title, pflag.NewFlagSet(title, pflag.ContinueOnError)}
-	s.Flags.SortFlags = false
-	register(s.Flags)
-	return s
-}
-
 // Sections returns all flags as help shows them.
-func Sections() []Section { return new(flags).sections() }
+func Sections() []help.Section { return new(flags).sections() }
 
-func (f *flags) sections() []Section {
-	return []Section{
-		newSection("The agent, if it is not a command behind --", f.Form.register),
-		newSection("Options", f.register),
-		newSection("Who may call", f.auth.register),
-		newSection("Limits; 0 means none; a default with a star applies only if others than this machine's users can call", f.limits.register),
-		newSection("Cards", f.card.register),
-		newSection("Web pages", f.browser.register),
-		newSection("Webhooks", f.egress.register),
-		newSection("Repeated messages, lost servers, old tasks", f.registerLife),
-		newSection("Logs", f.registerLogs),
-		newSection("Traces and metrics; OpenTelemetry's OTEL_ variables apply as well", f.telemetry.register),
+func (f *flags) sections() []help.Section {
+	return []help.Section{
+		help.NewSection("The agent, if it is not a command behind --", f.Form.register),
+		help.NewSection("Options", f.register),
+		help.NewSection("Who may call", f.auth.register),
+		help.NewSection("Limits; 0 means none; a default with a star applies only if others than this machine's users can call", f.limits.register),
+		help.NewSection("Cards", f.card.register),
+		help.NewSection("Web pages", f.browser.register),
+		help.NewSection("Webhooks", f.egress.register),
+		help.NewSection("Repeated messages, lost servers, old tasks", f.registerLife),
+		help.NewSection("Logs", f.registerLogs),
+		help.NewSection("Traces and metrics; OpenTelemetry's OTEL_ variables apply as well", f.telemetry.register),
 	}
 }
 

@@ -6,21 +6,15 @@ import (
 	"net/netip"
 	"strings"
 
+	"github.com/parley-a2a/parley/internal/admin"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/database"
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// Value is a setting in force.
-type Value struct {
-	Name   string `json:"name"`
-	Value  string `json:"value"` // secrets are redacted
-	Source string `json:"source"`
-}
-
 // Values returns all settings in the order of the reference, and then those that
 // the file has for agents, if there is one.
-func (s *Settings) Values(line Line) (list []Value) {
+func (s *Settings) Values(line Line) (list []admin.Setting) {
 	ofFile := map[string]config.Setting{}
 	file := cmp.Or(s.File, new(config.File))
 	for _, set := range file.Settings {
@@ -28,7 +22,7 @@ func (s *Settings) Values(line Line) (list []Value) {
 	}
 	for _, row := range config.Rows() {
 		from, said := s.from[row.Flag]
-		v := Value{row.Path, strings.ReplaceAll(row.Default, "`", ""), "default"} // the reference is in Markdown
+		v := admin.Setting{Name: row.Path, Value: strings.ReplaceAll(row.Default, "`", ""), Source: "default"} // the reference is in Markdown
 		switch {
 		case row.Flag == "store" && !said && s.fromEnv:
 			v.Value, v.Source = s.location.String(), "environment variable "+database.Env
@@ -47,7 +41,7 @@ func (s *Settings) Values(line Line) (list []Value) {
 		return list
 	}
 	for _, v := range file.Shown() {
-		list = append(list, Value{v.Path, v.Value, fmt.Sprintf("%s:%d:%d", s.path, v.Line, v.Column)})
+		list = append(list, admin.Setting{Name: v.Path, Value: v.Value, Source: fmt.Sprintf("%s:%d:%d", s.path, v.Line, v.Column)})
 	}
 	return list
 }
