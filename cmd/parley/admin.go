@@ -19,6 +19,9 @@ func (a *app) admin(cmd *cobra.Command, run func(ctx context.Context, db *databa
 	cmd.Flags().SortFlags = false
 	f.Register(cmd.Flags(), false)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := noShared(cmd); err != nil {
+			return err
+		}
 		db, err := f.Resolve(cmd.Flags(), a.around.lookup, a.stderr, false)
 		if err == nil && db.Memory() {
 			err = failure.Usagef("tasks in memory are gone with their server: %s has to say where they are kept", database.Env)
@@ -27,16 +30,15 @@ func (a *app) admin(cmd *cobra.Command, run func(ctx context.Context, db *databa
 			db.Migrating = a.migrating()
 			err = run(cmd.Context(), db, args)
 		}
-		var f *failure.Error
-		switch {
-		case err == nil || errors.As(err, &f):
+		switch _, ok := errors.AsType[*failure.Error](err); {
+		case err == nil || ok:
 			return err
 		case cmd.Context().Err() != nil:
 			return failure.New(failure.CodeInterrupted, "interrupted; what was done so far stays done, the same command goes on with the rest", err)
 		}
-		f = failure.New(failure.CodeAdmin, err.Error(), err)
-		f.Hint = db.Hint(err)
-		return f
+		failed := failure.New(failure.CodeAdmin, err.Error(), err)
+		failed.Hint = db.Hint(err)
+		return failed
 	}
 	return cmd
 }

@@ -75,19 +75,23 @@ func (a *app) serveFlags(cmd *cobra.Command) *serve.Line {
 	return serve.Record(cmd.Flags())
 }
 
-// behindDash takes the command of an agent, behind --, and none of the options of
-// commands that call one: they would do nothing here.
-func behindDash(cmd *cobra.Command, args []string) (err error) {
+// noShared refuses the options of commands that call an agent: they would do nothing here.
+func noShared(cmd *cobra.Command) (err error) {
 	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
 		if err != nil || !f.Changed {
 			return
 		}
 		wrong := failure.Usagef("--%s is for commands that call an agent: %s does not take it", f.Name, cmd.Name())
-		if err = wrong.WithHint("%s --help lists the options", cmd.CommandPath()); f.Name == "config" {
+		if err = wrong.WithHint("%s --help lists the options", cmd.CommandPath()); f.Name == "config" && cmd.Flags().Lookup("file") != nil {
 			err = wrong.WithHint("--file names the settings of a server: %s --file %s", cmd.CommandPath(), serve.QuoteAll([]string{f.Value.String()}))
 		}
 	})
-	if err != nil {
+	return err
+}
+
+// behindDash takes the command of an agent, behind --.
+func behindDash(cmd *cobra.Command, args []string) error {
+	if err := noShared(cmd); err != nil {
 		return err
 	}
 	dash := cmd.ArgsLenAtDash()
