@@ -76,23 +76,42 @@ parley serve --retain-completed 30d.`,
 const gcBatch = 256
 
 func (a *app) gc(ctx context.Context, db *database.Location, f *gcFlags) (err error) {
-	if api, _, err := serverOf(ctx, db); api != nil || err != nil {
-		if err != nil {
+	api, _, err := serverOf(ctx, db)
+	if err != nil {
+		return err
+	}
+	var st database.Store
+	if api == nil {
+		if st, err = db.OpenAlone(ctx, false); err != nil {
 			return err
 		}
-		return a.gcAt(ctx, api, db, f)
+		defer done(st, &err)
 	}
-	st, err := db.OpenAlone(ctx, false)
+	did := &admin.Collected{States: map[string]int{}}
+	d, err := a.begin(&f.audit, db, a2aserver.AuditAdminGC, slog.String("older_than", f.olderThan.String()), slog.String("states", strings.Join(f.words(), " ")))
 	if err != nil {
 		return err
 	}
-	defer done(st, &err)
-	before, total, receipts, seen := time.Now().Add(-f.olderThan), 0, 0, 0
-	d, err := a.begin(&f.audit, db, a2aserver.AuditAdminGC, slog.String("older_than", f.olderThan.String()), slog.String("states", f.words()))
+	defer func() { d.end(err, slog.Int("tasks", did.Tasks), slog.Int("receipts", did.Receipts)) }()
+	if api == nil {
+		err = a.collect(ctx, st, f, did)
+	} else if res, failed := api.Collect(ctx, admin.Collection{OlderThan: admin.Duration(f.olderThan), States: f.words()}); failed != nil {
+		err = failed
+	} else {
+		did = res
+	}
 	if err != nil {
 		return err
 	}
-	defer func() { d.end(err, slog.Int("tasks", total), slog.Int("receipts", receipts)) }()
+	if did.Receipts > 0 {
+		a.stderr.Note("Forgot", "%s of messages that came longer ago than the --retry-window was", plain.Count(did.Receipts, "receipt"))
+	}
+	return a.sayTasks("Deleted", f, did)
+}
+
+// collect deletes without a server, and counts in did.
+func (a *app) collect(ctx context.Context, st database.Store, f *gcFlags, did *admin.Collected) (err error) {
+	before, seen := time.Now().Add(-f.olderThan), 0
 	if _, err := st.Delete(ctx, nil); err != nil { // what a killed gc left
 		return err
 	}
@@ -101,7 +120,6 @@ func (a *app) gc(ctx context.Context, db *database.Location, f *gcFlags) (err er
 	if !a.screen.Rewrites() {
 		stop() // there is a line for each batch
 	}
-	var each []string
 	for _, state := range f.states {
 		x := store.Expiry{
 			State: int32(state), Before: before, Batch: gcBatch,
@@ -114,64 +132,24 @@ func (a *app) gc(ctx context.Context, db *database.Location, f *gcFlags) (err er
 			},
 		}
 		n, err := x.Run(ctx, st)
-		total += n
+		did.Tasks, did.States[admin.StateWord(state)] = did.Tasks+n, n
 		if err != nil {
 			return err
-		}
-		if n > 0 {
-			each = append(each, fmt.Sprintf("%s %d", admin.StateWord(state), n))
 		}
 	}
 	// Those of the deleted tasks are gone with them. Of the others, what does
 	// not count any more is of no use to anybody, whatever --older-than says.
-	receipts, err = forget(ctx, st, store.ForgetQuery{Before: time.Now(), Limit: gcBatch})
-	if err != nil {
-		return err
-	}
-	stop()
-	return a.sayDeleted(total, receipts, each)
-}
-
-func (a *app) sayDeleted(total, receipts int, each []string) error {
-	if receipts > 0 {
-		a.stderr.Note("Forgot", "%s of messages that came longer ago than the --retry-window was", plain.Count(receipts, "receipt"))
-	}
-	return a.say("Deleted %s%s", plain.Count(total, "task"), inParens(each))
-}
-
-// gcAt has a server do it.
-func (a *app) gcAt(ctx context.Context, api admin.API, db *database.Location, f *gcFlags) (err error) {
-	did := &admin.Collected{}
-	d, err := a.begin(&f.audit, db, a2aserver.AuditAdminGC, slog.String("older_than", f.olderThan.String()), slog.String("states", f.words()))
-	if err != nil {
-		return err
-	}
-	defer func() { d.end(err, slog.Int("tasks", did.Tasks), slog.Int("receipts", did.Receipts)) }()
-	c := admin.Collection{OlderThan: admin.Duration(f.olderThan)}
-	for _, s := range f.states {
-		c.States = append(c.States, admin.StateWord(s))
-	}
-	res, err := api.Collect(ctx, c)
-	if err != nil {
-		return err
-	}
-	did = res
-	var each []string
-	for _, word := range c.States {
-		if n := did.States[word]; n > 0 {
-			each = append(each, fmt.Sprintf("%s %d", word, n))
-		}
-	}
-	return a.sayDeleted(did.Tasks, did.Receipts, each)
+	did.Receipts, err = forget(ctx, st, store.ForgetQuery{Before: time.Now(), Limit: gcBatch})
+	return err
 }
 
 // words are the states that it is about.
-func (f *gcFlags) words() string {
+func (f *gcFlags) words() []string {
 	words := make([]string, len(f.states))
 	for i, s := range f.states {
 		words[i] = admin.StateWord(s)
 	}
-	return strings.Join(words, " ")
+	return words
 }
 
 func (a *app) gcDry(ctx context.Context, db *database.Location, f *gcFlags) (err error) {
@@ -180,26 +158,30 @@ func (a *app) gcDry(ctx context.Context, db *database.Location, f *gcFlags) (err
 		return err
 	}
 	defer done(r, &err)
-	before, total := time.Now().Add(-f.olderThan), 0
-	var each []string
+	before, would := time.Now().Add(-f.olderThan), &admin.Collected{States: map[string]int{}}
 	for _, state := range f.states {
 		n, err := database.CountIdle(ctx, r, int32(state), before)
 		if err != nil {
 			return err
 		}
-		total += n
-		if n > 0 {
-			each = append(each, fmt.Sprintf("%s %d", admin.StateWord(state), n))
-		}
+		would.Tasks, would.States[admin.StateWord(state)] = would.Tasks+n, n
 	}
-	return a.say("Would delete %s%s", plain.Count(total, "task"), inParens(each))
+	return a.sayTasks("Would delete", f, would)
 }
 
-func inParens(words []string) string {
-	if len(words) == 0 {
-		return ""
+// sayTasks says how many tasks it is about, in all and in each state.
+func (a *app) sayTasks(what string, f *gcFlags, n *admin.Collected) error {
+	var each []string
+	for _, word := range f.words() {
+		if n := n.States[word]; n > 0 {
+			each = append(each, fmt.Sprintf("%s %d", word, n))
+		}
 	}
-	return " (" + strings.Join(words, ", ") + ")"
+	what += " " + plain.Count(n.Tasks, "task")
+	if len(each) > 0 {
+		what += " (" + strings.Join(each, ", ") + ")"
+	}
+	return a.say("%s", what)
 }
 
 // parseIdleStates returns states in which no task is at work.
