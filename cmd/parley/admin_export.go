@@ -7,7 +7,6 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -75,23 +74,14 @@ func (a *app) export(ctx context.Context, src archive.Source, to io.Writer) (arc
 	return archive.Export(ctx, src, w)
 }
 
-// exportTo writes a new file, durably. One that was cut off has no checksum.
+// exportTo writes a new file.
 func (a *app) exportTo(ctx context.Context, src archive.Source, name string) (n archive.Count, sum string, err error) {
-	f, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	err = create(name, func(w io.Writer) (err error) {
+		n, sum, err = a.export(ctx, src, w)
+		return err
+	})
 	if errors.Is(err, fs.ErrExist) {
-		return n, "", fmt.Errorf("%s exists; choose another name", plain.Quote(name))
-	}
-	if err != nil {
-		return n, "", err
-	}
-	if n, sum, err = a.export(ctx, src, f); err == nil {
-		err = f.Sync()
-	}
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		os.Remove(name)
+		err = fmt.Errorf("%s exists; choose another name", plain.Quote(name))
 	}
 	return n, sum, err
 }

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"strings"
@@ -95,7 +98,10 @@ func (a *app) makeCardKey(alg, out string, end *keyEnd) error {
 	if err != nil {
 		return failure.New(failure.CodeInternal, err.Error(), err)
 	}
-	if err := writeSecret(out, doc); err != nil {
+	if err := create(out, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%s\n", bytes.TrimSuffix(doc, []byte("\n")))
+		return err
+	}); err != nil {
 		if errors.Is(err, fs.ErrExist) {
 			return failure.Usagef("%s exists, and is not overwritten", plain.Quote(out)).WithHint("choose another name, or move the file away first")
 		}
@@ -108,25 +114,21 @@ func (a *app) makeCardKey(alg, out string, end *keyEnd) error {
 	return a.say("%s", set)
 }
 
-// writeSecret writes a file that did not exist and only its owner can read.
-func writeSecret(name string, doc []byte) (err error) {
+// create makes a file that was not there and that only its owner can read, durably: all
+// of what write writes, or no file.
+func create(name string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if e := f.Close(); err == nil {
-			err = e
-		}
-		if err != nil {
-			_ = os.Remove(name) // half a key is no key
-		}
-	}()
-	if doc[len(doc)-1] != '\n' {
-		doc = append(doc, '\n')
+	if err = write(f); err == nil {
+		err = f.Sync()
 	}
-	if _, err = f.Write(doc); err != nil {
-		return err
+	if closed := f.Close(); err == nil {
+		err = closed
 	}
-	return f.Sync()
+	if err != nil {
+		_ = os.Remove(name)
+	}
+	return err
 }
