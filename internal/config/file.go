@@ -107,7 +107,9 @@ func (r *reader) document(doc []byte) *value {
 		r.add(0, 0, "", "is larger than %d MiB", MaxBytes>>20)
 		return nil
 	}
-	for line, text := range lines(doc) {
+	line := 0
+	for text := range bytes.Lines(doc) {
+		line++
 		if i := invalid(text); i >= 0 {
 			r.add(line, i+1, "", "is not text in UTF-8 from here on")
 			return nil
@@ -146,18 +148,6 @@ func (r *reader) syntax(err error) {
 		r.add(load.Mark.Line, load.Mark.Column, "", "is not YAML: %s (a tab? YAML is indented with spaces)", message)
 	default:
 		r.add(load.Mark.Line, load.Mark.Column, "", "is not YAML: %s", message)
-	}
-}
-
-// lines are the lines of a document with their numbers.
-func lines(doc []byte) func(func(int, []byte) bool) {
-	return func(yield func(int, []byte) bool) {
-		n := 0
-		for line := range bytes.Lines(doc) {
-			if n++; !yield(n, line) {
-				return
-			}
-		}
 	}
 }
 

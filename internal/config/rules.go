@@ -63,9 +63,6 @@ func (r *reader) excludes(a, b *value, why string) {
 	r.bad(b, "%s (line %d) and this exclude each other: %s", a.path, a.line, why)
 }
 
-// at is get with a path in one piece.
-func (v *value) at(path string) *value { return v.get(strings.Split(path, ".")...) }
-
 // fieldAt is the field of the server's part at a path.
 func fieldAt(path string) *field {
 	f := root

@@ -58,9 +58,7 @@ func (f *File) Secrets() (all []string) {
 			}
 		}
 	}
-	var visit func(v *value, private bool)
-	visit = func(v *value, private bool) {
-		private = private || v.field.kind == dict && (v.field.name == "env" || v.field.elem.kind == anything)
+	f.tree.each(false, func(v *value, private bool) {
 		switch {
 		case v.field.kind == secret:
 			add(v.text)
@@ -74,15 +72,21 @@ func (f *File) Secrets() (all []string) {
 				add(passwords(v.text)...)
 			}
 		}
-		for _, m := range v.members {
-			visit(m.value, private)
-		}
-		for _, item := range v.items {
-			visit(item, private)
-		}
-	}
-	visit(f.tree, false)
+	})
 	return all
+}
+
+// each calls f with v and all below it; private says that it is of env, or nobody here
+// knows what it is.
+func (v *value) each(private bool, f func(v *value, private bool)) {
+	private = private || v.field.kind == dict && (v.field.name == "env" || v.field.elem.kind == anything)
+	f(v, private)
+	for _, m := range v.members {
+		m.value.each(private, f)
+	}
+	for _, item := range v.items {
+		item.each(private, f)
+	}
 }
 
 // passwords are those in an address.
@@ -112,8 +116,7 @@ const leastValue = 8
 // Variables are the values that must be in no message: texts from the environment,
 // which may be secrets wherever they stand.
 func (f *File) Variables() (all []Variable) {
-	var visit func(v *value)
-	visit = func(v *value) {
+	f.tree.each(false, func(v *value, _ bool) {
 		switch v.field.kind {
 		case boolean, integer, number, duration, size, word:
 		default:
@@ -125,14 +128,7 @@ func (f *File) Variables() (all []Variable) {
 				}
 			}
 		}
-		for _, m := range v.members {
-			visit(m.value)
-		}
-		for _, item := range v.items {
-			visit(item)
-		}
-	}
-	visit(f.tree)
+	})
 	return all
 }
 

@@ -1,6 +1,9 @@
 package config
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // value is what the file says at a place, checked against the table's row for it.
 type value struct {
@@ -33,12 +36,10 @@ type member struct {
 	value        *value
 }
 
-// get returns the value at a path below v, nil if there is none.
-func (v *value) get(names ...string) *value {
-	for _, name := range names {
-		if v = v.member(name); v == nil {
-			return nil
-		}
+// at returns the value at a path below v, such as card.skills; nil if there is none.
+func (v *value) at(path string) *value {
+	for name := range strings.SplitSeq(path, ".") {
+		v = v.member(name)
 	}
 	return v
 }
