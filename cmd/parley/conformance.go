@@ -89,9 +89,7 @@ usage, also of a file of tests; 3 the agent cannot be reached; 5 --timeout.`,
 	fs.Var(flagvalue.Duration(&f.stepTimeout), "step-timeout", "how long one request, stream or webhook may take")
 	fs.IntVar(&f.parallel, "parallel", f.parallel, "how many tests run at a time")
 	fs.BoolVar(&f.list, "list", false, "print the tests and run none")
-	group := cmd.RunE
 	cmd.AddCommand(newConformanceAgent(a))
-	cmd.RunE = group
 	return cmd
 }
 

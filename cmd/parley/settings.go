@@ -250,14 +250,11 @@ func (s *settings) find(name string) (string, origin) {
 	if v, ok := s.around.lookup(name); ok {
 		return v, origin{fromEnv, "environment variable " + name}
 	}
-	if s.local != nil {
-		if v, ok := s.local.Values[name]; ok {
-			return v, origin{fromLocal, s.local.Path}
-		}
-	}
-	if s.global != nil {
-		if v, ok := s.global.Values[name]; ok {
-			return v, origin{fromGlobal, s.global.Path}
+	for i, f := range []*dotenv.File{s.local, s.global} {
+		if f != nil {
+			if v, ok := f.Values[name]; ok {
+				return v, origin{fromLocal + i, f.Path}
+			}
 		}
 	}
 	if v, ok := s.ofContext(name); ok {

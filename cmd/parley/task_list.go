@@ -68,8 +68,11 @@ func (a *app) list(ctx context.Context, f *listFlags) error {
 		req.HistoryLength = new(int32(10)) // a line has the first words
 	}
 	page, err := c.ListTasks(ctx, req)
-	if err != nil || !f.all {
-		return a.listed(page, err)
+	if err != nil {
+		return err
+	}
+	if !f.all {
+		return a.print.Tasks(page)
 	}
 	// One answer, as if it had come in one page; lines go out as they come.
 	all := *page
@@ -87,13 +90,6 @@ func (a *app) list(ctx context.Context, f *listFlags) error {
 	}
 	all.NextPageToken = ""
 	return a.print.Tasks(&all)
-}
-
-func (a *app) listed(page *a2a.ListTasksResponse, err error) error {
-	if err != nil {
-		return err
-	}
-	return a.print.Tasks(page)
 }
 
 // parseState returns a state as people write it: working, INPUT_REQUIRED,

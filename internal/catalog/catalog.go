@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -202,13 +203,8 @@ func OfAgent(host, name string, card *a2a.AgentCard, at string) Entry {
 }
 
 func appendNew(list []string, s string) []string {
-	if s == "" || len(list) == maxList || len(s) > maxText {
+	if s == "" || len(list) == maxList || len(s) > maxText || slices.Contains(list, s) {
 		return list
-	}
-	for _, have := range list {
-		if have == s {
-			return list
-		}
 	}
 	return append(list, s)
 }

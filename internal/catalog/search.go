@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -115,10 +116,7 @@ func Search(entries []Entry, q *Query, size int, token string) (page []Result, n
 		}
 	}
 	slices.SortStableFunc(all, func(a, b Result) int {
-		if a.Score != b.Score {
-			return b.Score - a.Score
-		}
-		return strings.Compare(a.Identifier, b.Identifier)
+		return cmp.Or(b.Score-a.Score, strings.Compare(a.Identifier, b.Identifier))
 	})
 	from, to, next, err := Page(len(all), size, token)
 	if err != nil {

@@ -52,12 +52,12 @@ func (d Dir) Load(name string) (Context, error) {
 		return nil, err
 	}
 	path := d.file(name)
-	if d == "" {
-		return nil, failure.Usagef("there is no context %s", name).WithHint("%s", d.there(name))
+	if d == "" { // its files would be those of the working directory
+		return nil, d.none(name)
 	}
 	text, err := readPrivate("context "+name, path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, failure.Usagef("there is no context %s", name).WithHint("%s", d.there(name))
+		return nil, d.none(name)
 	}
 	if err != nil {
 		return nil, err
@@ -101,13 +101,13 @@ func parse(text []byte) (c Context, err error) {
 	return c, nil
 }
 
-// there is a hint: which contexts there are.
-func (d Dir) there(not string) string {
-	list, err := d.Names()
-	if err != nil || len(list) == 0 {
-		return "make it: parley context add " + not + " URL"
+// none says that there is no context of a name, and which there are.
+func (d Dir) none(name string) error {
+	f := failure.Usagef("there is no context %s", name)
+	if list, err := d.Names(); err == nil && len(list) > 0 {
+		return f.WithHint("the contexts are: %s; parley context add makes another", strings.Join(list, ", "))
 	}
-	return "the contexts are: " + strings.Join(list, ", ") + "; parley context add makes another"
+	return f.WithHint("make it: parley context add %s URL", name)
 }
 
 // Save writes a context that is not there yet.
@@ -162,8 +162,8 @@ func (d Dir) Remove(name string) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
-	if d == "" { // its files would be those of the working directory
-		return failure.Usagef("there is no context %s", name).WithHint("%s", d.there(name))
+	if d == "" {
+		return d.none(name)
 	}
 	now, err := d.Current()
 	if err != nil {
@@ -171,7 +171,7 @@ func (d Dir) Remove(name string) error {
 	}
 	switch err := os.Remove(d.file(name)); {
 	case errors.Is(err, fs.ErrNotExist):
-		return failure.Usagef("there is no context %s", name).WithHint("%s", d.there(name))
+		return d.none(name)
 	case err != nil:
 		return unusable(d.file(name), err)
 	}
