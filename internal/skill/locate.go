@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -54,20 +55,15 @@ func locate(root, s *jsonschema.Schema, value any, at string, depth int) (pointe
 	return at, reason(root, s, value)
 }
 
-// checker returns what validates values by a part of a schema. Where the part is nil, or
-// refers to what only the whole has, it takes everything: somebody above says so.
+// checker returns what validates values by a part of a schema, whose references mean the
+// whole's. A part that is nil takes everything.
 func checker(root, s *jsonschema.Schema) func(value any) error {
 	if s == nil {
 		return func(any) error { return nil }
 	}
-	alone := s.CloneSchemas()
-	if alone.Defs == nil && root.Defs != nil {
-		alone.Defs = map[string]*jsonschema.Schema{}
-		for name, d := range root.Defs {
-			alone.Defs[name] = d.CloneSchemas()
-		}
-	}
-	resolved, err := alone.Resolve(nil)
+	alone := *s
+	alone.Defs, alone.Definitions = root.Defs, nil
+	resolved, err := alone.CloneSchemas().Resolve(nil)
 	if err != nil {
 		return func(any) error { return nil }
 	}
@@ -121,9 +117,8 @@ func checkRefs(root *jsonschema.Schema) error {
 			return errors.New("has $dynamicRef, which is not supported")
 		}
 		inPlace := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*jsonschema.Schema{s.Not, s.If, s.Then, s.Else})
-		for _, d := range s.DependentSchemas {
-			inPlace = append(inPlace, d)
-		}
+		inPlace = slices.AppendSeq(inPlace, maps.Values(s.DependentSchemas))
+		inPlace = slices.AppendSeq(inPlace, maps.Values(s.DependencySchemas))
 		if s.Ref != "" {
 			to := target(root, s.Ref)
 			if to == nil {
@@ -175,18 +170,39 @@ func visit(s *jsonschema.Schema, yield func(*jsonschema.Schema) bool) bool {
 	return true
 }
 
+// whole is what rooted calls the schema itself among its definitions.
+const whole = "#"
+
+// rooted returns a schema whose references mean the same in a part of it: see checker. All
+// of them are to $defs, and no part has an $id, with which it would be a whole of its own.
+func rooted(root *jsonschema.Schema) *jsonschema.Schema {
+	root = root.CloneSchemas()
+	self := root.CloneSchemas()
+	self.Defs, self.Definitions = nil, nil
+	defs := map[string]*jsonschema.Schema{whole: self}
+	maps.Copy(defs, root.Definitions)
+	maps.Copy(defs, root.Defs)
+	root.Defs, root.Definitions = defs, nil
+	for s := range everywhere(root) {
+		s.ID = ""
+		if s.Ref == "#" {
+			s.Ref += "/$defs/" + whole
+		}
+		if name, ok := strings.CutPrefix(s.Ref, "#/definitions/"); ok {
+			s.Ref = "#/$defs/" + name
+		}
+	}
+	return root
+}
+
 // target is the schema that a reference within root names; nil for others.
 func target(root *jsonschema.Schema, ref string) *jsonschema.Schema {
-	if ref == "#" {
-		return root
+	name, ok := strings.CutPrefix(ref, "#/$defs/")
+	name, err := url.PathUnescape(name) // as the library reads it
+	if !ok || err != nil {
+		return nil
 	}
-	if name, ok := strings.CutPrefix(ref, "#/$defs/"); ok {
-		return root.Defs[unescape(name)]
-	}
-	if name, ok := strings.CutPrefix(ref, "#/definitions/"); ok {
-		return root.Definitions[unescape(name)]
-	}
-	return nil
+	return root.Defs[unescape(name)]
 }
 
 // only reports whether a schema is nothing but a reference.

@@ -65,6 +65,7 @@ func compile(doc a2a.JSON) (*schema, error) {
 	if err := json.Unmarshal(doc, root); err != nil {
 		return nil, fmt.Errorf("is no JSON Schema: %w", err)
 	}
+	root = rooted(root)
 	if err := checkRefs(root); err != nil {
 		return nil, err
 	}

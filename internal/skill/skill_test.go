@@ -85,6 +85,27 @@ func TestCheckNamesTheArgument(t *testing.T) {
 	}
 }
 
+// A part of a schema is looked at with what the whole has, or it would never end.
+func TestReferencesMeanTheWholeSchema(t *testing.T) {
+	for schema, pointer := range map[string]string{
+		`{"properties":{"name":{"type":"string"},"child":{"$ref":"#"}}}`:                                                                     "/arguments/child/name",
+		`{"properties":{"name":{"type":"string"},"child":{"allOf":[{"$ref":"#"}]}}}`:                                                         "/arguments/child",
+		`{"$id":"https://example.org/s","properties":{"name":{"type":"string"},"child":{"$id":"c","$ref":"#"}}}`:                             "/arguments/child/name",
+		`{"properties":{"child":{"$ref":"#/$defs/c","$defs":{"c":{"$ref":"#/$defs/c"}}}},"$defs":{"c":{"required":["x"]}}}`:                  "/arguments/child/x",
+		`{"properties":{"child":{"$ref":"#/definitions/a%20c"}},"definitions":{"a c":{"properties":{"name":{"type":"string"}}},"a%20c":{}}}`: "/arguments/child/name",
+	} {
+		set, err := New(cardWith(map[string]a2a.JSON{"s": a2a.JSON(schema)}, "s"))
+		if err != nil {
+			t.Errorf("%s: %v", schema, err)
+			continue
+		}
+		var e *a2a.Error
+		if err := set.Check(called(t, "s", `{"child":{"name":5}}`)); !errors.As(err, &e) || e.Meta["pointer"] != pointer {
+			t.Errorf("%s: %v, want %s", schema, err, pointer)
+		}
+	}
+}
+
 // Schemas that cannot be used are found when the card is made, before somebody calls.
 func TestSchemasThatCannotBeUsed(t *testing.T) {
 	for schema, why := range map[string]string{
@@ -92,6 +113,8 @@ func TestSchemasThatCannotBeUsed(t *testing.T) {
 		`{"type":5}`:   "is no JSON Schema",
 		`{"$ref":"#"}`: "refers to itself without end",
 		`{"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"anyOf":[{"$ref":"#"}]}}}`: "refers to itself without end",
+		`{"dependencies":{"a":{"$ref":"#"}}}`:                                     "refers to itself without end",
+		`{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/%61"},"%61":{}}}`:      "refers to itself without end",
 		`{"properties":{"a":{"$ref":"https://example.org/x.json"}}}`:              "are supported",
 		`{"$dynamicRef":"#x"}`:                 "$dynamicRef",
 		`{"properties":{"a":{"pattern":"("}}}`: "cannot be used",
