@@ -134,7 +134,7 @@ func checkRefs(root *jsonschema.Schema) error {
 		seen[s] = 2
 		return nil
 	}
-	for s := range everywhere(root) {
+	for _, s := range everywhere(root) {
 		if err := walk(s); err != nil {
 			return err
 		}
@@ -142,32 +142,24 @@ func checkRefs(root *jsonschema.Schema) error {
 	return nil
 }
 
-// everywhere yields a schema and those in it.
-func everywhere(s *jsonschema.Schema) func(func(*jsonschema.Schema) bool) {
-	return func(yield func(*jsonschema.Schema) bool) { visit(s, yield) }
-}
-
-func visit(s *jsonschema.Schema, yield func(*jsonschema.Schema) bool) bool {
+// everywhere lists a schema and those in it.
+func everywhere(s *jsonschema.Schema) []*jsonschema.Schema {
 	if s == nil {
-		return true
+		return nil
 	}
-	if !yield(s) {
-		return false
-	}
-	list := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, s.PrefixItems, s.ItemsArray, []*jsonschema.Schema{
+	inner := slices.Concat([]*jsonschema.Schema{
 		s.Not, s.If, s.Then, s.Else, s.Items, s.AdditionalItems, s.AdditionalProperties, s.Contains, s.PropertyNames, s.UnevaluatedItems, s.UnevaluatedProperties,
-	})
+	}, s.AllOf, s.AnyOf, s.OneOf, s.PrefixItems, s.ItemsArray)
 	for _, in := range []map[string]*jsonschema.Schema{s.Properties, s.PatternProperties, s.Defs, s.Definitions, s.DependentSchemas, s.DependencySchemas} {
 		for _, name := range slices.Sorted(maps.Keys(in)) {
-			list = append(list, in[name])
+			inner = append(inner, in[name])
 		}
 	}
-	for _, in := range list {
-		if !visit(in, yield) {
-			return false
-		}
+	list := []*jsonschema.Schema{s}
+	for _, in := range inner {
+		list = append(list, everywhere(in)...)
 	}
-	return true
+	return list
 }
 
 // whole is what rooted calls the schema itself among its definitions.
@@ -183,7 +175,7 @@ func rooted(root *jsonschema.Schema) *jsonschema.Schema {
 	maps.Copy(defs, root.Definitions)
 	maps.Copy(defs, root.Defs)
 	root.Defs, root.Definitions = defs, nil
-	for s := range everywhere(root) {
+	for _, s := range everywhere(root) {
 		s.ID = ""
 		if s.Ref == "#" {
 			s.Ref += "/$defs/" + whole
