@@ -39,25 +39,13 @@ func (a *Agent) Card(ctx context.Context) (a2a.AgentCard, error) {
 	schemas := map[string]a2a.JSON{}
 	for _, tool := range l.tools {
 		card.Skills = append(card.Skills, skill(tool, len(l.tools) == 1))
-		if schema, err := json.Marshal(tool.InputSchema); err == nil {
+		// A tool whose schema is unusual checks its arguments by itself.
+		if schema, err := json.Marshal(tool.InputSchema); err == nil && skills.Usable(schema) == nil {
 			schemas[tool.Name] = schema
 		}
 	}
-	card.Capabilities.Extensions = append(card.Capabilities.Extensions, a2a.SkillsExtension(usable(&card, schemas)))
+	card.Capabilities.Extensions = append(card.Capabilities.Extensions, a2a.SkillsExtension(schemas))
 	return card, nil
-}
-
-// usable returns the schemas that calls can be checked against. A tool whose schema is
-// unusual checks its arguments by itself.
-func usable(card *a2a.AgentCard, schemas map[string]a2a.JSON) map[string]a2a.JSON {
-	for id, schema := range schemas {
-		one := &a2a.AgentCard{Skills: card.Skills}
-		one.Capabilities.Extensions = []*a2a.AgentExtension{a2a.SkillsExtension(map[string]a2a.JSON{id: schema})}
-		if _, err := skills.New(one); err != nil {
-			delete(schemas, id)
-		}
-	}
-	return schemas
 }
 
 // name is what is known of a server without asking it, and tells nothing of where

@@ -60,6 +60,13 @@ func New(card *a2a.AgentCard) (*Set, error) {
 	return s, errors.Join(wrong...)
 }
 
+// Usable returns what is wrong with a schema of arguments, by which calls cannot be
+// checked; nil if nothing is.
+func Usable(doc a2a.JSON) error {
+	_, err := compile(doc)
+	return err
+}
+
 func compile(doc a2a.JSON) (*schema, error) {
 	root := new(jsonschema.Schema)
 	if err := json.Unmarshal(doc, root); err != nil {
