@@ -225,6 +225,17 @@ func TestWhoStaysInMemory(t *testing.T) {
 			})
 			return err
 		}), a2a.TaskStateAuthRequired},
+		"asks, and waits for more": {agent.Func(func(ctx context.Context, t *agent.Turn) error {
+			ctx, stop := context.WithCancel(ctx)
+			var work sync.WaitGroup
+			defer work.Wait()
+			defer stop()
+			work.Go(func() {
+				_, _ = t.AuthenticateBy(ctx, "Log in.", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() })
+			})
+			synctest.Wait()
+			return hello(ctx, t)
+		}), a2a.TaskStateAuthRequired},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

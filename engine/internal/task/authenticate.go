@@ -20,12 +20,12 @@ func (h *host) Authenticate(ctx context.Context, prompt []*a2a.Part, wait func(c
 	waited := make(chan error, 1)
 	inner, stop := context.WithCancel(ctx)
 	running := false
-	if wait == nil { // otherwise there is more to wait for than the client
-		o.mu.Lock()
-		o.parking.asking++
-		o.mu.Unlock()
-		defer o.answered()
+	waits := &o.parking.asking
+	if wait != nil {
+		waits = &o.parking.bound
 	}
+	o.count(waits, 1)
+	defer o.count(waits, -1)
 	defer func() {
 		stop()
 		if running {

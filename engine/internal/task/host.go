@@ -191,10 +191,8 @@ func (h *host) Elicit(ctx context.Context, prompt []*a2a.Part, changed []*a2a.El
 	if err := checkWords(question.Status.Status.Message); err != nil {
 		return nil, false, err
 	}
-	o.mu.Lock()
-	o.parking.asking++
-	o.mu.Unlock()
-	defer o.answered()
+	o.count(&o.parking.asking, 1)
+	defer o.count(&o.parking.asking, -1)
 	var wait asking
 	for {
 		o.mu.Lock()
@@ -230,10 +228,9 @@ func (h *host) Elicit(ctx context.Context, prompt []*a2a.Part, changed []*a2a.El
 	}
 }
 
-// answered says that a question of the agent does not wait any more.
-func (o *Owner) answered() {
+func (o *Owner) count(waits *int, n int) {
 	o.mu.Lock()
-	o.parking.asking--
+	*waits += n
 	o.mu.Unlock()
 }
 

@@ -38,7 +38,8 @@ type parked struct {
 
 // parking is how an owner's agent waits for its client.
 type parking struct {
-	asking int           // questions that wait
+	asking int           // questions that wait for the client alone
+	bound  int           // those that wait for something else, too, which needs this process
 	place  *list.Element // protected by Owners.parked
 }
 
@@ -174,7 +175,7 @@ func (o *Owner) giveWay() bool {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.parking.asking == 0 || !o.waitsLocked() || o.boundLocked() || o.turn.taken < len(o.turn.messages) {
+	if o.parking.asking == 0 || o.parking.bound > 0 || !o.waitsLocked() || o.boundLocked() || o.turn.taken < len(o.turn.messages) {
 		return false
 	}
 	o.closeLocked() // nobody waits for the function to return
