@@ -166,19 +166,16 @@ func TestHostsAskOneQuestion(t *testing.T) {
 	wantReason(t, err, "line 2 of the command's output: a line of type fail must not come while a question is open")
 }
 
-// What a Python agent prints, also before it serves, is in the log at once, whatever becomes of
+// What an agent prints, also before it serves, is in the log at once, whatever becomes of
 // its process.
-func TestHostsPythonPrintsAtOnce(t *testing.T) {
-	argv, ok := interpreted(t, "python3", "testdata/hosts/probe.py")
-	if !ok {
-		t.SkipNow()
-	}
-	var log syncBuffer
-	c := Exec(argv, &ExecOptions{Mode: ExecLines, Env: []string{"PYTHONUNBUFFERED=", "PROBE_SAYS=before all"}, Logger: slog.New(slog.NewTextHandler(&log, nil))}).(*command)
-	c.linger = long
-	wantReason(t, c.Run(t.Context(), NewTurn(newHost("killed"))), "the command was ended by a signal (killed)")
-	if s := log.String(); !strings.Contains(s, "before all") || !strings.Contains(s, "on paper") {
-		t.Errorf("the log has no word of it:\n%s", &log)
+func TestHostsPrintAtOnce(t *testing.T) {
+	for _, unbuffered := range []string{"", "1"} { // Python heeds it
+		eachProbe(t, ExecOptions{Env: []string{"PYTHONUNBUFFERED=" + unbuffered, "PROBE_SAYS=before all"}}, func(t *testing.T, _ string, c *command, log *syncBuffer) {
+			wantReason(t, c.Run(t.Context(), NewTurn(newHost("killed"))), "the command was ended by a signal (killed)")
+			if s := log.String(); !strings.Contains(s, "before all") || !strings.Contains(s, "on paper") {
+				t.Errorf("the log has no word of it:\n%s", log)
+			}
+		})
 	}
 }
 

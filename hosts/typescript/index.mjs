@@ -5,6 +5,10 @@ import { setImmediate, setTimeout } from "node:timers/promises";
 
 const maxLine = 8 << 20;
 const ends = ["complete", "reply", "reject", "fail"];
+const speaks = process.env.PARLEY_MODE === "lines";
+const { stdin, stdout, stderr } = process;
+const write = stdout.write.bind(stdout);
+if (speaks) stdout.write = stderr.write.bind(stderr); // from here on what the program prints goes to the log
 
 export class Cancelled extends Error {
   name = "Cancelled";
@@ -149,14 +153,11 @@ export class Turn {
 }
 
 async function serve(fn) {
-  if (process.env.PARLEY_MODE !== "lines") {
+  if (!speaks) {
     console.error(`this program is an agent. Start it with:\n  parley serve --lines -- node ${process.argv[1]}`);
     process.exitCode = 1;
     return;
   }
-  const { stdin, stdout, stderr } = process;
-  const write = stdout.write.bind(stdout);
-  stdout.write = stderr.write.bind(stderr); // what the agent prints goes to the log
   stdout.on("error", () => {}); // the server is gone, which the end of the input says, too
   const send = (line) => {
     const text = JSON.stringify(line);

@@ -61,9 +61,14 @@ const commands = {
     turn.complete("done");
     turn.status("more");
   },
+  killed() {
+    console.log("on paper");
+    process.kill(process.pid, "SIGKILL");
+  },
   async together(turn) {
     await Promise.all([turn.ask("one?"), turn.ask("two?")]);
   },
 };
 
+if (process.env.PROBE_SAYS) console.log(process.env.PROBE_SAYS);
 agent((turn) => commands[turn.text.split(/\s/)[0]](turn)).serve();

@@ -126,6 +126,6 @@ async def later(turn: AsyncTurn):
 
 
 if words := os.environ.get("PROBE_SAYS"):
-    print(words)  # it waits in Python's buffer
+    print(words)  # it waits in Python's buffer, or not
 
 (later if sys.argv[1:] else probe).serve()

@@ -242,14 +242,8 @@ class Agent:
         """Handles message after message until the server closes the input."""
         if os.environ.get("PARLEY_MODE") != "lines":
             sys.exit(f"this program is an agent. Start it with:\n  parley serve --lines -- python3 {sys.argv[0]}")
-        # What the agent and its children print goes to the log, and none of them reads our input.
-        lines, self._out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
-        os.dup2(2, 1)
-        if isinstance(sys.stdout, io.TextIOWrapper):  # what waits in its buffer would come as another task's, or not at all
-            sys.stdout.reconfigure(line_buffering=True)
-        os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
         self._lock, turns = threading.Lock(), queue.SimpleQueue[Any]()
-        threading.Thread(target=self._read, args=(lines, turns), daemon=True).start()
+        threading.Thread(target=self._read, args=(turns,), daemon=True).start()
         loop = asyncio.new_event_loop() if self._async else None
         while (turn := turns.get()) is not None:
             self._run(turn, loop)
@@ -259,12 +253,12 @@ class Agent:
         if len(data) > 8 << 20:
             raise ValueError("more than 8 MiB at once: write it in smaller chunks")
         with self._lock:
-            self._out.write(data + b"\n")
-            self._out.flush()
+            _out.write(data + b"\n")
+            _out.flush()
 
-    def _read(self, lines: Iterable[bytes], turns: queue.SimpleQueue[Any]) -> None:
+    def _read(self, turns: queue.SimpleQueue[Any]) -> None:
         turn: Turn | None = None
-        for line in map(json.loads, lines):
+        for line in map(json.loads, _lines):
             if line["type"] == "message":
                 turn = (AsyncTurn if self._async else Turn)(line, self._send)
                 turns.put(turn)
@@ -301,3 +295,11 @@ class Agent:
 
 
 agent = Agent
+
+# From here on what the program and its children print goes to the log, and none of them reads our input.
+if os.environ.get("PARLEY_MODE") == "lines":
+    _lines, _out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what waits in its buffer would come as another task's, or not at all
+        sys.stdout.reconfigure(line_buffering=True)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
