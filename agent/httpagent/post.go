@@ -21,6 +21,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/egress"
 	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
@@ -247,8 +248,10 @@ func (p *poster) lost(ctx context.Context, err error, reason string) error {
 		p.failure = "canceled"
 		return cause
 	}
-	var cert *tls.CertificateVerificationError
-	if errors.As(err, &cert) {
+	if _, ok := errors.AsType[*egress.Refused](err); ok {
+		return agent.Public("the service is at an address that this server does not call; its operator can allow it", bare(err))
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return agent.Public(reason, bare(err))
 	}
 	return &again{reason: reason, cause: bare(err)}

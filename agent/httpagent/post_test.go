@@ -2,6 +2,7 @@ package httpagent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -11,8 +12,16 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine"
+	"github.com/parley-a2a/parley/internal/egress"
 	"github.com/parley-a2a/parley/store"
 )
+
+// What this server's own rules forbid is not tried again.
+func TestForbiddenService(t *testing.T) {
+	w := newWorld(t, nil, "http://127.0.0.1:9", &Options{Client: new(egress.Policy).Client(nil)})
+	w.agent.pause = func(context.Context, time.Duration) error { return errors.New("it is tried again") }
+	wantOutcome(t, w.task("hello"), "failed the service is at an address that this server does not call; its operator can allow it")
+}
 
 func TestRequest(t *testing.T) {
 	s := serve(t, func(p *post) { p.json(`{"artifacts":[{"name":"x","text":"1"}],"text":"done"}`) })

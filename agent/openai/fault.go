@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/egress"
 )
 
 // fault is why a request came to nothing.
@@ -70,7 +71,10 @@ func broken(err error) fault {
 		err = u.Err // its URL may have a key in the query
 	}
 	f := fault{cause: err, again: true, public: "the model's endpoint cannot be reached; try again later"}
+	_, refused := errors.AsType[*egress.Refused](err)
 	switch {
+	case refused:
+		f.public, f.again = "the model's endpoint is at an address that this server does not call; its operator can allow it", false
 	case errors.Is(err, errSilent):
 		f.public = "the model did not answer in time"
 	case errors.Is(err, errLate):

@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent/openai"
 	"github.com/parley-a2a/parley/agent/openai/openaitest"
+	"github.com/parley-a2a/parley/internal/egress"
 )
 
 // busy is an endpoint that has no time.
@@ -62,6 +63,18 @@ func TestRetries(t *testing.T) {
 			})
 		})
 	}
+}
+
+// What this server's own rules forbid is not tried again.
+func TestForbiddenEndpoint(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, openaitest.New(), &openai.Options{Client: new(egress.Policy).Client(nil)})
+		begun := time.Now()
+		want(t, w.say("hello"), a2a.TaskStateFailed, "", "at an address that this server does not call; its operator can allow it")
+		if took := time.Since(begun); took > 0 {
+			t.Errorf("it took %v", took)
+		}
+	})
 }
 
 // Whoever waits for a model that has no time is told.

@@ -7,10 +7,12 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
+	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/proxy"
+	"github.com/parley-a2a/parley/internal/egress"
 )
 
 // An agent on the internet does not lead the server to one of its own network,
@@ -22,6 +24,18 @@ func TestCardsDoNotLeadInside(t *testing.T) {
 		leads(t, inside.url(), redirects, false)
 		leads(t, inside.url(), redirects, true)
 	}
+}
+
+// An address that this server's own rules forbid is not tried again.
+func TestForbiddenAgent(t *testing.T) {
+	t.Parallel()
+	client := &http.Client{Transport: new(egress.Policy).Transport(nil)}
+	a, err := proxy.New("http://127.0.0.1:9", &proxy.Options{Client: client, Patience: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := serve(t, agent.DemoCard(), a, nil)
+	want(t, send(t, dial(t, p, nil), say("hello")), a2a.TaskStateFailed, "leads to an address that this server does not call")
 }
 
 // leads has a card, or a redirect of a call, lead to where an agent is.

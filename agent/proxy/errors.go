@@ -8,6 +8,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/egress"
 )
 
 // said returns what the agent reports with err, or nil.
@@ -24,10 +25,12 @@ func unreachable(err error) bool {
 	return errors.As(err, &t) && t.Unreachable && !misled(err)
 }
 
-// misled reports whether the agent named an address that it may not send us to.
+// misled reports whether the agent named an address that it may not send us to, or is at
+// one that Options.Client refuses.
 func misled(err error) bool {
-	var a *a2aclient.AddressError
-	return errors.As(err, &a)
+	_, named := errors.AsType[*a2aclient.AddressError](err)
+	_, refused := errors.AsType[*egress.Refused](err)
+	return named || refused
 }
 
 // later reports whether the agent cannot have taken what was sent, and may do so
@@ -35,7 +38,7 @@ func misled(err error) bool {
 func later(err error) bool {
 	var card *a2aclient.CardError
 	if errors.As(err, &card) {
-		return card.Kind == a2aclient.CardUnreachable
+		return card.Kind == a2aclient.CardUnreachable && !misled(err)
 	}
 	e := said(err)
 	return unreachable(err) || e != nil && e.Peer && e.Code == a2a.CodeRateLimited
