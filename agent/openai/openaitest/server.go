@@ -122,13 +122,8 @@ func invalid(param, message string) *refusal {
 
 // pause waits, unless the client goes away first.
 func pause(r *http.Request, d time.Duration) bool {
-	if d <= 0 {
-		return r.Context().Err() == nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return true
 	case <-r.Context().Done():
 		return false
