@@ -88,7 +88,7 @@ var house = []struct {
 	{"Other agents", "behind a URL, a model, MCP or A2A", map[string][]string{
 		"agent/httpagent": {"a2a", "agent", "internal/json", "internal/queue", "internal/egress", "internal/scarce", "internal/upload", "internal/wire", "internal/telemetry", "internal/wake"},
 		"agent/mcp":       {"a2a", "agent", "internal/json", "internal/queue", "internal/scarce", "internal/skill", "internal/upload", "internal/telemetry", "internal/wake", "internal/child"},
-		"agent/openai":    {"a2a", "agent", "internal/egress", "internal/scarce", "internal/upload", "internal/wire", "internal/telemetry", "internal/telemetry/metrics", "internal/wake"},
+		"agent/openai":    {"a2a", "agent", "internal/egress", "internal/queue", "internal/scarce", "internal/upload", "internal/wire", "internal/telemetry", "internal/telemetry/metrics", "internal/wake"},
 		"agent/proxy":     {"a2a", "agent", "a2aclient", "internal/egress", "internal/scarce", "internal/upload", "internal/telemetry"},
 	}},
 	{"Server", "a network over a2a.Service", map[string][]string{

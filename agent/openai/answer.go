@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode"
 )
 
 // answer is one answer of the model. Where it calls tools it is recorded as a step.
@@ -200,6 +199,3 @@ func apart(args string) []string {
 	}
 	return []string{args}
 }
-
-// blank reports whether there is nothing to read in s.
-func blank(s string) bool { return strings.TrimFunc(s, unicode.IsSpace) == "" }

@@ -222,8 +222,7 @@ func readChunk(doc []byte) (*chunk, error) {
 	}
 	var c chunk
 	err := json.Unmarshal(doc, &c)
-	var other *json.UnmarshalTypeError
-	if err != nil && !errors.As(err, &other) {
+	if _, other := errors.AsType[*json.UnmarshalTypeError](err); err != nil && !other {
 		return nil, err
 	}
 	return &c, nil

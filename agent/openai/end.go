@@ -20,7 +20,7 @@ func (r *run) end(ans *answer) error {
 		return r.over(a2a.TaskStateFailed, ans, "the model's provider stopped the answer for its content")
 	case finish == "length", finish == "model_length", finish == "max_tokens": // Mistral, others
 		return r.over(a2a.TaskStateFailed, ans, "the answer was cut off: it is longer than the model may answer")
-	case blank(ans.Text):
+	case strings.TrimSpace(ans.Text) == "":
 		return r.over(a2a.TaskStateFailed, ans, "the model answered nothing")
 	}
 	if r.format.wanted {

@@ -66,8 +66,7 @@ func refused(status int, h http.Header, api *apiError) fault {
 
 // broken makes a fault of a connection's end.
 func broken(err error) fault {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // its URL may have a key in the query
 	}
 	f := fault{cause: err, again: true, public: "the model's endpoint cannot be reached; try again later"}
@@ -106,11 +105,10 @@ func (a *Agent) told(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var f fault
-	if !errors.As(err, &f) {
-		return err
+	if f, ok := errors.AsType[fault](err); ok {
+		return agent.Public(f.public, errors.New(a.without(f.cause.Error())))
 	}
-	return agent.Public(f.public, errors.New(a.without(f.cause.Error())))
+	return err
 }
 
 // without has no secret of the agent in it.

@@ -32,11 +32,11 @@ func (a *Agent) Models(ctx context.Context) ([]string, error) {
 	}
 	a.sign(req)
 	res, err := a.client.Do(req)
-	if err != nil {
-		return nil, errors.New(a.without(broken(why(ctx, err)).cause.Error()))
+	var doc []byte
+	if err == nil {
+		defer res.Body.Close()
+		doc, err = io.ReadAll(io.LimitReader(res.Body, maxModels+1))
 	}
-	defer res.Body.Close()
-	doc, err := io.ReadAll(io.LimitReader(res.Body, maxModels+1))
 	switch {
 	case err != nil:
 		return nil, errors.New(a.without(broken(why(ctx, err)).cause.Error()))

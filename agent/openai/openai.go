@@ -16,6 +16,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/queue"
 	"github.com/parley-a2a/parley/internal/telemetry/metrics"
 )
 
@@ -26,11 +27,10 @@ type Agent struct {
 	model    string
 	opts     Options
 	client   *http.Client
-	slots    chan struct{} // one for each turn at the endpoint; nil: no bound
+	turns    *queue.Queue    // those at the endpoint; nil: no bound
+	tokens   *metrics.Spread // nil: nobody counts
 
 	// What the endpoint has refused so far, and is not told again.
-	tokens *metrics.Spread // nil: nobody counts
-
 	noStreamOptions, newMaxTokens, noSchema, noObject atomic.Bool
 }
 
@@ -77,7 +77,7 @@ func New(base, model string, o *Options) (*Agent, error) {
 	still.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	a.client = &still
 	if n := a.opts.Concurrency; n > 0 {
-		a.slots = make(chan struct{}, n)
+		a.turns = queue.New(n)
 	}
 	return a, nil
 }
@@ -104,31 +104,13 @@ func (a *Agent) Kind() string { return "openai" }
 
 // Run implements agent.Agent.
 func (a *Agent) Run(ctx context.Context, t *agent.Turn) error {
-	if err := a.enter(ctx); err != nil {
-		return err
+	if a.turns != nil {
+		if err := a.turns.Enter(ctx); err != nil {
+			return err
+		}
+		defer a.turns.Leave()
 	}
-	defer a.leave()
-	r := &run{a: a, t: t}
-	return r.run(ctx)
-}
-
-// enter waits for a place. Senders on a channel are served in their order.
-func (a *Agent) enter(ctx context.Context) error {
-	if a.slots == nil {
-		return nil
-	}
-	select {
-	case a.slots <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (a *Agent) leave() {
-	if a.slots != nil {
-		<-a.slots
-	}
+	return (&run{a: a, t: t}).run(ctx)
 }
 
 // Close lets go of idle connections. Others who use the same Options.Client have

@@ -29,8 +29,7 @@ type run struct {
 
 func (r *run) run(ctx context.Context) error {
 	if err := r.prepare(ctx); err != nil {
-		var u unfit
-		if errors.As(err, &u) {
+		if u, ok := errors.AsType[unfit](err); ok {
 			return r.t.Reject(string(u))
 		}
 		return err

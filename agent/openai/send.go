@@ -26,8 +26,8 @@ func (r *run) ask(ctx context.Context, lastly bool) (*answer, error) {
 		if err == nil {
 			return ans, nil
 		}
-		var f fault
-		if ctx.Err() != nil || !errors.As(err, &f) {
+		f, ok := errors.AsType[fault](err)
+		if ctx.Err() != nil || !ok {
 			return nil, a.told(ctx, err)
 		}
 		if r.out.said() {
@@ -180,7 +180,7 @@ func (r *run) whole(ctx context.Context, cancel context.CancelCauseFunc, res *ht
 		return r.stream(ctx, cancel, io.NopCloser(bytes.NewReader(doc))) // it is one, under a wrong name
 	}
 	s := &assembly{max: r.a.opts.maxAnswer()}
-	if err := r.take(s, doc); err != nil {
+	if _, err := r.event(s, doc); err != nil {
 		return nil, err
 	}
 	if s.finish == "" && s.size == 0 {

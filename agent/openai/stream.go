@@ -123,11 +123,6 @@ func (r *run) event(s *assembly, data []byte) (done bool, err error) {
 	return done, nil
 }
 
-func (r *run) take(s *assembly, doc []byte) error {
-	_, err := r.event(s, doc)
-	return err
-}
-
 func (r *run) chunk(s *assembly, c *chunk) error {
 	if api := c.found(); api != nil && (len(c.Choices) == 0 || len(c.Error) > 0) {
 		status := api.status()

@@ -180,8 +180,7 @@ func (r *run) make(ctx context.Context, c call) (agent.ToolResult, error) {
 	}
 	if err != nil {
 		r.t.Log(r.a.opts.logger()).Warn("a tool's call failed", "tool", tool.Name, "error", r.a.without(err.Error()))
-		var public *agent.PublicError
-		if errors.As(err, &public) {
+		if public, ok := errors.AsType[*agent.PublicError](err); ok {
 			return failed(public.Reason), nil
 		}
 		return failed("the call failed"), nil

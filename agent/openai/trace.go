@@ -106,13 +106,13 @@ func (i *inference) answered(ans *answer) {
 
 // errorType classifies what went wrong with a request.
 func errorType(err error) string {
-	var f fault
+	f, _ := errors.AsType[fault](err)
 	switch {
 	case errors.Is(err, errSilent), errors.Is(err, errLate):
 		return "timeout"
 	case errors.Is(err, context.Canceled):
 		return "canceled"
-	case errors.As(err, &f) && f.status != 0:
+	case f.status != 0:
 		return strconv.Itoa(f.status)
 	}
 	return "_OTHER"
