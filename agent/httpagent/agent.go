@@ -12,6 +12,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/queue"
@@ -74,17 +76,7 @@ func New(rawURL string, o *Options) (*Agent, error) {
 
 // isHeader reports whether a header can have this name and value.
 func isHeader(name, value string) bool {
-	for _, c := range []byte(name) {
-		if c <= ' ' || c >= 0x7f || slices.Contains([]byte(`()<>@,;:\"/[]?={}`), c) {
-			return false
-		}
-	}
-	for _, c := range []byte(value) {
-		if c < ' ' && c != '\t' || c == 0x7f {
-			return false
-		}
-	}
-	return name != ""
+	return httpguts.ValidHeaderFieldName(name) && httpguts.ValidHeaderFieldValue(value)
 }
 
 // Close lets go of connections. It is called after the last Run has returned.
@@ -132,7 +124,7 @@ func (a *Agent) Run(ctx context.Context, t *agent.Turn) error {
 	r.log = t.Log(a.opts.logger())
 	r.id, r.before = turnIDs(t, r.task)
 	err := r.converse(ctx)
-	if b, ok := isBad(err); ok {
+	if b, ok := errors.AsType[badAnswer](err); ok {
 		var hint error
 		if a.answer == nil {
 			hint = errors.New("if the service has a format of its own, say where its answer is: answer: .reply (docs/http.md)")
@@ -215,8 +207,10 @@ func (r *run) ask(ctx context.Context, x *exchange) (q *event, err error) {
 	case err != nil:
 		return nil, err
 	case !live:
-		if err := r.artifacts.restore(rec.Artifacts); err != nil {
-			return nil, err
+		for _, name := range rec.Artifacts { // of an answer that was read in an earlier run
+			if _, err := r.artifacts.get(name); err != nil {
+				return nil, err
+			}
 		}
 	}
 	if !rec.Accepted {

@@ -3,7 +3,6 @@ package httpagent
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"mime"
 	"strings"
 
@@ -124,11 +123,4 @@ func (a *answer) end() (*event, error) {
 		return nil, bad("it has none of text, parts, artifacts, ask, reject and fail")
 	}
 	return end, end.check()
-}
-
-// isBad returns what is wrong with what a service said, if that is what err is.
-func isBad(err error) (badAnswer, bool) {
-	var b badAnswer
-	ok := errors.As(err, &b)
-	return b, ok
 }

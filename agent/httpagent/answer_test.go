@@ -1,6 +1,7 @@
 package httpagent
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -194,7 +195,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, doc []byte, media string) {
 		events, err := parseAnswer(doc, media)
 		if err != nil {
-			if _, ok := isBad(err); !ok {
+			if _, ok := errors.AsType[badAnswer](err); !ok {
 				t.Fatalf("error %v", err)
 			}
 			return

@@ -163,13 +163,6 @@ func (c *Callbacks) leave(in *inbox, over bool) {
 	close(in.gone)
 }
 
-// find returns who listens, or whether that is over for good.
-func (c *Callbacks) find(key string) (in *inbox, over bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.open[key], c.over[key]
-}
-
 var (
 	noSuch  = reply{http.StatusNotFound, "there is nothing at this address"}
 	tooLate = reply{http.StatusGone, "the message has had its answer; nothing more is taken"}
@@ -204,7 +197,9 @@ func (c *Callbacks) take(w http.ResponseWriter, q *http.Request) reply {
 		w.Header().Set("Allow", http.MethodPost)
 		return reply{http.StatusMethodNotAllowed, "callbacks are POST requests"}
 	}
-	in, over := c.find(key)
+	c.mu.Lock()
+	in, over := c.open[key], c.over[key]
+	c.mu.Unlock()
 	switch {
 	case over:
 		return tooLate
@@ -228,12 +223,12 @@ func (c *Callbacks) take(w http.ResponseWriter, q *http.Request) reply {
 // readCall reads a callback of at most so many bytes.
 func readCall(from io.Reader, most int64) (*call, reply) {
 	body, err := io.ReadAll(io.LimitReader(from, most+1))
-	var server *http.MaxBytesError // the server's limit is lower
-	if errors.As(err, &server) {
+	server, lower := errors.AsType[*http.MaxBytesError](err)
+	if lower {
 		most = min(most, server.Limit)
 	}
 	switch {
-	case server != nil, int64(len(body)) > most:
+	case lower, int64(len(body)) > most:
 		return nil, reply{http.StatusRequestEntityTooLarge, "a callback may have at most " + strconv.FormatInt(most, 10) + " bytes"}
 	case errors.Is(err, a2a.ErrUnavailable): // the server has no memory for it at the moment
 		return nil, later

@@ -156,8 +156,8 @@ func (ev *event) text() string {
 
 // fieldsOf says which fields of a message are wrong.
 func fieldsOf(err error) string {
-	var coded *a2a.Error
-	if !errors.As(err, &coded) || len(coded.Fields) == 0 {
+	coded, ok := errors.AsType[*a2a.Error](err)
+	if !ok || len(coded.Fields) == 0 {
 		return "its content is not valid"
 	}
 	f := coded.Fields[0]

@@ -2,6 +2,7 @@ package httpagent
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"time"
 
@@ -170,7 +171,7 @@ func (l *listener) next(ctx context.Context) (heard, error) {
 // speak says what the live call brought, or one from the record, and answers it.
 func (l *listener) speak(ctx context.Context, ev *event) (over bool, err error) {
 	over, err = l.say(ctx, ev)
-	if b, ok := isBad(err); ok {
+	if b, ok := errors.AsType[badAnswer](err); ok {
 		delete(l.seen, ev.ID)
 		l.told(reply{http.StatusBadRequest, b.Error()}) // which the service's author can mend
 		return false, nil

@@ -67,8 +67,8 @@ func (r *run) post(ctx context.Context, x *exchange, m *a2a.Message) (record, er
 			}
 			return record{}, context.Cause(ctx)
 		}
-		var once *again
-		if !errors.As(err, &once) {
+		once, ok := errors.AsType[*again](err)
+		if !ok {
 			return rec, err
 		}
 		if once.moved {
@@ -210,18 +210,10 @@ func (p *poster) all(ctx context.Context, events []*event) (record, error) {
 			return record{Asks: ev, Artifacts: p.artifacts.names}, nil
 		}
 		if over, err := p.say(ctx, ev); over || err != nil {
-			return record{}, ended(err)
+			return record{}, cmp.Or(err, errOver)
 		}
 	}
 	return record{}, bad("it does not end") // parseAnswer sees to it
-}
-
-// ended is what an exchange that says a last word returns.
-func ended(err error) error {
-	if err == nil {
-		return errOver
-	}
-	return err
 }
 
 // read reads an answer in one piece.
@@ -259,8 +251,7 @@ func (p *poster) lost(ctx context.Context, err error, reason string) error {
 
 // bare is an error of a client without the URL, which may have credentials in it.
 func bare(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
 	}
 	return err
@@ -282,7 +273,7 @@ func (p *poster) refused(ctx context.Context, res *http.Response) error {
 	if media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); media == "application/json" {
 		if evs, err := parseJSON(body); err == nil && (evs[0].Type == "fail" || evs[0].Type == "reject") {
 			_, err := p.say(ctx, evs[0])
-			return ended(err)
+			return cmp.Or(err, errOver)
 		}
 	}
 	return agent.Public(reason, cause)

@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"log/slog"
-	"slices"
-	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
@@ -63,16 +61,6 @@ func (as *artifacts) anew() {
 	for _, a := range as.named {
 		a.begun = false
 	}
-}
-
-// restore makes the artifacts of an answer that was read in an earlier run.
-func (as *artifacts) restore(names []string) error {
-	for _, name := range names {
-		if _, err := as.get(name); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // begins reports whether an event begins its artifact, or begins it anew.
@@ -165,19 +153,16 @@ func (r *run) say(ctx context.Context, ev *event) (over bool, err error) {
 	case err == nil, errors.Is(err, agent.ErrEnded), errors.Is(err, agent.ErrTooLarge), ctx.Err() != nil:
 		return over, err
 	}
-	if b, ok := isBad(err); ok {
+	if b, ok := errors.AsType[badAnswer](err); ok {
 		return false, b
 	}
 	r.log.Warn("an event cannot be part of the task", "error", err)
 	return false, bad("it cannot be part of a task")
 }
 
-func level(s string) slog.Level {
-	i := slices.Index([]string{"debug", "info", "warn", "error"}, strings.ToLower(s))
-	if i < 0 {
-		return slog.LevelInfo
-	}
-	return []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError}[i]
+func level(s string) (l slog.Level) {
+	_ = l.UnmarshalText([]byte(s)) // info, where it is none
+	return l
 }
 
 // logged bounds a record.

@@ -1,6 +1,7 @@
 package httpagent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -41,11 +42,11 @@ func (p *poster) stream(ctx context.Context, cancel context.CancelCauseFunc, bod
 			return record{Asks: ev, Artifacts: p.artifacts.names}, nil
 		}
 		over, err := p.say(ctx, ev)
-		if b, ok := isBad(err); ok {
+		if b, ok := errors.AsType[badAnswer](err); ok {
 			return record{}, bad("event %d: %s", n, b)
 		}
 		if over || err != nil {
-			return record{}, ended(err)
+			return record{}, cmp.Or(err, errOver)
 		}
 		switch {
 		case in.ID == "":
@@ -61,8 +62,7 @@ func (p *poster) stream(ctx context.Context, cancel context.CancelCauseFunc, bod
 // behind which it began.
 func (p *poster) cut(ctx context.Context, err error, began string) error {
 	err = p.lost(ctx, err, "the service's stream ended before its last event")
-	var once *again
-	if errors.As(err, &once) {
+	if once, ok := errors.AsType[*again](err); ok {
 		once.moved = p.last != began && !p.circles
 	}
 	return err

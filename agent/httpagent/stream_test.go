@@ -1,6 +1,7 @@
 package httpagent
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -207,7 +208,7 @@ func FuzzEvent(f *testing.F) {
 	f.Fuzz(func(t *testing.T, doc []byte, name string) {
 		ev, err := parseEvent(doc, name)
 		if err != nil {
-			if _, ok := isBad(err); !ok {
+			if _, ok := errors.AsType[badAnswer](err); !ok {
 				t.Fatal(err)
 			}
 			return

@@ -2,6 +2,7 @@ package httpagent
 
 import (
 	"encoding/json"
+	"errors"
 	"net/url"
 	"strings"
 	"testing"
@@ -160,7 +161,7 @@ func FuzzPath(f *testing.F) {
 		}
 		part, err := p.find([]byte(doc))
 		if err != nil {
-			if _, ok := isBad(err); !ok {
+			if _, ok := errors.AsType[badAnswer](err); !ok {
 				t.Fatal(err)
 			}
 			return
@@ -169,7 +170,7 @@ func FuzzPath(f *testing.F) {
 			ev := &event{Type: "reply"}
 			ev.Parts = append(ev.Parts, part)
 			if err := ev.check(); err != nil {
-				if _, ok := isBad(err); !ok {
+				if _, ok := errors.AsType[badAnswer](err); !ok {
 					t.Fatal(err)
 				}
 			}
