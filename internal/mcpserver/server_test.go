@@ -429,6 +429,34 @@ func TestSkillsAsTools(t *testing.T) {
 	}
 }
 
+// An agent whose card has schemas for its skills is told which one is called.
+func TestSkillsAreCalledById(t *testing.T) {
+	card := agent.DemoCard()
+	card.Skills = []*a2a.AgentSkill{{ID: "sum", Name: "Sum", Description: "Adds.", Tags: []string{"x"}}}
+	card.Capabilities.Extensions = []*a2a.AgentExtension{a2a.SkillsExtension(map[string]a2a.JSON{"sum": a2a.JSON(`{"type":"object","required":["a"]}`)})}
+	ag := serve(t, agent.Func(func(ctx context.Context, t *agent.Turn) error {
+		said := fmt.Sprint(t.Skill() != nil)
+		if call := t.Skill(); call != nil {
+			said = call.ID + string(call.Arguments)
+		}
+		answer, err := t.Ask(ctx, said)
+		if err != nil {
+			return err
+		}
+		return t.Reply(answer.Text())
+	}), card)
+	w := connect(t, ways[1], ag, ag.Card(), &Options{Skills: true}, func(*mcp.ElicitParams) *mcp.ElicitResult {
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"answer": "fine"}}
+	})
+	text, _ := w.call("sum", `{"data":{"a":12345678901234567890}}`)
+	contains(t, text, "fine")
+	text, _ = w.call("sum", `{"message":"hello"}`)
+	contains(t, text, "/arguments/a", "is required")
+	w = connect(t, ways[1], ag, ag.Card(), &Options{Skills: true}, nil)
+	text, _ = w.call("sum", `{"data":{"a":12345678901234567890}}`)
+	contains(t, text, `sum{"a":12345678901234567890}`)
+}
+
 func TestAgentWithoutStreamsIsPolled(t *testing.T) {
 	no := false
 	card := agent.DemoCard()

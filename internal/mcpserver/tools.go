@@ -181,9 +181,7 @@ func (a *sendArgs) parts(raw json.RawMessage) ([]*a2a.Part, error) {
 func (s *Server) send(skill string) mcp.ToolHandlerFor[sendArgs, any] {
 	return func(ctx context.Context, r *mcp.CallToolRequest, in sendArgs) (*mcp.CallToolResult, any, error) {
 		w := s.work(r, in.Wait)
-		if skill != "" {
-			w.metadata, _ = json.Marshal(map[string]string{"skillId": skill})
-		}
+		w.skill = skill
 		return w.run(ctx, "", in.ContextID, &in)
 	}
 }

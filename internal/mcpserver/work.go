@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -15,11 +16,11 @@ import (
 // work is one call of a tool that waits for a task. It belongs to the goroutine of
 // the call.
 type work struct {
-	s        *Server
-	request  *mcp.CallToolRequest
-	token    any           // for progress; nil if the client did not ask for any
-	wait     time.Duration // 0: not at all; less: as long as it takes
-	metadata a2a.JSON
+	s       *Server
+	request *mcp.CallToolRequest
+	token   any           // for progress; nil if the client did not ask for any
+	wait    time.Duration // 0: not at all; less: as long as it takes
+	skill   string        // that the tool stands for; "": none
 
 	task     *a2a.Task // as far as it is known
 	direct   *a2a.Message
@@ -78,12 +79,11 @@ func (w *work) run(ctx context.Context, taskID, contextID string, in *sendArgs) 
 	}
 	for range maxQuestions {
 		w.task, w.direct = nil, nil
-		err := w.follow(ctx, &a2a.SendMessageRequest{
-			Message: &a2a.Message{
-				MessageID: uuid.Must(uuid.NewV7()).String(), Role: a2a.RoleUser, TaskID: taskID, ContextID: contextID, Parts: parts, Metadata: w.metadata,
-			},
-		})
-		if err != nil {
+		m := &a2a.Message{MessageID: uuid.Must(uuid.NewV7()).String(), Role: a2a.RoleUser, TaskID: taskID, ContextID: contextID, Parts: parts}
+		if err := w.callSkill(m); err != nil {
+			return w.s.failure(err), nil, nil
+		}
+		if err := w.follow(ctx, &a2a.SendMessageRequest{Message: m}); err != nil {
 			return w.end(ctx, err), nil, nil
 		}
 		if w.direct != nil {
@@ -111,6 +111,26 @@ func (w *work) run(ctx context.Context, taskID, contextID string, in *sendArgs) 
 		taskID, contextID = w.task.ID, w.task.ContextID
 	}
 	return w.s.result(w.task, false), nil, nil
+}
+
+// callSkill has a message name the skill that the tool stands for. Agents whose cards have
+// schemas for skills are called by id, with the first object among the parts.
+func (w *work) callSkill(m *a2a.Message) error {
+	if w.skill == "" {
+		return nil
+	}
+	m.Metadata, _ = json.Marshal(map[string]string{"skillId": w.skill})
+	if _, ok := w.s.card.CallableSkills(); !ok || m.TaskID != "" {
+		return nil
+	}
+	var arguments a2a.JSON
+	for _, p := range m.Parts {
+		if p.Kind == a2a.PartData && p.Data[0] == '{' {
+			arguments = p.Data
+			break
+		}
+	}
+	return m.CallSkill(w.skill, arguments)
 }
 
 // end says what came of a call whose task was not waited for to its end.
