@@ -161,7 +161,7 @@ func (r *run) say(ctx context.Context, ev *event) (over bool, err error) {
 }
 
 func level(s string) (l slog.Level) {
-	_ = l.UnmarshalText([]byte(s)) // info, where it is none
+	_ = l.UnmarshalText([]byte(s)) // an unknown level is info
 	return l
 }
 
