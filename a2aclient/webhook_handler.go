@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/parley-a2a/parley/internal/webhook"
 )
 
 // Handler returns a receiver: it verifies what is posted, hands it to process
@@ -28,10 +30,7 @@ import (
 func (v *WebhookVerifier) Handler(process func(context.Context, *WebhookDelivery) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case r.Method == http.MethodGet && isChallenge(r.URL.Query().Get("validationToken")):
-			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-			w.Header().Set("X-Content-Type-Options", "nosniff")
-			io.WriteString(w, r.URL.Query().Get("validationToken"))
+		case webhook.Challenge(w, r):
 			return
 		case r.Method != http.MethodPost:
 			w.Header().Set("Allow", "POST")
@@ -91,13 +90,6 @@ func answer(w http.ResponseWriter, err error) {
 	default: // the receiver's own, whose words are not for the agent
 		http.Error(w, "the delivery could not be processed", http.StatusInternalServerError)
 	}
-}
-
-// isChallenge bounds what is sent back to whoever asks.
-func isChallenge(s string) bool {
-	return s != "" && len(s) <= 256 && !strings.ContainsFunc(s, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-._~+/=", r))
-	})
 }
 
 func isJSON(h http.Header) bool {

@@ -13,16 +13,13 @@ import (
 
 // said returns what the agent reports with err, or nil.
 func said(err error) *a2a.Error {
-	var e *a2a.Error
-	if errors.As(err, &e) {
-		return e
-	}
-	return nil
+	e, _ := errors.AsType[*a2a.Error](err)
+	return e
 }
 
 func unreachable(err error) bool {
-	var t *a2aclient.TransportError
-	return errors.As(err, &t) && t.Unreachable && !misled(err)
+	t, ok := errors.AsType[*a2aclient.TransportError](err)
+	return ok && t.Unreachable && !misled(err)
 }
 
 // misled reports whether the agent named an address that it may not send us to, or is at
@@ -36,8 +33,7 @@ func misled(err error) bool {
 // later reports whether the agent cannot have taken what was sent, and may do so
 // later.
 func later(err error) bool {
-	var card *a2aclient.CardError
-	if errors.As(err, &card) {
+	if card, ok := errors.AsType[*a2aclient.CardError](err); ok {
 		return card.Kind == a2aclient.CardUnreachable && !misled(err)
 	}
 	e := said(err)
@@ -46,12 +42,10 @@ func later(err error) bool {
 
 // maybeTaken reports whether err leaves open what became of a message.
 func maybeTaken(err error) bool {
-	var card *a2aclient.CardError
-	if err == nil || errors.As(err, &card) || misled(err) {
+	if _, card := errors.AsType[*a2aclient.CardError](err); card || misled(err) {
 		return false
 	}
-	var t *a2aclient.TransportError
-	if errors.As(err, &t) {
+	if t, ok := errors.AsType[*a2aclient.TransportError](err); ok {
 		return !t.Unreachable
 	}
 	e := said(err)
@@ -74,16 +68,16 @@ func refusal(err error) bool {
 
 // fatal reports whether there is no use in asking for a task again.
 func fatal(err error) bool {
-	var own *fault
-	var card *a2aclient.CardError
+	_, own := errors.AsType[*fault](err)
+	_, transport := errors.AsType[*a2aclient.TransportError](err)
+	card, ofCard := errors.AsType[*a2aclient.CardError](err)
 	switch e := said(err); {
-	case errors.As(err, &own), misled(err):
+	case own, misled(err):
 		return true
-	case errors.As(err, &card):
+	case ofCard:
 		return card.Kind != a2aclient.CardUnreachable
 	case e == nil:
-		var t *a2aclient.TransportError
-		return !errors.As(err, &t)
+		return !transport
 	default:
 		switch e.Code {
 		case a2a.CodeTaskNotFound, a2a.CodeUnauthenticated, a2a.CodePermissionDenied, a2a.CodeVersionNotSupported:
@@ -96,8 +90,7 @@ func fatal(err error) bool {
 // explain makes a reason for callers of what went wrong, and ends the agent's task
 // where this side cannot go on with it.
 func (r *run) explain(ctx context.Context, err error) error {
-	var own *fault
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*fault](err); ok {
 		err = own.err
 	}
 	var public *agent.PublicError

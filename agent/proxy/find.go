@@ -15,8 +15,7 @@ func (r *run) find(ctx context.Context, m *a2a.Message) (found bool, err error) 
 		if err = r.redial(ctx); err == nil {
 			found, err = r.findOnce(ctx, m)
 		}
-		var own *fault
-		if err == nil || errors.As(err, &own) || !later(err) && !maybeTaken(err) {
+		if err == nil || !later(err) && !maybeTaken(err) { // also if it is of this side
 			return found, err
 		}
 		if err := r.pause(ctx, n, err); err != nil {
@@ -61,8 +60,5 @@ func (r *run) findOnce(ctx context.Context, m *a2a.Message) (bool, error) {
 }
 
 func (r *run) took(ctx context.Context, task *a2a.Task) error {
-	if err := r.take(ctx, &a2a.StreamResponse{Task: task}); err != nil {
-		return &fault{err}
-	}
-	return nil
+	return wrap(r.take(ctx, &a2a.StreamResponse{Task: task}))
 }

@@ -24,9 +24,9 @@ func (r *run) follow(ctx context.Context) error {
 		if err == nil && !r.settled() && !r.noSubs && streams(r.c) {
 			err = r.subscribe(ctx)
 		}
-		var own *fault
+		_, own := errors.AsType[*fault](err)
 		switch {
-		case errors.As(err, &own):
+		case own:
 			return err
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
@@ -241,13 +241,6 @@ func (r *run) sleep(ctx context.Context, d time.Duration) error {
 		return context.Cause(ctx)
 	}
 	return nil
-}
-
-func wrap(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &fault{err}
 }
 
 var errForeign = agent.Public("the agent behind this one spoke of another task than it was asked for", nil)

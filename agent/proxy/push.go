@@ -11,6 +11,8 @@ import (
 	"sync"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/wake"
+	"github.com/parley-a2a/parley/internal/webhook"
 )
 
 // hooks take what the agent posts. A post is a hint that there is something new:
@@ -68,11 +70,8 @@ func (h *hooks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	switch challenge := r.URL.Query().Get("validationToken"); {
-	case r.Method == http.MethodGet && isChallenge(challenge): // as servers of 0.1 ask whether somebody is there
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		_, _ = io.WriteString(w, challenge)
+	switch {
+	case webhook.Challenge(w, r):
 		return
 	case r.Method != http.MethodPost:
 		w.Header().Set("Allow", http.MethodPost)
@@ -87,15 +86,6 @@ func (h *hooks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()
 	hint := h.waiting[id]
 	h.mu.Unlock()
-	select {
-	case hint <- struct{}{}:
-	default: // nobody waits, or has been told
-	}
+	wake.Nudge(hint) // nil: nobody waits
 	w.WriteHeader(http.StatusNoContent)
-}
-
-func isChallenge(s string) bool {
-	return s != "" && len(s) <= 256 && !strings.ContainsFunc(s, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-._~+/=", r))
-	})
 }

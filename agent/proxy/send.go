@@ -18,6 +18,13 @@ type fault struct{ err error }
 func (f *fault) Error() string { return f.err.Error() }
 func (f *fault) Unwrap() error { return f.err }
 
+func wrap(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &fault{err}
+}
+
 // begin sends the message of the turn, which begins a task of the agent's, or finds
 // the task that an earlier run began.
 func (r *run) begin(ctx context.Context) error {
@@ -117,9 +124,9 @@ func (r *run) send(ctx context.Context, m *a2a.Message) error {
 				r.doubt = before
 			}
 		}
-		var own *fault
+		_, own := errors.AsType[*fault](err)
 		switch {
-		case err == nil || errors.As(err, &own):
+		case err == nil || own:
 			return err
 		case r.heard:
 			r.log.Debug("the agent's stream ended", "error", err)
@@ -181,10 +188,7 @@ func (r *run) sendOnce(ctx context.Context, m *a2a.Message) error {
 	if err != nil {
 		return err
 	}
-	if err := r.take(lasting, &a2a.StreamResponse{Task: res.Task, Message: res.Message}); err != nil {
-		return &fault{err}
-	}
-	return nil
+	return wrap(r.take(lasting, &a2a.StreamResponse{Task: res.Task, Message: res.Message}))
 }
 
 // grace is how long the first answer of the agent is waited for when the server
