@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -52,7 +53,7 @@ func local(r *http.Request) bool {
 	if err != nil {
 		host = r.Host
 	}
-	if !loopback(host) {
+	if !a2a.IsLoopback(strings.Trim(host, "[]")) {
 		return false
 	}
 	if site := r.Header.Get("Sec-Fetch-Site"); site != "" && site != "same-origin" && site != "none" {
@@ -65,11 +66,4 @@ func local(r *http.Request) bool {
 		}
 	}
 	return true
-}
-
-func loopback(host string) bool {
-	if n := len(host); n > 2 && host[0] == '[' && host[n-1] == ']' {
-		host = host[1 : n-1]
-	}
-	return a2a.IsLoopback(host)
 }
