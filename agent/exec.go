@@ -141,14 +141,7 @@ func (c *command) runPlain(ctx context.Context, t *Turn, log *slog.Logger) error
 	defer cancel()
 	p.input <- []byte(input)
 	close(p.input)
-	r := &run{
-		p:      p,
-		out:    &lines{w: t.Artifact("output")},
-		room:   c.opts.maxOutput(),
-		grace:  c.opts.grace(),
-		hold:   c.hold,
-		linger: c.linger,
-	}
+	r := &run{c: c, p: p, out: &lines{w: t.Artifact("output")}, room: c.opts.maxOutput()}
 	err = r.follow(ctx)
 	p.close()
 	switch {

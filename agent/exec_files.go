@@ -203,8 +203,7 @@ func unread(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	var said *PublicError
-	if err == nil || err == errTooMuch || errors.As(err, &said) {
+	if _, said := errors.AsType[*PublicError](err); said || err == nil || err == errTooMuch {
 		return err
 	}
 	return Public("what the command left in its folder for files cannot be read", err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 func TestExecEnvironment(t *testing.T) {
@@ -89,7 +90,7 @@ func TestExecTimeout(t *testing.T) {
 	}
 
 	synctest.Test(t, func(t *testing.T) {
-		s := &session{c: speaker(&ExecOptions{Timeout: time.Second}, ""), slow: stoppedTimer(), left: time.Second}
+		s := &session{c: speaker(&ExecOptions{Timeout: time.Second}, ""), slow: wake.Stopped(), left: time.Second}
 		s.resume()
 		time.Sleep(400 * time.Millisecond)
 		s.suspend()

@@ -138,8 +138,7 @@ func decodeSaid(line []byte) (*said, error) {
 	}
 	var members map[string]stdjson.RawMessage
 	if err := stdjson.Unmarshal(line, &members); err != nil {
-		var syntax *stdjson.SyntaxError
-		if errors.As(err, &syntax) {
+		if syntax, ok := errors.AsType[*stdjson.SyntaxError](err); ok {
 			return nil, fmt.Errorf("it is not JSON (byte %d)", syntax.Offset)
 		}
 		return nil, errors.New("it is not a JSON object")
@@ -168,10 +167,10 @@ func decodeSaid(line []byte) (*said, error) {
 		return nil, errors.New(`a line of type artifact needs "text", "parts" or "last"`)
 	}
 	var level string
-	err := errors.Join(stringMember(members, "task", &l.task), stringMember(members, "name", &l.name), stringMember(members, "description", &l.description),
+	err := cmp.Or(stringMember(members, "task", &l.task), stringMember(members, "name", &l.name), stringMember(members, "description", &l.description),
 		stringMember(members, "level", &level), boolMember(members, "append", &l.append), boolMember(members, "last", &l.last), l.content(members), l.objects(members))
 	if err != nil {
-		return nil, first(err)
+		return nil, err
 	}
 	return l, l.check(level)
 }
@@ -271,18 +270,9 @@ func boolMember(members map[string]stdjson.RawMessage, name string, v *bool) err
 	return nil
 }
 
-// first returns the first of joined errors.
-func first(err error) error {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok {
-		return joined.Unwrap()[0]
-	}
-	return err
-}
-
 // publicText is what callers may see of an error.
 func publicText(err error) string {
-	var coded *a2a.Error
-	if errors.As(err, &coded) {
+	if coded, ok := errors.AsType[*a2a.Error](err); ok {
 		return coded.Message
 	}
 	return "it cannot be read"

@@ -149,8 +149,7 @@ func (s *session) step(ctx context.Context, line []byte, l *said) error {
 				return nil, err
 			}
 			err = s.handle(ctx, line)
-			var end *stepDone
-			if errors.As(err, &end) {
+			if end, ok := errors.AsType[*stepDone](err); ok {
 				return end.result, nil
 			}
 			if err != nil {

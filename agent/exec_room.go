@@ -61,9 +61,7 @@ func (r *fileRoom) close() error {
 		return nil
 	}
 	err := os.RemoveAll(r.base)
-	if r.lock != nil {
-		r.lock.Close()
-	}
+	r.lock.Close() // nil is fine
 	r.base, r.lock = "", nil
 	return err
 }

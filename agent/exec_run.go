@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 var (
@@ -23,11 +25,10 @@ const maxLate = 40
 // run follows one command from its start to its end. All its fields belong to
 // the goroutine in follow.
 type run struct {
+	c    *command
 	p    *process
 	out  *lines
 	room int64 // how many bytes may still be printed
-
-	grace, hold, linger time.Duration
 
 	ended  error // why the command was told to end, or nil
 	killed bool
@@ -48,7 +49,7 @@ type run struct {
 // command's own fault the artifact is closed.
 func (r *run) follow(ctx context.Context) error {
 	r.pieces, r.quiet, r.exited = r.p.pieces, r.p.quiet, r.p.exited
-	r.flush, r.overdue, r.shut = stoppedTimer(), stoppedTimer(), stoppedTimer()
+	r.flush, r.overdue, r.shut = wake.Stopped(), wake.Stopped(), wake.Stopped()
 	defer r.flush.Stop()
 	defer r.overdue.Stop()
 	defer r.shut.Stop()
@@ -61,7 +62,7 @@ func (r *run) follow(ctx context.Context) error {
 				r.take(piece)
 			} else {
 				r.pieces = nil
-				r.shut.Reset(r.grace)
+				r.shut.Reset(r.c.opts.grace())
 			}
 		case <-r.quiet:
 			r.quiet = nil
@@ -69,7 +70,7 @@ func (r *run) follow(ctx context.Context) error {
 			r.exited = nil
 			r.shut.Stop()
 			if r.ended == nil || r.killed {
-				r.overdue.Reset(r.linger)
+				r.overdue.Reset(r.c.linger)
 			} // otherwise the rest of the group has what is left of the grace
 		case <-r.flush.C:
 			if err := r.out.flush(); err != nil {
@@ -112,12 +113,12 @@ func (r *run) take(piece []byte) {
 	case tooMuch:
 		r.end(errTooMuch)
 	case !held || r.out.chunks != chunks: // another line is held now
-		r.flush.Reset(r.hold)
+		r.flush.Reset(r.c.hold)
 	}
 	if r.killed && r.ended == nil && !r.given {
 		// Patience is measured in silence, not in how long emitting takes:
 		// what the pipe still holds is not lost to a slow disk.
-		r.overdue.Reset(r.linger)
+		r.overdue.Reset(r.c.linger)
 		if r.late++; r.late > maxLate {
 			r.abandon()
 		}
@@ -132,11 +133,11 @@ func (r *run) end(err error) {
 	r.ended = err
 	r.flush.Stop()
 	if r.killed {
-		r.overdue.Reset(r.linger)
+		r.overdue.Reset(r.c.linger)
 		return
 	}
 	r.p.Terminate()
-	r.overdue.Reset(r.grace)
+	r.overdue.Reset(r.c.opts.grace())
 }
 
 // lose patience: kill, and if that was done already, give the output up.
@@ -147,7 +148,7 @@ func (r *run) lose() {
 	}
 	r.killed = true
 	r.p.Kill()
-	r.overdue.Reset(r.linger)
+	r.overdue.Reset(r.c.linger)
 }
 
 // abandon gives up the output: it is held open by a process that has left the
@@ -160,10 +161,4 @@ func (r *run) abandon() {
 		return
 	}
 	r.pieces, r.quiet = nil, nil
-}
-
-func stoppedTimer() *time.Timer {
-	t := time.NewTimer(time.Hour)
-	t.Stop()
-	return t
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/child"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // session is one run with a command that speaks in lines. All its fields belong to
@@ -100,7 +101,7 @@ func (s *session) serve(ctx context.Context) error {
 	*s = session{
 		c: s.c, t: s.t, task: s.task, log: s.log, answers: s.answers, steps: s.steps, artifacts: s.artifacts, runs: s.runs,
 		placed: true, p: p, f: f, reused: reused, pieces: p.pieces, exited: p.exited, room: s.c.opts.maxOutput(),
-		patience: stoppedTimer(), slow: stoppedTimer(), left: s.c.opts.timeout(), mute: stoppedTimer(),
+		patience: wake.Stopped(), slow: wake.Stopped(), left: s.c.opts.timeout(), mute: wake.Stopped(),
 	}
 	defer s.mute.Stop()
 	defer s.patience.Stop()

@@ -215,7 +215,9 @@ func TestExecStreamsOnAfterHalfARune(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost("")
 		p := &process{pieces: make(chan []byte), quiet: make(chan struct{}), exited: make(chan struct{})}
-		r := &run{p: p, out: &lines{w: newArtifact(h, "out")}, room: 100, grace: long, hold: holdTime, linger: long}
+		c := Exec([]string{"x"}, &ExecOptions{Grace: long}).(*command)
+		c.linger = long
+		r := &run{c: c, p: p, out: &lines{w: newArtifact(h, "out")}, room: 100}
 		done := make(chan error)
 		go func() { done <- r.follow(t.Context()) }()
 		for _, piece := range []string{"a\xe2\x82", "\xac b"} {

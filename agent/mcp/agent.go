@@ -50,7 +50,7 @@ func (a *Agent) Run(ctx context.Context, t *agent.Turn) error {
 	if problem != "" {
 		return t.Reject(problem)
 	}
-	r := &run{tools: a.tools, turn: t, tool: l.find(want.Tool), args: want.Arguments}
+	r := &run{tools: a.tools, turn: t, tool: find(l.tools, want.Tool), args: want.Arguments}
 	if err := r.enter(ctx); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func (r *run) rounds(ctx context.Context) (*mcp.CallToolResult, error) {
 				return round{}, errUnknown
 			}
 			res, err := r.tools.call(ctx, p, never, r)
-			if first := goFirst(err); first != nil {
+			if first := goFirst(err); len(first) > 0 {
 				return round{Requests: first, Anew: true}, nil
 			}
 			if err != nil {
@@ -164,8 +164,8 @@ func (r *run) rounds(ctx context.Context) (*mcp.CallToolResult, error) {
 // goFirst returns the places that somebody has to visit before a call can be made,
 // where that is what is wrong with it. Nothing has happened then.
 func goFirst(err error) mcp.InputRequestMap {
-	var rpc *jsonrpc.Error
-	if !errors.As(err, &rpc) || rpc.Code != mcp.CodeURLElicitationRequired || len(rpc.Data) > maxQuestion {
+	rpc, ok := errors.AsType[*jsonrpc.Error](err)
+	if !ok || rpc.Code != mcp.CodeURLElicitationRequired || len(rpc.Data) > maxQuestion {
 		return nil
 	}
 	var data struct {
@@ -174,13 +174,10 @@ func goFirst(err error) mcp.InputRequestMap {
 	if json.Unmarshal(rpc.Data, &data) != nil || len(data.Elicitations) > maxRounds {
 		return nil
 	}
-	var all mcp.InputRequestMap
+	all := mcp.InputRequestMap{}
 	for i, e := range data.Elicitations {
 		if e == nil || e.URL == "" {
 			return nil
-		}
-		if all == nil {
-			all = mcp.InputRequestMap{}
 		}
 		all[fmt.Sprintf("%02d", i)] = e
 	}

@@ -205,7 +205,7 @@ func (t *Tools) end(s *session, token string) {
 // follow serves a call until it is done, and then returns nil. Any error is why it
 // has to be given up.
 func (t *Tools) follow(ctx, lasts context.Context, c *call, once bool, who caller) error {
-	silence, pace, last := stoppedTimer(), stoppedTimer(), stoppedTimer()
+	silence, pace, last := wake.Stopped(), wake.Stopped(), wake.Stopped()
 	defer silence.Stop()
 	defer pace.Stop()
 	defer last.Stop()
@@ -337,9 +337,3 @@ func answered(err error) error {
 // ours reports whether the SDK uses this code for what happens on our side: it is
 // closing, the peer is, or the transport refuses.
 func ours(code int64) bool { return code <= -32003 && code >= -32005 }
-
-func stoppedTimer() *time.Timer {
-	t := time.NewTimer(time.Hour)
-	t.Stop()
-	return t
-}

@@ -26,14 +26,9 @@ func choose(tools []*mcp.Tool, m *a2a.Message, request a2a.JSON) (w wanted, prob
 	if len(tools) == 0 {
 		return w, "this agent has no tools at present"
 	}
-	switch call, err := m.Skill(); {
-	case err != nil:
+	call, err := m.Skill()
+	if err != nil {
 		return w, err.Error()
-	case call != nil: // a skill is a tool
-		if find(tools, call.ID) == nil {
-			return w, fmt.Sprintf("there is no tool %q. %s", cut(call.ID, 100), help(tools))
-		}
-		return checked(wanted{Tool: call.ID, Arguments: json.RawMessage(call.Arguments)})
 	}
 	var data []json.RawMessage // objects
 	var texts []string
@@ -49,38 +44,34 @@ func choose(tools []*mcp.Tool, m *a2a.Message, request a2a.JSON) (w wanted, prob
 	}
 	text := strings.Join(texts, "\n")
 
-	var named []wanted
-	for _, doc := range data {
-		if w, ok := parseWanted(doc); ok {
-			named = append(named, w)
+	var named []wanted // each is all of a call
+	if call != nil {   // a skill is a tool
+		named = []wanted{{call.ID, json.RawMessage(call.Arguments)}}
+	} else {
+		for _, doc := range data {
+			if w, ok := parseWanted(doc); ok {
+				named = append(named, w)
+			}
 		}
-	}
-	if len(named) == 0 && isObject([]byte(text)) {
-		if w, ok := parseWanted([]byte(text)); ok {
+		if w, ok := parseWanted([]byte(text)); ok && len(named) == 0 {
 			named = append(named, w)
 		}
 	}
 	switch len(named) {
 	case 0:
+		for _, meta := range []a2a.JSON{m.Metadata, request} {
+			if named, ok := parseWanted(meta); ok {
+				w = named
+				break
+			}
+		}
+		if w.Tool == "" && len(tools) == 1 {
+			w.Tool = tools[0].Name
+		}
 	case 1:
 		w = named[0]
-		tool := find(tools, w.Tool)
-		if tool == nil {
-			return w, fmt.Sprintf("there is no tool %q. %s", cut(w.Tool, 100), help(tools))
-		}
-		return checked(w)
 	default:
 		return w, "a message calls one tool, and this one names " + strconv.Itoa(len(named)) + ". " + help(tools)
-	}
-
-	for _, meta := range []a2a.JSON{m.Metadata, request} {
-		if named, ok := parseWanted(meta); ok {
-			w = named
-			break
-		}
-	}
-	if w.Tool == "" && len(tools) == 1 {
-		w.Tool = tools[0].Name
 	}
 	if w.Tool == "" {
 		return w, "which tool? " + help(tools)
@@ -89,7 +80,7 @@ func choose(tools []*mcp.Tool, m *a2a.Message, request a2a.JSON) (w wanted, prob
 	if tool == nil {
 		return w, fmt.Sprintf("there is no tool %q. %s", cut(w.Tool, 100), help(tools))
 	}
-	if w.Arguments != nil && string(w.Arguments) != "null" {
+	if len(named) == 1 || w.Arguments != nil && string(w.Arguments) != "null" {
 		return checked(w)
 	}
 	in := schemaOf(tool)
@@ -130,7 +121,10 @@ func checked(w wanted) (wanted, string) {
 }
 
 func find(tools []*mcp.Tool, name string) *mcp.Tool {
-	return (&list{tools: tools}).find(name)
+	if i := slices.IndexFunc(tools, func(t *mcp.Tool) bool { return t.Name == name }); i >= 0 {
+		return tools[i]
+	}
+	return nil
 }
 
 func isObject(doc []byte) bool {

@@ -175,8 +175,7 @@ func (t *Tools) leave(s *session) {
 	if idle > maxIdle {
 		s.retired = true
 	}
-	end := s.retired && s.busy == 0 && !t.closed
-	if end {
+	if s.retired && s.busy == 0 && !t.closed {
 		t.work.Go(s.close) // before Close can wait
 	}
 	t.mu.Unlock()
@@ -320,7 +319,7 @@ func (t *Tools) Call(ctx context.Context, name string, args a2a.JSON) (agent.Too
 	if err != nil {
 		return agent.ToolResult{}, t.public(ctx, err)
 	}
-	tool := l.find(name)
+	tool := find(l.tools, name)
 	if tool == nil {
 		return agent.ToolResult{Text: "there is no tool " + strconv.Quote(cut(name, 100)), Failed: true}, nil
 	}
@@ -336,15 +335,6 @@ func (t *Tools) Call(ctx context.Context, name string, args a2a.JSON) (agent.Too
 		return agent.ToolResult{Text: "the tool asked a question, which nobody could answer", Failed: true}, nil
 	}
 	return agent.ToolResult{Text: textOf(res), Failed: res.IsError}, nil
-}
-
-func (l *list) find(name string) *mcp.Tool {
-	for _, tool := range l.tools {
-		if tool.Name == name {
-			return tool
-		}
-	}
-	return nil
 }
 
 // once reports whether a call of the tool must not be made again. A tool without

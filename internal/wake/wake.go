@@ -29,6 +29,13 @@ func Pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// Stopped returns a timer that does not run before it is Reset.
+func Stopped() *time.Timer {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}
+
 // Backoff is 1 s, 2 s, 4 s and so on for n = 0, 1, 2, with jitter, and at most
 // limit: what failed together should not come back together.
 func Backoff(n int, limit time.Duration) time.Duration {
