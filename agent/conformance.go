@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -87,25 +88,17 @@ var (
 // conformanceCaseOf returns what a message asks for. asked is the case that it answers, or
 // nil.
 func conformanceCaseOf(m *a2a.Message, version string, asked *conformanceCase) *conformanceCase {
-	if c := conformanceRow(m.MessageID); c != nil {
+	word := append(strings.Fields(m.Text()), "")[0]
+	waits := asked != nil && asked.until != ""
+	switch c := cmp.Or(conformanceRow(m.MessageID), conformanceRow(word)); {
+	case c != nil:
 		return c
-	}
-	word := ""
-	if words := strings.Fields(m.Text()); len(words) > 0 {
-		if word = words[0]; conformanceRow(word) != nil {
-			return conformanceRow(word)
-		}
-	}
-	if asked != nil && asked.until != "" {
-		if word != asked.until {
-			return asked
-		}
+	case waits && word != asked.until:
+		return asked
+	case waits, !strings.HasPrefix(version, "0."):
 		return &conformanceElse
 	}
-	if strings.HasPrefix(version, "0.") {
-		return &conformanceElseOld
-	}
-	return &conformanceElse
+	return &conformanceElseOld
 }
 
 // conformanceRow returns the row with the longest prefix of s, or nil.

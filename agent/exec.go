@@ -109,7 +109,7 @@ func (c *command) Run(ctx context.Context, t *Turn) error {
 	task := t.Task().ID
 	log := t.Log(c.opts.logger()).With("command", c.name())
 	if c.opts.Mode == ExecLines {
-		return c.fault((&session{c: c, t: t, task: task, log: log}).run(ctx))
+		return c.fault((&session{c: c, t: t, task: task, log: log, artifacts: map[string]*Artifact{}}).run(ctx))
 	}
 	return c.fault(c.runPlain(ctx, t, log))
 }

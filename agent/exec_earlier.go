@@ -76,9 +76,6 @@ func (s *session) artifactOf(line []byte, name string) (*Artifact, error) {
 	if len(s.artifacts) == maxArtifacts {
 		return nil, s.bad(line, fmt.Sprintf("there are more than %d artifacts", maxArtifacts), nil)
 	}
-	if s.artifacts == nil {
-		s.artifacts = map[string]*Artifact{}
-	}
 	a := s.t.Artifact(name)
 	s.artifacts[name] = a
 	return a, nil

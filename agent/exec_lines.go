@@ -148,7 +148,7 @@ func decodeSaid(line []byte) (*said, error) {
 		return nil, fmt.Errorf("it nests more than %d levels deep", a2a.MaxDepth)
 	}
 	l := &said{append: true}
-	if err := stringMember(members, "type", &l.kind); err != nil {
+	if err := memberOf(members, "type", &l.kind); err != nil {
 		return nil, err
 	}
 	allowed, known := saidMembers[l.kind]
@@ -167,8 +167,8 @@ func decodeSaid(line []byte) (*said, error) {
 		return nil, errors.New(`a line of type artifact needs "text", "parts" or "last"`)
 	}
 	var level string
-	err := cmp.Or(stringMember(members, "task", &l.task), stringMember(members, "name", &l.name), stringMember(members, "description", &l.description),
-		stringMember(members, "level", &level), boolMember(members, "append", &l.append), boolMember(members, "last", &l.last), l.content(members), l.objects(members))
+	err := cmp.Or(memberOf(members, "task", &l.task), memberOf(members, "name", &l.name), memberOf(members, "description", &l.description),
+		memberOf(members, "level", &level), memberOf(members, "append", &l.append), memberOf(members, "last", &l.last), l.content(members), l.objects(members))
 	if err != nil {
 		return nil, err
 	}
@@ -184,7 +184,7 @@ func (l *said) content(members map[string]stdjson.RawMessage) error {
 		return errors.New(`it has both "text" and "parts"`)
 	case hasText:
 		var s string
-		if err := stringMember(members, "text", &s); err != nil || string(raw) == "null" {
+		if err := memberOf(members, "text", &s); err != nil || string(raw) == "null" {
 			return err
 		}
 		if s != "" || l.kind != "artifact" {
@@ -256,18 +256,15 @@ func (l *said) message() *a2a.Message {
 	return &a2a.Message{Parts: l.parts, Metadata: l.metadata}
 }
 
-func stringMember(members map[string]stdjson.RawMessage, name string, v *string) error {
-	if raw, ok := members[name]; ok && stdjson.Unmarshal(raw, v) != nil {
+// memberOf reads a member, if it is there.
+func memberOf[T string | bool](members map[string]stdjson.RawMessage, name string, v *T) error {
+	if raw, ok := members[name]; !ok || stdjson.Unmarshal(raw, v) == nil {
+		return nil
+	}
+	if _, text := any(v).(*string); text {
 		return fmt.Errorf("%q must be a string", name)
 	}
-	return nil
-}
-
-func boolMember(members map[string]stdjson.RawMessage, name string, v *bool) error {
-	if raw, ok := members[name]; ok && stdjson.Unmarshal(raw, v) != nil {
-		return fmt.Errorf("%q must be true or false", name)
-	}
-	return nil
+	return fmt.Errorf("%q must be true or false", name)
 }
 
 // publicText is what callers may see of an error.

@@ -77,17 +77,11 @@ func (o *ExecOptions) keeps() int {
 }
 
 func (o *ExecOptions) concurrency() int {
-	n := 4 * min(runtime.NumCPU(), runtime.GOMAXPROCS(0)) // a server may have raised the latter
-	if o.Concurrency > 0 {
-		n = o.Concurrency
+	n, k := max(o.Concurrency, 0), o.keeps()
+	if n > 0 && k > 0 {
+		return min(n, k)
 	}
-	if k := o.keeps(); k > 0 {
-		n = k
-		if o.Concurrency > 0 {
-			n = min(n, o.Concurrency)
-		}
-	}
-	return n
+	return cmp.Or(n, k, 4*min(runtime.NumCPU(), runtime.GOMAXPROCS(0))) // a server may have raised the latter
 }
 
 func (o *ExecOptions) timeout() time.Duration { return max(o.Timeout, 0) }

@@ -11,20 +11,21 @@ import (
 
 // take returns a process for a session: one that is kept and whole, or a new one.
 func (c *command) take(ctx context.Context, s *session, f *folders) (p *process, reused bool, err error) {
-	if c.opts.keeps() == 0 {
-		p, err = c.start(ctx, append(c.environ(), about(s.t, s.attempt(), f)...), s.log)
-		return p, false, err
-	}
 	for {
 		c.mu.Lock()
-		if len(c.idle) == 0 {
-			c.mu.Unlock()
-			p, err = c.start(ctx, c.environ(), s.log)
+		n := len(c.idle)
+		if n > 0 {
+			p, c.idle = c.idle[n-1], c.idle[:n-1]
+		}
+		c.mu.Unlock()
+		if n == 0 {
+			env := c.environ()
+			if c.opts.keeps() == 0 {
+				env = append(env, about(s.t, s.attempt(), f)...)
+			}
+			p, err = c.start(ctx, env, s.log)
 			return p, false, err
 		}
-		p = c.idle[len(c.idle)-1]
-		c.idle = c.idle[:len(c.idle)-1]
-		c.mu.Unlock()
 		select {
 		case <-p.exited: // while nobody needed it
 			s.log.Warn("a process that was kept has ended; another takes its place", "error", p.err)

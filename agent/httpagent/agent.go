@@ -120,7 +120,7 @@ func (a *Agent) Kind() string { return "http" }
 
 // Run implements agent.Agent.
 func (a *Agent) Run(ctx context.Context, t *agent.Turn) error {
-	r := &run{a: a, t: t, task: t.Task(), artifacts: artifacts{t: t}, room: room(a.opts.maxOutput())}
+	r := &run{a: a, t: t, task: t.Task(), artifacts: artifacts{t: t, named: map[string]*artifact{}}, room: room(a.opts.maxOutput())}
 	r.log = t.Log(a.opts.logger())
 	r.id, r.before = turnIDs(t, r.task)
 	err := r.converse(ctx)

@@ -47,9 +47,6 @@ func (as *artifacts) get(name string) (*artifact, error) {
 	if len(as.names) == maxArtifacts {
 		return nil, bad("there are more than %d artifacts", maxArtifacts)
 	}
-	if as.named == nil {
-		as.named = map[string]*artifact{}
-	}
 	a := &artifact{w: as.t.Artifact(name)}
 	as.names, as.named[name] = append(as.names, name), a
 	return a, nil

@@ -1,48 +1,37 @@
 package proxy
 
-import "github.com/parley-a2a/parley/a2a"
+import (
+	"slices"
+
+	"github.com/parley-a2a/parley/a2a"
+)
 
 // known makes of what the agent said something that this server can say: members of
 // later versions are dropped, and a part of an unknown kind becomes data.
 func known(el *a2a.StreamResponse) {
-	switch {
-	case el.Message != nil:
-		knownMessage(el.Message)
-	case el.StatusUpdate != nil:
-		knownStatus(&el.StatusUpdate.Status)
-	case el.ArtifactUpdate != nil:
-		knownArtifact(el.ArtifactUpdate.Artifact)
-	case el.Task != nil:
-		knownTask(el.Task)
+	messages, artifacts := []*a2a.Message{el.Message}, []*a2a.Artifact{}
+	if u := el.StatusUpdate; u != nil {
+		u.Status.Unknown = nil
+		messages = append(messages, u.Status.Message)
 	}
-}
-
-func knownTask(t *a2a.Task) {
-	knownStatus(&t.Status)
-	for _, a := range t.Artifacts {
-		knownArtifact(a)
+	if u := el.ArtifactUpdate; u != nil {
+		artifacts = append(artifacts, u.Artifact)
 	}
-	for _, m := range t.History {
-		knownMessage(m)
+	if t := el.Task; t != nil {
+		t.Status.Unknown = nil
+		messages, artifacts = append(slices.Clip(t.History), t.Status.Message), t.Artifacts
 	}
-}
-
-func knownStatus(s *a2a.TaskStatus) {
-	s.Unknown = nil
-	knownMessage(s.Message)
-}
-
-func knownMessage(m *a2a.Message) {
-	if m != nil {
-		m.Unknown = nil
-		knownParts(m.Parts)
+	for _, m := range messages {
+		if m != nil {
+			m.Unknown = nil
+			knownParts(m.Parts)
+		}
 	}
-}
-
-func knownArtifact(a *a2a.Artifact) {
-	if a != nil {
-		a.Unknown = nil
-		knownParts(a.Parts)
+	for _, a := range artifacts {
+		if a != nil {
+			a.Unknown = nil
+			knownParts(a.Parts)
+		}
 	}
 }
 

@@ -108,9 +108,6 @@ const maxContexts = 10_000
 func (c *contexts) put(ours, theirs string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.of == nil {
-		c.of = map[string]string{}
-	}
 	if _, known := c.of[ours]; !known {
 		if len(c.order) >= maxContexts {
 			delete(c.of, c.order[0])

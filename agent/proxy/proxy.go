@@ -45,7 +45,7 @@ func New(ref string, o *Options) (*Agent, error) {
 	if ref == "" {
 		return nil, errors.New("proxy: no agent to be called")
 	}
-	a := &Agent{ref: ref, opts: o, client: o.client(), dialing: make(chan struct{}, 1)}
+	a := &Agent{ref: ref, opts: o, client: o.client(), dialing: make(chan struct{}, 1), contexts: contexts{of: map[string]string{}}}
 	if _, err := a2aclient.New(nowhere, a.client); err != nil {
 		return nil, fmt.Errorf("proxy: %w", err)
 	}

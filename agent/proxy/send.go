@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
@@ -94,11 +95,7 @@ func (r *run) metadata() a2a.JSON {
 	if json.Unmarshal(all, &members) != nil {
 		return nil
 	}
-	for name := range members {
-		if !slices.Contains(only, name) {
-			delete(members, name)
-		}
-	}
+	maps.DeleteFunc(members, func(name string, _ json.RawMessage) bool { return !slices.Contains(only, name) })
 	if len(members) == 0 {
 		return nil
 	}
