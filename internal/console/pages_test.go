@@ -592,3 +592,19 @@ func TestAFullInbox(t *testing.T) {
 		t.Errorf("the inbox of one says %s", page)
 	}
 }
+
+// The choice of agents is whole, whichever is chosen.
+func TestTasksOfOneAgentOfSeveral(t *testing.T) {
+	v := open(t, serveWith(t, func(o *console.Options) {
+		one := o.Agents()[0]
+		o.Agents = func() (list []console.Agent) {
+			for _, name := range []string{"alpha", "beta", "gamma"} {
+				card := *one.Card
+				card.Name = name
+				list = append(list, console.Agent{Name: name, Card: &card, Service: one.Service})
+			}
+			return list
+		}
+	}))
+	v.has(v.get("/tasks?agent=beta"), `value="alpha"`, `value="beta" selected`, `value="gamma"`)
+}

@@ -176,7 +176,7 @@ func (c *Console) own(r *request, d *tasksData) (rows []row, total int, next str
 	if s, err := time.ParseDuration(d.Since); err == nil && s > 0 {
 		req.StatusTimestampAfter = c.now().Add(-s)
 	}
-	agents := d.Agents
+	agents := slices.Clone(d.Agents) // which the page has as a choice
 	if d.Agent != "" {
 		agents = slices.DeleteFunc(agents, func(a agentRow) bool { return a.Key != d.Agent })
 	}
