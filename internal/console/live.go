@@ -241,16 +241,6 @@ func (s *eventStream) writeLocked(text string) error {
 	return s.rc.Flush()
 }
 
-// paced writes a long answer, each write with a deadline.
-type paced struct{ to *eventStream }
-
-func (p *paced) Write(b []byte) (int, error) {
-	if err := p.to.write(string(b)); err != nil {
-		return 0, err
-	}
-	return len(b), nil
-}
-
 // maxLive is how many tasks one page follows.
 const maxLive = 2 * maxTurns
 

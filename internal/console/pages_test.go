@@ -608,3 +608,40 @@ func TestTasksOfOneAgentOfSeveral(t *testing.T) {
 	}))
 	v.has(v.get("/tasks?agent=beta"), `value="alpha"`, `value="beta" selected`, `value="gamma"`)
 }
+
+// What a page offers to save is what it is, and a copy that a browser keeps is asked for
+// again: an artifact that is begun anew has the same address.
+func TestFilesToSave(t *testing.T) {
+	v := open(t, serve(t))
+	id := regexp.MustCompile(`data-task="([^"]+)"`).FindStringSubmatch(v.post("/chat/-", map[string]string{"text": "stream+2+0"}))[1]
+	v.ended("/tasks/-/" + id)
+	part := regexp.MustCompile(`/console(/tasks/-/[^"]+/part[^"]+)"`).FindStringSubmatch(v.get("/tasks/-/" + id))
+	if part == nil {
+		t.Fatal("the page offers no artifact")
+	}
+	head := func(path, tag string) *http.Response {
+		t.Helper()
+		r, err := http.NewRequest(http.MethodGet, v.s.URL+"/console"+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("If-None-Match", tag)
+		res, err := v.http.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		return res
+	}
+	if got := head("/tasks/-/"+id+"/artifacts.zip", "").Header.Get("Content-Type"); got != "application/zip" {
+		t.Errorf("all artifacts are %s", got)
+	}
+	path := strings.ReplaceAll(part[1], "&amp;", "&")
+	res := head(path, "")
+	if got := res.Header.Get("Cache-Control"); res.StatusCode != http.StatusOK || got != "private, no-cache" {
+		t.Errorf("the part is answered %d, kept as %q", res.StatusCode, got)
+	}
+	if again := head(path, res.Header.Get("ETag")); again.StatusCode != http.StatusNotModified {
+		t.Errorf("the same part is answered %d to a browser that has it", again.StatusCode)
+	}
+}
