@@ -110,6 +110,9 @@ func (c *Console) page(pattern string, f func(http.ResponseWriter, *request)) {
 				c.fail(w, r, http.StatusRequestEntityTooLarge, "Nothing was sent", "It is too large: a message with its files may have "+size(int(c.opts.MaxUpload))+".")
 				return
 			}
+			if r.MultipartForm != nil {
+				defer r.MultipartForm.RemoveAll() // net/http knows another copy of the request
+			}
 			if r.FormValue("csrf") != s.CSRF {
 				c.fail(w, r, http.StatusForbidden, "This page has expired", "Copy what you have written, and open the page anew.")
 				return

@@ -1,11 +1,13 @@
 package console_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"io"
 	"iter"
+	"mime/multipart"
 	"net/http"
 	"net/http/cookiejar"
 	"net/http/httptest"
@@ -643,5 +645,34 @@ func TestFilesToSave(t *testing.T) {
 	}
 	if again := head(path, res.Header.Get("ETag")); again.StatusCode != http.StatusNotModified {
 		t.Errorf("the same part is answered %d to a browser that has it", again.StatusCode)
+	}
+}
+
+// Files that are too large for memory wait on the disk, until the message is sent.
+func TestLargeFilesLeaveNothingBehind(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	v := open(t, serveWith(t, func(o *console.Options) { o.MaxUpload = 64 << 20 }))
+	token := regexp.MustCompile(`name="csrf" value="([^"]+)"`).FindStringSubmatch(v.get("/agents"))
+	var form bytes.Buffer
+	m := multipart.NewWriter(&form)
+	if err := m.WriteField("csrf", token[1]); err != nil {
+		t.Fatal(err)
+	}
+	f, err := m.CreateFormFile("file", "large.bin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Write(make([]byte, 33<<20))
+	m.Close()
+	res, err := v.http.Post(v.s.URL+"/console/chat/-", m.FormDataContentType(), &form)
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.Copy(io.Discard, res.Body)
+	res.Body.Close()
+	v.s.Close() // no request is at work behind it
+	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
+		t.Errorf("behind an answer %s %d files are left, %v", res.Status, len(left), err)
 	}
 }
