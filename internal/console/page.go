@@ -317,6 +317,7 @@ func size(n int) string {
 // the same words: see live.js.
 func span(d time.Duration) string {
 	const day = 24 * time.Hour
+	d = max(d, 0) // times may be of several servers, whose clocks differ
 	switch {
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())

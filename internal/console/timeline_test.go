@@ -173,3 +173,10 @@ func TestSpansAreWords(t *testing.T) {
 		}
 	}
 }
+
+// Where servers' clocks differ, nothing took less than no time.
+func TestNoTimeIsNegative(t *testing.T) {
+	if got := span(-5 * time.Second); got != "0 ms" {
+		t.Errorf("a step that ended before it began took %s", got)
+	}
+}
