@@ -112,8 +112,8 @@ func (c *grpcCaller) call(ctx context.Context, r *request) *Answer {
 	}
 	ctx, cancel := context.WithCancel(metadata.NewOutgoingContext(ctx, md))
 	full := "/" + c.service + "/" + name
-	a.exchange.Request = append([]string{"gRPC " + full + " to " + c.i.url}, c.o.headerLines(http.Header(md))...)
-	a.exchange.Request = append(a.exchange.Request, c.o.bodyLines(body)...)
+	a.exchange.Request = append([]string{"gRPC " + full + " to " + c.i.url}, headerLines(http.Header(md))...)
+	a.exchange.Request = append(a.exchange.Request, bodyLines(body)...)
 	if method.IsStreamingServer() {
 		c.stream(ctx, cancel, a, full, in, method.Output())
 		return a
@@ -130,7 +130,7 @@ func (c *grpcCaller) call(ctx context.Context, r *request) *Answer {
 	}
 	a.raw = c.json(out)
 	a.value = c.i.hear(r.op, a.raw)
-	a.exchange.Response = append([]string{"OK"}, c.o.bodyLines([]byte(compact(a.raw)))...)
+	a.exchange.Response = append([]string{"OK"}, bodyLines([]byte(compact(a.raw)))...)
 	c.o.watch.grpc(c.i, a, out)
 	return a
 }
@@ -212,14 +212,14 @@ func (c *grpcCaller) json(m proto.Message) any {
 // refused reads the status of a call that failed.
 func (c *grpcCaller) refused(a *Answer, err error) {
 	st, _ := status.FromError(err)
-	a.exchange.Response = append([]string{codeName(st.Code()) + ": " + c.o.hide(st.Message())}, c.o.headerLines(a.header)...)
+	a.exchange.Response = append([]string{codeName(st.Code()) + ": " + st.Message()}, headerLines(a.header)...)
 	switch {
 	case st.Code() == codes.Unavailable || st.Code() == codes.DeadlineExceeded || st.Code() == codes.Canceled:
-		a.broken = c.o.hideErr(err)
+		a.broken = err
 	default:
 		a.err = c.opError(st)
 		if len(a.err.Details) > 0 {
-			a.exchange.Response = append(a.exchange.Response, c.o.bodyLines([]byte(compact(a.err.Details)))...)
+			a.exchange.Response = append(a.exchange.Response, bodyLines([]byte(compact(a.err.Details)))...)
 		}
 	}
 }

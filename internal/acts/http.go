@@ -43,15 +43,15 @@ func exchange(ctx context.Context, o *Options, x *exchanged) *Answer {
 		return a
 	}
 	req.Header = x.header
-	a.exchange.Request = slices.Concat([]string{x.method + " " + x.url}, o.headerLines(x.header), o.bodyLines(x.body))
-	res, err := o.client().Do(req)
+	a.exchange.Request = slices.Concat([]string{x.method + " " + x.url}, headerLines(x.header), bodyLines(x.body))
+	res, err := o.Client.Do(req)
 	if err != nil {
 		cancel()
-		a.broken = o.hideErr(err)
+		a.broken = err
 		return a
 	}
 	a.status, a.header = res.StatusCode, res.Header
-	a.exchange.Response = append([]string{fmt.Sprintf("HTTP %d", res.StatusCode)}, o.headerLines(res.Header)...)
+	a.exchange.Response = append([]string{fmt.Sprintf("HTTP %d", res.StatusCode)}, headerLines(res.Header)...)
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if kind == "text/event-stream" && x.event != nil {
 		a.exchange.Response = append(a.exchange.Response, "")
@@ -64,7 +64,7 @@ func exchange(ctx context.Context, o *Options, x *exchanged) *Answer {
 				return nil, nil
 			case err != nil:
 				res.Body.Close()
-				return nil, o.hideErr(err)
+				return nil, err
 			}
 			return x.event(ev.Data), nil
 		}, x.note)
@@ -73,9 +73,9 @@ func exchange(ctx context.Context, o *Options, x *exchanged) *Answer {
 	defer cancel()
 	defer res.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(res.Body, maxBody))
-	a.exchange.Response = append(a.exchange.Response, o.bodyLines(text)...)
+	a.exchange.Response = append(a.exchange.Response, bodyLines(text)...)
 	if err != nil {
-		a.broken = o.hideErr(err)
+		a.broken = err
 		return a
 	}
 	if v, err := decode(text); err == nil {
@@ -87,35 +87,20 @@ func exchange(ctx context.Context, o *Options, x *exchanged) *Answer {
 const maxShownBody = 4096
 
 // bodyLines are an empty line and a body, as a report shows them.
-func (o *Options) bodyLines(body []byte) []string {
+func bodyLines(body []byte) []string {
 	if len(body) == 0 {
 		return nil
 	}
-	return append([]string{""}, strings.Split(o.hide(cut(strings.ToValidUTF8(string(body), "\uFFFD"), maxShownBody)), "\n")...)
+	return append([]string{""}, strings.Split(cut(strings.ToValidUTF8(string(body), "\uFFFD"), maxShownBody), "\n")...)
 }
 
-func (o *Options) headerLines(h http.Header) (lines []string) {
+func headerLines(h http.Header) (lines []string) {
 	for _, name := range slices.Sorted(maps.Keys(h)) {
 		for _, v := range h[name] {
-			lines = append(lines, name+": "+o.hide(v))
+			lines = append(lines, name+": "+v)
 		}
 	}
 	return lines
-}
-
-// hide takes the credentials out of a text.
-func (o *Options) hide(s string) string {
-	for _, secret := range o.secrets {
-		s = strings.ReplaceAll(s, secret, "REDACTED")
-	}
-	return s
-}
-
-func (o *Options) hideErr(err error) error {
-	if s := err.Error(); o.hide(s) != s {
-		return errors.New(o.hide(s))
-	}
-	return err
 }
 
 // contentType returns the media type of an answer.

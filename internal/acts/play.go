@@ -110,7 +110,7 @@ func (p *player) end() {
 		got := slices.Clone(h.got)
 		h.mu.Unlock()
 		for _, d := range got {
-			a := &Answer{exchange: &Exchange{Binding: p.i.binding, Version: p.i.version, Operation: "webhook", Request: d.shown(p.o)}}
+			a := &Answer{exchange: &Exchange{Binding: p.i.binding, Version: p.i.version, Operation: "webhook", Request: d.shown()}}
 			p.o.watch.delivered(p.i, a, d, p.tasks)
 		}
 	}

@@ -129,7 +129,7 @@ func (p *player) await(ctx context.Context, s *Step) (*Answer, error) {
 	var lines []string
 	for _, d := range got {
 		list = append(list, d.value())
-		lines = append(lines, d.shown(p.o)...)
+		lines = append(lines, d.shown()...)
 	}
 	a := &Answer{op: "webhook", status: http.StatusOK, value: obj{"deliveries": list}, exchange: &Exchange{Binding: p.i.binding, Version: p.i.version, Operation: "webhook", Request: lines}}
 	p.order = append(p.order, a)

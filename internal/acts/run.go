@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"path"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -54,8 +55,6 @@ func (o *Options) timeout() time.Duration {
 	}
 	return o.Timeout
 }
-
-func (o *Options) client() *http.Client { return o.Client }
 
 // Outcomes of a test (ACTS §13.3).
 const (
@@ -143,9 +142,38 @@ func Run(ctx context.Context, options *Options) (*Report, error) {
 		r.Interfaces = append(r.Interfaces, Interface{i.binding, i.version, i.url, errWord(i.bad)})
 	}
 	for _, j := range jobs {
+		o.hideIn(j.out)
 		r.Results = append(r.Results, j.out)
 	}
 	return r, nil
+}
+
+// hideIn takes the credentials out of all that a report shows of a result.
+func (o *Options) hideIn(x *Result) {
+	x.Reason = o.hide(x.Reason)
+	f := x.Failure
+	if f == nil {
+		return
+	}
+	f.Message, f.Path, f.Expected, f.Actual = o.hide(f.Message), o.hide(f.Path), o.hide(f.Expected), o.hide(f.Actual)
+	for _, e := range f.Exchanges {
+		for _, lines := range [][]string{e.Request, e.Response} {
+			for i := range lines {
+				lines[i] = o.hide(lines[i])
+			}
+		}
+	}
+}
+
+// hide takes the credentials out of a text, and their beginning where that was cut.
+func (o *Options) hide(s string) string {
+	for _, secret := range o.secrets {
+		s = strings.ReplaceAll(s, secret, "REDACTED")
+		for n := len(secret) - 1; n >= minSecret && strings.Contains(s, "…"); n-- {
+			s = strings.ReplaceAll(s, secret[:n]+"…", "REDACTED…")
+		}
+	}
+	return s
 }
 
 func errWord(err error) string {
@@ -307,7 +335,7 @@ func one(ctx context.Context, o *Options, t *target, rec *receiver, j *job) {
 	case errors.As(err, &s):
 		j.out.Outcome, j.out.Reason = Skip, s.reason
 	default:
-		j.out.Outcome, j.out.Reason = Error, o.hide(err.Error())
+		j.out.Outcome, j.out.Reason = Error, err.Error()
 	}
 }
 

@@ -340,11 +340,13 @@ func (c *Credentials) apply(h http.Header, card obj) {
 	h.Set("X-API-Key", c.APIKey)
 }
 
+const minSecret = 4
+
 // secrets are what a report must not show.
 func (c *Credentials) secrets() (list []string) {
 	add := func(s string) {
-		if len(s) >= 4 {
-			list = append(list, s)
+		if len(s) >= minSecret {
+			list = append(list, s, strings.Trim(compact(s), `"`)) // as it is, and in JSON
 		}
 	}
 	add(c.Bearer)

@@ -156,7 +156,7 @@ func (d *delivery) value() obj {
 	return obj{"method": d.method, "headers": h, "body": d.body, "state": d.state()}
 }
 
-func (d *delivery) shown(o *Options) []string {
-	lines := append([]string{d.method + " (webhook)"}, o.headerLines(d.header)...)
-	return append(lines, o.bodyLines(d.text)...)
+func (d *delivery) shown() []string {
+	lines := append([]string{d.method + " (webhook)"}, headerLines(d.header)...)
+	return append(lines, bodyLines(d.text)...)
 }

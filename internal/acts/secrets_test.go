@@ -1,0 +1,60 @@
+package acts
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+// strange runs an agent over JSON-RPC whose card asks for an API key in a header of its own.
+func strange(t *testing.T, answer http.HandlerFunc) string {
+	t.Helper()
+	mux := http.NewServeMux()
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	mux.HandleFunc("GET "+card, func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"name":"strange","supportedInterfaces":[{"url":"`+s.URL+`","protocolBinding":"JSONRPC","protocolVersion":"1.0"}],"capabilities":{"streaming":true},
+			"securitySchemes":{"key":{"apiKeySecurityScheme":{"location":"header","name":"Strange-Key"}}},"securityRequirements":[{"schemes":{"key":{}}}]}`)
+	})
+	mux.HandleFunc("POST /", answer)
+	return s.URL
+}
+
+const strangeKey = "strange&key-that-nobody-may-read-in-a-report"
+
+// An agent may repeat the credentials that it got, wherever it likes: no report has them,
+// nor the half of them where a long text is cut.
+func TestReportsHaveNoCredentials(t *testing.T) {
+	url := strange(t, func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		key := r.Header.Get("Strange-Key")
+		switch {
+		case strings.Contains(string(text), "Stream"):
+			w.Header().Set("Content-Type", "text/event-stream")
+			io.WriteString(w, `data: {"jsonrpc":"2.0","id":1,"result":{"task":"`+key+"\"}}\n\n")
+		case strings.Contains(string(text), "ListTasks"): // it is cut within the key
+			w.Header().Set("Content-Type", "application/json")
+			begin := `{"jsonrpc":"2.0","id":1,"result":"`
+			io.WriteString(w, begin+strings.Repeat("x", maxShownBody-20-len(begin))+key+`"}`)
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			io.WriteString(w, `{"jsonrpc":"2.0","id":1,"error":{"code":-32001,"message":"not for `+key+`","data":"`+key+`"}}`)
+		}
+	})
+	r := run(t, &Options{URL: url, Corpus: builtin(t), Credentials: Credentials{APIKey: strangeKey}, Only: []string{"SEND-*", "LIST-*", "STREAM-*", "DATA-*", "RPC-*"}})
+	for _, format := range []string{"text", "json", "html", "junit", "acts"} {
+		var out strings.Builder
+		if err := r.Write(&out, format); err != nil {
+			t.Fatal(err)
+		}
+		if at := strings.Index(out.String(), "key-that-no"); at >= 0 {
+			t.Errorf("%s: …%s…", format, out.String()[max(0, at-200):min(at+60, out.Len())])
+		}
+	}
+	if strings.Contains(string(r.WriteBaseline()), "key-that-no") {
+		t.Error("the baseline has them")
+	}
+}
