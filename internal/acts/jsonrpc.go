@@ -74,19 +74,13 @@ func (c *jsonrpcCaller) call(ctx context.Context, r *request) *Answer {
 		return a
 	}
 	envelope, ok := a.raw.(obj)
-	if !ok {
-		if a.status == http.StatusUnauthorized || a.status == http.StatusForbidden {
-			a.err = &OpError{HTTP: a.status, Message: http.StatusText(a.status), Whole: a.raw}
-			return a
-		}
-		if r.raw == nil {
-			a.broken = fmt.Errorf("HTTP %d without a JSON-RPC answer", a.status)
-		}
-		return a
-	}
 	switch {
 	case envelope["error"] != nil:
 		a.err = rpcError(envelope["error"], a.status)
+	case a.status == http.StatusUnauthorized || a.status == http.StatusForbidden: // in a document of its own
+		a.err = &OpError{HTTP: a.status, Message: http.StatusText(a.status), Whole: a.raw}
+	case !ok && r.raw == nil:
+		a.broken = fmt.Errorf("HTTP %d without a JSON-RPC answer", a.status)
 	default:
 		a.value = c.i.hear(r.op, envelope["result"])
 	}
