@@ -13,8 +13,10 @@ import (
 
 // headers are the service parameters and credentials of a step.
 func (p *player) headers(s *Step) (http.Header, error) {
-	h := http.Header{}
-	if p.i.version == "1.0" {
+	h, set := http.Header{}, s.Headers
+	if s.Raw != nil {
+		set = s.Raw.Headers // a request by hand says its version itself
+	} else if p.i.version == "1.0" {
 		h.Set("A2A-Version", p.i.version)
 	}
 	if uris := p.target.extensions(true); len(uris) > 0 {
@@ -35,15 +37,6 @@ func (p *player) headers(s *Step) (http.Header, error) {
 	case "wrong":
 		wrong := p.o.Credentials.wrong()
 		wrong.apply(h, p.target.card)
-	}
-	set := s.Headers
-	if s.Raw != nil {
-		for name := range h {
-			if name != "Authorization" && !strings.HasSuffix(name, "-Extensions") && name != "Cookie" && len(p.o.Credentials.Header[name]) == 0 && name != "X-Api-Key" {
-				h.Del(name) // a request by hand says what it has
-			}
-		}
-		set = s.Raw.Headers
 	}
 	for name, v := range set {
 		r, err := p.resolve(v)

@@ -58,3 +58,26 @@ func TestReportsHaveNoCredentials(t *testing.T) {
 		t.Error("the baseline has them")
 	}
 }
+
+// An agent refuses wrong credentials as its gateway does, with 401 and a document of its
+// own. Requests by hand bring the credentials where the card wants them, too.
+func TestCredentialsInAHeaderOfTheCard(t *testing.T) {
+	url := strange(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Strange-Key") != strangeKey {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusUnauthorized)
+			io.WriteString(w, `{"title":"Unauthorized","status":401}`)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		io.WriteString(w, `{"jsonrpc":"2.0","id":"17","error":{"code":-32001,"message":"there is no such task"}}`)
+	})
+	for _, key := range []string{strangeKey, ""} {
+		r := run(t, &Options{URL: url, Corpus: builtin(t), Credentials: Credentials{APIKey: key}, Only: []string{"AUTH-001", "AUTH-007", "RPC-019"}})
+		for _, x := range r.Results {
+			if x.Outcome == Fail || key != "" && x.Outcome != Pass {
+				t.Errorf("with the key %q: %s %s: %s %v", key, x.ID, x.Outcome, x.Reason, x.Failure)
+			}
+		}
+	}
+}
