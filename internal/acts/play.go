@@ -32,6 +32,7 @@ type player struct {
 	order    []*Answer
 	hooks    map[string]*hook
 	tasks    map[string]bool // ids that this test met
+	depth    int             // of variables that name others
 }
 
 // AsksForCredentials is why a test is skipped whose request the agent refused because this

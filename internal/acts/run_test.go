@@ -287,3 +287,14 @@ func TestAgentsAddNoLines(t *testing.T) {
 		t.Error(out.String())
 	}
 }
+
+// Variables that name each other are a mistake of the file, and no endless way.
+func TestVariablesInACircle(t *testing.T) {
+	p := &player{o: &Options{}, i: &iface{}, doc: &Document{Variables: map[string]string{"a": "{{b}}", "b": "{{a}}", "c": "{{d}}/x", "d": "y"}}}
+	if v, err := p.resolve("{{a}}"); err == nil {
+		t.Errorf("a is %v", v)
+	}
+	if v, err := p.resolve("{{c}}"); v != "y/x" || err != nil {
+		t.Errorf("c is %v, %v", v, err)
+	}
+}

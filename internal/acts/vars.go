@@ -102,10 +102,9 @@ func (p *player) lookup(name string) (any, error) {
 			return p.hook("url").url, nil
 		}
 	}
-	if v, ok := p.doc.Variables[name]; ok {
-		if strings.Contains(v, "{{"+name+"}}") {
-			return nil, &unresolved{name}
-		}
+	if v, ok := p.doc.Variables[name]; ok && p.depth < maxDepth {
+		p.depth++
+		defer func() { p.depth-- }()
 		return p.resolveText(v)
 	}
 	return nil, &unresolved{name}
