@@ -8,7 +8,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"sync"
 )
 
@@ -317,15 +316,9 @@ func (s *Stream) close() {
 }
 
 func decode(b []byte) (any, error) {
-	d := json.NewDecoder(strings.NewReader(string(b)))
 	var v any
-	if err := d.Decode(&v); err != nil {
-		return nil, err
-	}
-	if d.More() {
-		return nil, errors.New("there is more than one JSON value")
-	}
-	return v, nil
+	err := json.Unmarshal(b, &v)
+	return v, err
 }
 
 // clone copies a value of JSON.

@@ -298,3 +298,11 @@ func TestVariablesInACircle(t *testing.T) {
 		t.Errorf("c is %v, %v", v, err)
 	}
 }
+
+func TestOneJSONValue(t *testing.T) {
+	for _, text := range []string{`{} {}`, `{}]`, `{}}`, `{`, ``} {
+		if v, err := decode([]byte(text)); err == nil {
+			t.Errorf("%s is %v", text, v)
+		}
+	}
+}
