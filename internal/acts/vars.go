@@ -51,9 +51,9 @@ func (p *player) resolveText(s string) (any, error) {
 	}
 	var failed error
 	s = reference.ReplaceAllStringFunc(s, func(ref string) string {
-		v, err := p.lookup(strings.TrimSpace(strings.Trim(ref, "{}")))
-		if err != nil {
-			failed = err
+		var v any
+		if failed == nil {
+			v, failed = p.lookup(strings.TrimSpace(strings.Trim(ref, "{}")))
 		}
 		return plainText(v)
 	})
