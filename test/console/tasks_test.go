@@ -154,3 +154,20 @@ func TestTaskOfTenThousandEvents(t *testing.T) {
 		t.Errorf("the timeline took %v ms", ms)
 	}
 }
+
+// A list that is open for days keeps the newest tasks, and says where the others are.
+func TestALiveListHasAnEnd(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	p := s.open()
+	p.screen(s.at("/tasks"))
+	js[bool](p, `import(document.querySelector("script[src*=console]").src.replace("console.js", "live.js")).then(({apply}) => {
+		for (let i = 0; i < 300; i++) apply('<template data-into="#rows" data-how="prepend"><tr id="probe' + i + '"><td>task ' + i + "</td></tr></template>");
+		return true;
+	})`)
+	if n, last := p.count("#rows tr"), js[string](p, `document.querySelector("#rows").lastElementChild.id`); n != 200 || last != "probe100" {
+		t.Errorf("there are %d rows, the last one is %s", n, last)
+	}
+	p.press("Older tasks")
+	p.until(`location.search === "?live=off" && document.readyState === "complete"`)
+}

@@ -5,7 +5,7 @@
 
 /**
  * Puts the templates of a fragment into the page. Each has data-into, a selector,
- * and data-how: append, replace, text (append to the text), state, or remove.
+ * and data-how: append, prepend, replace, text (append to the text), fill or remove.
  * @param {string} html
  */
 export function apply(html) {
@@ -36,10 +36,25 @@ function put(html) {
     } else if (how === "prepend") {
       part.content.firstElementChild?.classList.add("fresh");
       into.prepend(part.content);
+      shorten(into);
     } else {
       into.append(part.content);
     }
   }
+}
+
+/**
+ * Drops the oldest rows of a live list that has grown long. The link to older tasks leads
+ * over the first page as it is now, because the page that was behind this one begins later.
+ * @param {Element} rows
+ */
+function shorten(rows) {
+  if (rows.childElementCount <= 200) return;
+  while (rows.childElementCount > 200) rows.lastElementChild?.remove();
+  const older = document.querySelector("[data-older]");
+  if (!(older instanceof HTMLElement)) return;
+  older.hidden = false;
+  older.querySelector("a")?.setAttribute("href", older.dataset.older ?? "");
 }
 
 /**
