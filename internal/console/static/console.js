@@ -144,10 +144,11 @@ document.addEventListener("keydown", (e) => {
   }
 });
 
-// Forms whose page stays as it is but for what the answer says.
+// Forms whose page stays as it is but for what the answer says, where it has a place for that.
 document.addEventListener("submit", async (e) => {
   const form = e.target;
   if (!(form instanceof HTMLFormElement) || !("send" in form.dataset)) return;
+  if (form.dataset.send && !document.querySelector(form.dataset.send)) return;
   e.preventDefault();
   const by = e.submitter;
   const body = new URLSearchParams();
