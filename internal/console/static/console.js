@@ -325,8 +325,15 @@ document.addEventListener("keydown", (e) => {
   d.querySelector("summary")?.focus();
 });
 
-// Keys: / goes to the message, g and a letter to a place. None leaves a page with what
-// nobody has sent: the field that has it gets the focus instead.
+// Keys: / goes to the message, g and a letter to a place, unless somebody turned them off.
+// None leaves a page with what nobody has sent: the field that has it gets the focus instead.
+const keys = document.querySelector("#keys");
+const on = keys?.querySelector("input");
+if (keys instanceof HTMLElement && on) {
+  keys.hidden = false;
+  on.checked = localStorage.getItem("parley-keys") !== "off";
+  on.addEventListener("change", () => localStorage.setItem("parley-keys", on.checked ? "on" : "off"));
+}
 /** @type {Record<string, string>} */
 const places = { c: "", i: "inbox", t: "tasks", a: "agents", w: "webhooks", o: "operate" };
 let leader = 0;
@@ -336,7 +343,7 @@ document.addEventListener("keydown", (e) => {
     if (e.key === "Escape") at.blur();
     return;
   }
-  if (e.ctrlKey || e.metaKey || e.altKey) return;
+  if (e.ctrlKey || e.metaKey || e.altKey || !on?.checked) return;
   const home = document.querySelector(".places .name");
   if (e.key === "/") {
     const field = document.querySelector("textarea, input[type=search]");
