@@ -6,9 +6,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
 
@@ -269,4 +271,71 @@ func TestAFollowedPageLooksLikeALoadedOne(t *testing.T) {
 	if after := js[string](p, look); after != before {
 		t.Errorf("followed: %s\nloaded:   %s", before, after)
 	}
+}
+
+// On the page of the task itself there is no place for another one: its conversation opens.
+func TestRetryFromTheTask(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	p := s.open()
+	p.screen(s.at("/tasks/-/" + s.send("/", "fail out of paper")))
+	p.press("Try again")
+	p.until(`location.pathname.endsWith("/chat/-") && document.querySelectorAll("#talks > section").length === 2`)
+}
+
+// Whatever leaves a page asks before an unsent message is lost with it.
+func TestADraftIsNotLostByALink(t *testing.T) {
+	t.Parallel()
+	p := share(t).open()
+	asked := make(chan page.DialogType, 8)
+	chromedp.ListenTarget(p.ctx, func(ev any) {
+		if d, ok := ev.(*page.EventJavascriptDialogOpening); ok {
+			asked <- d.Type
+		}
+	})
+	p.fill("textarea[name=text]", "echo not yet sent")
+	p.do(chromedp.Evaluate(`setTimeout(() => document.querySelector(".places a[href$=tasks]").click())`, nil))
+	select {
+	case kind := <-asked:
+		if kind != page.DialogTypeBeforeunload {
+			t.Errorf("it asks %s", kind)
+		}
+	case <-time.After(patience):
+		t.Fatal("the page goes without a word")
+	}
+	p.do(page.HandleJavaScriptDialog(false))
+	if got := js[string](p, `document.querySelector("textarea[name=text]").value`); got != "echo not yet sent" {
+		t.Errorf("the draft is %q", got)
+	}
+	p.enter()
+	p.state("completed")
+	p.screen(share(t).at("/operate?view=settings"))
+	p.fill("textarea[name=draft]", "version: 1")
+	p.press("Check") // what is sent with the page is not lost with it
+	p.until(`location.pathname.endsWith("/operate/draft") && document.readyState === "complete"`)
+	if len(asked) > 0 {
+		t.Error("it asks although nothing is lost")
+	}
+}
+
+// Keys of one letter can be turned off (WCAG 2.1.4), and stay so on the next page.
+func TestKeysCanBeTurnedOff(t *testing.T) {
+	t.Parallel()
+	p := share(t).open()
+	slash := func(want string) {
+		t.Helper()
+		js[bool](p, `(document.activeElement.blur(), true)`)
+		p.letter('/')
+		if got := js[string](p, `document.activeElement.tagName`); got != want {
+			t.Errorf("the key moves the focus to %s, want %s", got, want)
+		}
+	}
+	slash("TEXTAREA")
+	p.press("Single-letter keys")
+	slash("BODY")
+	p.do(chromedp.Reload())
+	p.chat()
+	slash("BODY")
+	p.press("Single-letter keys")
+	slash("TEXTAREA")
 }

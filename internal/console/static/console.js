@@ -372,6 +372,17 @@ document.addEventListener("keydown", (e) => {
   }
 });
 
+// Whatever else leaves the page, the browser asks, but for the form that sends the text.
+/** @type {EventTarget | null} */
+let sent = null;
+document.addEventListener("submit", (e) => {
+  if (!e.defaultPrevented) sent = e.target;
+});
+window.addEventListener("beforeunload", (e) => {
+  const draft = unsent();
+  if (draft && draft.form !== sent) e.preventDefault();
+});
+
 /** The field whose text, or whose form's files, would be lost with the page. */
 function unsent() {
   return [...document.querySelectorAll("textarea")].find((t) => (t.value.trim() && t.value !== t.defaultValue) || (t.form?.querySelector("#attached")?.childElementCount ?? 0) > 0);
