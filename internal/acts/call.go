@@ -238,15 +238,12 @@ type Stream struct {
 const maxEvents = 10_000
 
 // openStream begins to read. next returns nil, nil at the end.
-func openStream(cancel context.CancelFunc, next func() (*StreamEvent, error), note func(*StreamEvent)) *Stream {
+func openStream(cancel context.CancelFunc, next func() (*StreamEvent, error)) *Stream {
 	s := &Stream{cancel: cancel, done: make(chan struct{}), changed: make(chan struct{})}
 	go func() {
 		defer close(s.done)
 		for {
 			e, err := next()
-			if e != nil {
-				note(e)
-			}
 			s.mu.Lock()
 			if e != nil {
 				s.events = append(s.events, e)
@@ -325,17 +322,13 @@ func decode(b []byte) (any, error) {
 func clone(v any) any {
 	switch v := v.(type) {
 	case map[string]any:
-		m := make(map[string]any, len(v))
-		for k, x := range v {
+		m := maps.Clone(v) // nil stays nil
+		for k, x := range m {
 			m[k] = clone(x)
 		}
 		return m
 	case []any:
-		list := make([]any, len(v))
-		for i, x := range v {
-			list[i] = clone(x)
-		}
-		return list
+		return each(any(v), clone)
 	}
 	return v
 }

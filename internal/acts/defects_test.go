@@ -51,21 +51,6 @@ func (r *reply) fault() obj {
 	return e
 }
 
-// walk calls f with each object of a value.
-func walk(v any, f func(obj)) {
-	switch v := v.(type) {
-	case obj:
-		f(v)
-		for _, x := range v {
-			walk(x, f)
-		}
-	case []any:
-		for _, x := range v {
-			walk(x, f)
-		}
-	}
-}
-
 // everywhere alters each object of an answer.
 func everywhere(f func(obj)) func(*reply) { return func(r *reply) { walk(any(r.body), f) } }
 

@@ -187,7 +187,7 @@ func (c *grpcCaller) stream(ctx context.Context, cancel context.CancelFunc, a *A
 			c.o.watch.grpcMessage(c.i, a, m)
 		}
 		return e, err
-	}, func(*StreamEvent) {})
+	})
 }
 
 // json is a message as ProtoJSON. Scalars that the specification requires are there on

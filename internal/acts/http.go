@@ -24,7 +24,6 @@ type exchanged struct {
 	version     string
 	operation   string
 	event       func(data []byte) *StreamEvent // of a stream; nil: streams are not expected
-	note        func(*StreamEvent)
 }
 
 // exchange makes an HTTP request. The caller fills in the fields of the Answer
@@ -67,7 +66,7 @@ func exchange(ctx context.Context, o *Options, x *exchanged) *Answer {
 				return nil, err
 			}
 			return x.event(ev.Data), nil
-		}, x.note)
+		})
 		return a
 	}
 	defer cancel()

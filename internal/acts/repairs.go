@@ -47,7 +47,7 @@ var Repairs = []Repair{
 		}
 	})},
 	{"binding-name", "4.4.6", eachStep(func(s *Step) {
-		walkValues(any(s.Expect), func(o obj) {
+		walk(any(s.Expect), func(o obj) {
 			if b, ok := o["protocolBinding"].(obj); ok {
 				for i, v := range asElements(b["one_of"]) {
 					if v == "REST" {
@@ -58,7 +58,7 @@ var Repairs = []Repair{
 		})
 	})},
 	{"media-type", "4.1.6", eachStep(func(s *Step) {
-		walkValues(any(s.Params), func(o obj) {
+		walk(any(s.Params), func(o obj) {
 			if m, ok := o["metadata"].(obj); ok && m["contentType"] != nil {
 				o["mediaType"] = m["contentType"]
 				delete(m, "contentType")
@@ -170,16 +170,17 @@ func intoMessage(params obj) {
 	}
 }
 
-func walkValues(v any, f func(obj)) {
+// walk calls f with each object of a value.
+func walk(v any, f func(obj)) {
 	switch v := v.(type) {
 	case obj:
 		f(v)
 		for _, x := range v {
-			walkValues(x, f)
+			walk(x, f)
 		}
 	case []any:
 		for _, x := range v {
-			walkValues(x, f)
+			walk(x, f)
 		}
 	}
 }
@@ -192,8 +193,8 @@ func repaired(t *Test) *Test {
 	for i, s := range t.Steps {
 		n := *s
 		n.Params, _ = clone(any(s.Params)).(obj)
-		n.Error = cloneObj(s.Error)
-		n.Expect = cloneObj(s.Expect)
+		n.Error, _ = clone(any(s.Error)).(obj)
+		n.Expect, _ = clone(any(s.Expect)).(obj)
 		if s.Raw != nil {
 			raw := *s.Raw
 			raw.Body = clone(raw.Body)
@@ -214,11 +215,4 @@ func repaired(t *Test) *Test {
 		r.mend(&c)
 	}
 	return &c
-}
-
-func cloneObj(o obj) obj {
-	if o == nil {
-		return nil
-	}
-	return clone(any(o)).(obj)
 }

@@ -121,11 +121,7 @@ func Run(ctx context.Context, options *Options) (*Report, error) {
 	jobs := plan(&o, t)
 	for _, i := range t.interfaces {
 		if i.version == "1.0" {
-			o.watch.object(&iface{binding: "card", version: "1.0"}, t.cardAnswer, "Card", t.card, false)
-			for _, c := range t.interfaces {
-				o.watch.object(c, t.cardAnswer, map[string]string{"1.0": "Card", "0.3": ""}[c.version], t.card, false)
-			}
-			break
+			o.watch.object(i, t.cardAnswer, "Card", t.card)
 		}
 	}
 	play(ctx, &o, t, rec, jobs)

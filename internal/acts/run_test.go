@@ -264,7 +264,7 @@ func TestStreamWithoutEnd(t *testing.T) {
 			return nil, nil
 		}
 		return &StreamEvent{value: obj{"statusUpdate": obj{}}}, nil
-	}, func(*StreamEvent) {})
+	})
 	<-s.done
 	if _, broken := s.over(); broken == nil || !closed || len(s.seen()) != maxEvents {
 		t.Errorf("%d events, closed: %v, %v", len(s.seen()), closed, broken)

@@ -93,7 +93,7 @@ func (w *watcher) result(i *iface, names []string) observed {
 }
 
 // object inspects a result or an event.
-func (w *watcher) object(i *iface, a *Answer, kind string, raw any, event bool) {
+func (w *watcher) object(i *iface, a *Answer, kind string, raw any) {
 	if kind == "" {
 		return
 	}
@@ -151,7 +151,7 @@ func (w *watcher) rpc(i *iface, a *Answer, id any, request []byte) {
 		w.want(i, "sse-type", a, false, "Content-Type", "text/event-stream", a.header.Get("Content-Type"))
 		return
 	}
-	w.object(i, a, resultShape(a.op, i.version == "0.3"), o["result"], false)
+	w.object(i, a, resultShape(a.op, i.version == "0.3"), o["result"])
 }
 
 // envelope looks at jsonrpc, id and that there is one of result and error.
@@ -279,7 +279,7 @@ func (w *watcher) rest(i *iface, a *Answer) {
 		}
 		w.want(i, "rest-status", a, a.status == http.StatusOK || a.status == http.StatusNoContent && a.op == "delete_push_config" || a.status == http.StatusCreated && a.op == "create_push_config", "status", "200", float64(a.status))
 		if row != nil {
-			w.object(i, a, resultShape(a.op, i.version == "0.3"), a.raw, false)
+			w.object(i, a, resultShape(a.op, i.version == "0.3"), a.raw)
 		}
 		return
 	}
@@ -323,7 +323,7 @@ func (w *watcher) rest(i *iface, a *Answer) {
 func (w *watcher) grpc(i *iface, a *Answer, m proto.Message) {
 	if m != nil {
 		w.grpcMessage(i, a, m)
-		w.object(i, a, resultShape(a.op, i.version == "0.3"), a.raw, false)
+		w.object(i, a, resultShape(a.op, i.version == "0.3"), a.raw)
 		return
 	}
 	if a.err == nil || i.version != "1.0" {

@@ -20,7 +20,7 @@ func (w *watcher) streamed(i *iface, a *Answer, id any) {
 	if a.stream.wasCut() || len(events) == 0 {
 		return
 	}
-	w.want(i, "stream-end", a, broken == nil, "", "a stream that ends by itself", errText(broken))
+	w.want(i, "stream-end", a, broken == nil, "", "a stream that ends by itself", errWord(broken))
 	if i.version == "0.3" {
 		for n, e := range events {
 			if name, p := e.payload(); name == "statusUpdate" && i.binding == JSONRPC {
@@ -29,13 +29,6 @@ func (w *watcher) streamed(i *iface, a *Answer, id any) {
 			}
 		}
 	}
-}
-
-func errText(err error) any {
-	if err == nil {
-		return nil
-	}
-	return err.Error()
 }
 
 // streamWatch is what is known of a stream so far.
@@ -65,7 +58,7 @@ func (s *streamWatch) event(n int, e *StreamEvent, id any) {
 		w.envelope(i, a, o, id, "jsonrpc-sse")
 		raw = o["result"]
 	}
-	w.object(i, a, "StreamResponse", raw, true)
+	w.object(i, a, "StreamResponse", raw)
 	name, p := e.payload()
 	if name == "" {
 		return
