@@ -172,15 +172,11 @@ func (p *parser) document(n *yaml.Node) (*Document, []string) {
 	m := p.object(n, "the document")
 	p.rest(m, "the document", "acts_version", "spec_version", "spec_ref", "metadata", "variables", "include", "suites", "fixtures")
 	d := &Document{Name: p.file, Variables: map[string]string{}, Fixtures: map[string][]*Step{}}
-	for _, need := range []string{"acts_version", "spec_version"} {
-		if _, ok := m[need]; !ok {
-			p.fail(n, "the document has no %s", need)
-		}
+	acts := p.need(n, m, "the document", "acts_version")
+	d.SpecVersion = p.text(p.need(n, m, "the document", "spec_version"), "spec_version")
+	if v := p.text(acts, "acts_version"); v != "1" && !strings.HasPrefix(v, "1.") && !strings.HasPrefix(v, "0.") {
+		p.fail(acts, "acts_version is %q: this runner reads 1.x", v)
 	}
-	if v := p.text(m["acts_version"].value, "acts_version"); v != "1" && !strings.HasPrefix(v, "1.") && !strings.HasPrefix(v, "0.") {
-		p.fail(m["acts_version"].value, "acts_version is %q: this runner reads 1.x", v)
-	}
-	d.SpecVersion = p.text(m["spec_version"].value, "spec_version")
 	if v, ok := m["variables"]; ok {
 		for name, value := range p.object(v.value, "variables") {
 			d.Variables[name] = p.text(value.value, "variables."+name)
@@ -217,26 +213,10 @@ func (p *parser) list(n *yaml.Node, what string) []*yaml.Node {
 func (p *parser) suite(n *yaml.Node, version string) *Suite {
 	m := p.object(n, "a suite")
 	p.rest(m, "a suite", "id", "name", "description", "tags", "tests")
-	s := &Suite{}
-	for _, f := range []struct {
-		name string
-		to   *string
-	}{{"id", &s.ID}, {"name", &s.Name}} {
-		v, ok := m[f.name]
-		if !ok {
-			p.fail(n, "a suite has no %s", f.name)
-		}
-		*f.to = p.text(v.value, "the suite's "+f.name)
-	}
+	s := &Suite{ID: p.text(p.need(n, m, "a suite", "id"), "the suite's id"), Name: p.text(p.need(n, m, "a suite", "name"), "the suite's name")}
 	var tags []string
-	if v, ok := m["tags"]; ok {
-		tags = p.words(v.value, "tags")
-	}
-	tests, ok := m["tests"]
-	if !ok {
-		p.fail(n, "suite %s has no tests", s.ID)
-	}
-	for _, c := range p.list(tests.value, "tests") {
+	take(m, "suite "+s.ID, "tags", p.words, &tags)
+	for _, c := range p.list(p.need(n, m, "suite "+s.ID, "tests"), "tests") {
 		t := p.test(c, version)
 		t.Tags = append(slices.Clone(tags), t.Tags...)
 		s.Tests = append(s.Tests, t)
@@ -247,11 +227,7 @@ func (p *parser) suite(n *yaml.Node, version string) *Suite {
 func (p *parser) test(n *yaml.Node, version string) *Test {
 	m := p.object(n, "a test")
 	t := &Test{File: p.file, Line: n.Line, Versions: []string{version}}
-	id, ok := m["id"]
-	if !ok {
-		p.fail(n, "a test has no id")
-	}
-	t.ID = p.text(id.value, "a test's id")
+	t.ID = p.text(p.need(n, m, "a test", "id"), "a test's id")
 	what := "test " + t.ID
 	p.rest(m, what, "id", "name", "description", "spec_ref", "level", "tags", "transport", "preconditions", "requires_behaviors",
 		"origin", "runner_requirements", "steps", "assertions", "versions", "given", "observe")
@@ -269,12 +245,8 @@ func (p *parser) test(n *yaml.Node, version string) *Test {
 			p.fail(m["observe"].value, "%s: there is no check %q", what, name)
 		}
 	}
-	level, ok := m["level"]
-	if !ok {
-		p.fail(n, "%s has no level", what)
-	}
-	t.Level = Level(p.one(level.value, what+": level", []string{string(Must), string(Should), string(May)}))
-	t.Bindings = p.bindings(m["transport"].value, what)
+	t.Level = Level(p.one(string(Must), string(Should), string(May))(p.need(n, m, what, "level"), what+": level"))
+	take(m, what, "transport", p.bindings, &t.Bindings)
 	if v, ok := m["preconditions"]; ok {
 		p.preconditions(v.value, t)
 	}
@@ -288,11 +260,8 @@ func (p *parser) test(n *yaml.Node, version string) *Test {
 }
 
 func (p *parser) bindings(n *yaml.Node, what string) (list []string) {
-	if n == nil {
-		return nil
-	}
-	for _, c := range p.list(n, what+": transport") {
-		list = append(list, p.one(c, what+": transport", bindingWords))
+	for _, c := range p.list(n, what) {
+		list = append(list, p.one(JSONRPC, REST, GRPC)(c, what))
 	}
 	return list
 }
@@ -304,15 +273,12 @@ func (p *parser) preconditions(n *yaml.Node, t *Test) {
 	take(m, what, "capabilities", p.values, &t.Capabilities)
 	take(m, what, "extensions", p.words, &t.Extensions)
 	if v, ok := m["transport"]; ok {
-		t.Bindings = append(t.Bindings, p.bindings(v.value, what)...)
+		t.Bindings = append(t.Bindings, p.bindings(v.value, what+": transport")...)
 	}
 	if v, ok := m["skills"]; ok {
 		for _, s := range p.list(v.value, what+": skills") {
-			id, ok := p.object(s, what+": skills")["id"]
-			if !ok {
-				p.fail(s, "%s: a skill has no id", what)
-			}
-			t.Skills = append(t.Skills, p.text(id.value, what+": skills"))
+			id := p.need(s, p.object(s, what+": skills"), what+": a skill", "id")
+			t.Skills = append(t.Skills, p.text(id, what+": skills"))
 		}
 	}
 }

@@ -24,56 +24,42 @@ func (p *parser) steps(n *yaml.Node, what string) (list []*Step) {
 func (p *parser) step(n *yaml.Node, test string) *Step {
 	m := p.object(n, test+": a step")
 	s := &Step{Line: n.Line}
-	id, ok := m["id"]
-	if !ok {
-		p.fail(n, "%s: a step has no id", test)
-	}
-	s.ID = p.text(id.value, test+": a step's id")
+	s.ID = p.text(p.need(n, m, test+": a step", "id"), test+": a step's id")
 	what := test + ", step " + s.ID
 	p.rest(m, what, "id", "description", "operation", "params", "raw", "client_response", "expect_parsed", "assertion", "headers",
 		"credentials", "open", "read", "close", "deliveries", "only", "expect", "expect_error", "expect_stream", "capture", "assertions", "repeat", "delay_ms")
 	kinds := 0
-	if v, ok := m["operation"]; ok {
-		kinds++
-		s.Operation = p.operation(v.value, what)
-	}
-	take(m, what, "params", p.values, &s.Params)
-	if v, ok := m["raw"]; ok {
-		kinds++
-		s.Raw = p.raw(v.value, what)
-	}
-	if _, ok := m["client_response"]; ok {
-		kinds++
-		s.Client = true
-	}
-	for name, to := range map[string]*string{"read": &s.Read, "close": &s.Close} {
-		if v, ok := m[name]; ok {
+	for _, name := range []string{"operation", "raw", "client_response", "read", "close", "deliveries", "assertion"} {
+		if _, ok := m[name]; ok {
 			kinds++
-			*to = p.text(v.value, what+": "+name)
 		}
 	}
+	take(m, what, "operation", p.operation, &s.Operation)
+	take(m, what, "params", p.values, &s.Params)
+	if v, ok := m["raw"]; ok {
+		s.Raw = p.raw(v.value, what)
+	}
+	_, s.Client = m["client_response"]
+	take(m, what, "read", p.text, &s.Read)
+	take(m, what, "close", p.text, &s.Close)
 	if v, ok := m["deliveries"]; ok {
-		kinds++
 		s.Wait = p.deliveries(v.value, what)
 	}
 	if v, ok := m["assertion"]; ok {
-		kinds++
 		s.Assertions = append(s.Assertions, p.assertion(v.value, what))
 	}
 	if kinds != 1 {
 		p.fail(n, "%s must have one of operation, raw, client_response, assertion, read, close and deliveries", what)
 	}
 	take(m, what, "headers", p.values, &s.Headers)
-	if v, ok := m["credentials"]; ok {
-		s.Auth = p.one(v.value, what+": credentials", []string{"none", "wrong", "other"})
-	}
+	take(m, what, "credentials", p.one("none", "wrong", "other"), &s.Auth)
 	take(m, what, "open", p.number, &s.Open)
-	s.Only = p.bindings(m["only"].value, what)
+	take(m, what, "only", p.bindings, &s.Only)
 	take(m, what, "expect", p.values, &s.Expect)
 	take(m, what, "expect_error", p.values, &s.Error)
 	take(m, what, "expect_stream", p.values, &s.Stream)
 	if v, ok := m["expect"]; ok {
-		s.Expect = p.expect(v.value, what, s.Expect)
+		p.expect(v.value, what, s.Expect)
 	}
 	if v, ok := m["expect_error"]; ok {
 		p.expectError(v.value, what, s.Error)
@@ -96,36 +82,31 @@ func (p *parser) step(n *yaml.Node, test string) *Step {
 }
 
 func (p *parser) operation(n *yaml.Node, what string) string {
-	name := p.text(n, what+": operation")
+	name := p.text(n, what)
 	if real, ok := operationAliases[name]; ok {
 		p.odd(n, "%s: the format calls %s %s", what, name, real)
 		return real
 	}
-	return p.one(n, what+": operation", operations)
+	return p.one(operations...)(n, what)
 }
 
 func (p *parser) raw(n *yaml.Node, what string) *RawRequest {
 	m := p.object(n, what+": raw")
 	p.rest(m, what+": raw", "method", "path", "headers", "body", "body_raw")
 	r := &RawRequest{Method: "POST", Path: "/"}
-	if v, ok := m["method"]; ok {
-		r.Method = p.one(v.value, what+": method", []string{"GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"})
-	}
+	take(m, what, "method", p.one("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"), &r.Method)
 	take(m, what, "path", p.text, &r.Path)
 	take(m, what, "headers", p.values, &r.Headers)
-	if v, ok := m["body"]; ok {
-		r.Body = p.value(v.value, 0)
-	}
+	take(m, what, "body", p.any, &r.Body)
 	if v, ok := m["body_raw"]; ok {
-		text := p.text(v.value, what+": body_raw")
-		r.BodyRaw = &text
+		r.BodyRaw = new(p.text(v.value, what+": body_raw"))
 	}
 	return r
 }
 
 // expect reads what an answer should be. Where there is no body, members that are no
 // word of the format are the body's, as corpora have it.
-func (p *parser) expect(n *yaml.Node, what string, v map[string]any) map[string]any {
+func (p *parser) expect(n *yaml.Node, what string, v map[string]any) {
 	words := []string{"status", "headers", "body", "within_ms"}
 	for _, m := range p.object(n, what) {
 		if !slices.Contains(words, m.key.Value) {
@@ -139,7 +120,6 @@ func (p *parser) expect(n *yaml.Node, what string, v map[string]any) map[string]
 			delete(v, m.key.Value)
 		}
 	}
-	return v
 }
 
 func (p *parser) expectError(n *yaml.Node, what string, v map[string]any) {
@@ -183,19 +163,14 @@ func (p *parser) repeat(n *yaml.Node, what string) *Repeat {
 	m := p.object(n, what+": repeat")
 	p.rest(m, what+": repeat", "until", "max_attempts", "delay_ms", "backoff")
 	r := &Repeat{Attempts: 10, Delay: time.Second}
-	until, ok := m["until"]
-	if !ok {
-		p.fail(n, "%s: repeat has no until", what)
-	}
-	r.Until = p.text(until.value, what+": until")
+	until := p.need(n, m, what+": repeat", "until")
+	r.Until = p.text(until, what+": until")
 	if _, err := parseUntil(r.Until); err != nil {
-		p.fail(until.value, "%s: until: %v", what, err)
+		p.fail(until, "%s: until: %v", what, err)
 	}
 	take(m, what, "max_attempts", p.number, &r.Attempts)
 	take(m, what, "delay_ms", p.millis, &r.Delay)
-	if v, ok := m["backoff"]; ok {
-		r.Backoff = p.one(v.value, what+": backoff", []string{"none", "linear", "exponential"})
-	}
+	take(m, what, "backoff", p.one("none", "linear", "exponential"), &r.Backoff)
 	return r
 }
 
@@ -221,15 +196,10 @@ func (p *parser) assertion(n *yaml.Node, what string) *Assertion {
 	m := p.object(n, what+": an assertion")
 	p.rest(m, what+": an assertion", "id", "description", "source", "path", "match", "any", "all", "none")
 	a := new(Assertion)
-	v, ok := m["source"]
-	if !ok {
-		p.fail(n, "%s: an assertion has no source", what)
-	}
-	a.Source = p.text(v.value, what+": source")
+	a.Source = p.text(p.need(n, m, what+": an assertion", "source"), what+": source")
 	take(m, what, "path", p.path, &a.Path)
-	if v, ok := m["match"]; ok {
-		a.Match, a.hasMatch = p.value(v.value, 0), true
-	}
+	take(m, what, "match", p.any, &a.Match)
+	_, a.hasMatch = m["match"]
 	for name, to := range map[string]**CollectionMatch{"any": &a.Any, "all": &a.All, "none": &a.None} {
 		v, ok := m[name]
 		if !ok {

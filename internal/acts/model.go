@@ -157,8 +157,6 @@ const (
 	GRPC    = "grpc"
 )
 
-var bindingWords = []string{JSONRPC, REST, GRPC}
-
 // operations are the abstract operations of ACTS §4.1; the others are names that corpora
 // use for them.
 var operations = []string{

@@ -64,6 +64,15 @@ func take[T any](m map[string]member, what, name string, read func(n *yaml.Node,
 	}
 }
 
+// need returns the member of a map that has to be there.
+func (p *parser) need(n *yaml.Node, m map[string]member, what, name string) *yaml.Node {
+	v, ok := m[name]
+	if !ok {
+		p.fail(n, "%s has no %s", what, name)
+	}
+	return v.value
+}
+
 // object returns the members of a map, each once.
 func (p *parser) object(n *yaml.Node, what string) map[string]member {
 	if n.Kind != yaml.MappingNode {
@@ -131,13 +140,17 @@ func (p *parser) truth(n *yaml.Node, what string) bool {
 	return v
 }
 
-// one returns whether a word is one of a list, else it is a mistake.
-func (p *parser) one(n *yaml.Node, what string, of []string) string {
-	s := p.text(n, what)
-	if !slices.Contains(of, s) {
-		p.fail(n, "%s is %q: it must be one of %s", what, s, strings.Join(of, ", "))
+func (p *parser) any(n *yaml.Node, _ string) any { return p.value(n, 0) }
+
+// one reads a word, which has to be one of a list.
+func (p *parser) one(of ...string) func(n *yaml.Node, what string) string {
+	return func(n *yaml.Node, what string) string {
+		s := p.text(n, what)
+		if !slices.Contains(of, s) {
+			p.fail(n, "%s is %q: it must be one of %s", what, s, strings.Join(of, ", "))
+		}
+		return s
 	}
-	return s
 }
 
 // values returns a map of any values.
