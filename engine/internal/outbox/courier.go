@@ -230,12 +230,12 @@ func (w *courier) attempt(ctx context.Context, en *a2a.Entry, ev *a2a.StreamResp
 		// What it failed with goes on: the next event is not tried as long as
 		// this one, if it waited as long.
 		p.Progress = store.Progress{Cursor: en.Seq, Since: p.Since, Reason: out.Reason}
-		w.say(&w.d.host.givenUp, "the delivery of a webhook is given up; it is a dead letter", en, &out, at)
+		w.sayGivenUp(en, &out, at)
 		stop = out.Down // others have their turns before it fails once more
 	case a2a.DisableConfig:
 		p.Progress = store.Progress{Cursor: en.Seq - 1, Reason: out.Reason}
 		adv.Live, stop = false, true
-		w.say(&w.d.host.disabled, "a webhook is disabled", en, &out, at)
+		w.sayDisabled(&out, at)
 	}
 	adv.Progress = p.Progress
 	if err := w.record(ctx, adv); err != nil {
@@ -361,13 +361,23 @@ func (w *courier) stays(ctx context.Context, adv *advance) (bool, error) {
 	return gone, err
 }
 
-// say logs what became of a configuration, for a host of which m has not said so lately.
-func (w *courier) say(m *murmur, what string, en *a2a.Entry, out *a2a.Outcome, at time.Time) {
+func (w *courier) sayGivenUp(en *a2a.Entry, out *a2a.Outcome, at time.Time) {
 	w.mu.Lock()
-	more, ok := m.say(at)
+	more, ok := w.d.host.givenUp.say(at)
 	w.mu.Unlock()
 	if ok {
-		w.e.Log.Warn(what, "task", w.push.Key.ID, "config", w.push.ID, "host", w.push.Host, "seq", en.Seq, "reason", out.Reason, "more", more)
+		w.e.Log.Warn("the delivery of a webhook is given up; it is a dead letter", "task", w.push.Key.ID, "config", w.push.ID,
+			"host", w.push.Host, "seq", en.Seq, "reason", out.Reason, "more", more)
+	}
+}
+
+func (w *courier) sayDisabled(out *a2a.Outcome, at time.Time) {
+	w.mu.Lock()
+	more, ok := w.d.host.disabled.say(at)
+	w.mu.Unlock()
+	if ok {
+		w.e.Log.Warn("a webhook is disabled", "task", w.push.Key.ID, "config", w.push.ID, "host", w.push.Host,
+			"reason", out.Reason, "more", more)
 	}
 }
 
