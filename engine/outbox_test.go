@@ -175,7 +175,7 @@ func TestPushCreatedAtOnce(t *testing.T) {
 	})
 }
 
-// What waits for its client is watched in vain once its task is deleted.
+// Webhooks of a task that waited for its client leave memory when the task is deleted.
 func TestDeletedTasksAreNotWatched(t *testing.T) {
 	for _, by := range []string{"retention", "operator"} {
 		t.Run(by, func(t *testing.T) {
