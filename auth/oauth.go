@@ -106,7 +106,7 @@ func NewOAuth(ctx context.Context, card *a2a.AgentCard, scheme string, o *OAuthO
 		return nil, err
 	}
 	l.scopes = slices.Clone(o.Scopes)
-	if at := slices.IndexFunc(card.SecurityRequirements, func(r a2a.SecurityRequirement) bool { return r[scheme] != nil }); l.scopes == nil && at >= 0 {
+	if at := slices.IndexFunc(card.SecurityRequirements, func(r a2a.SecurityRequirement) bool { _, has := r[scheme]; return has }); l.scopes == nil && at >= 0 {
 		l.scopes = slices.Clone(card.SecurityRequirements[at][scheme])
 	}
 	return l, nil
