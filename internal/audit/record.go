@@ -173,21 +173,28 @@ func (c *Record) Result(res any) {
 	if !c.to.Writes() {
 		return
 	}
-	c.reached(res)
-	if c.written {
-		return
-	}
+	first := !c.written
 	switch r := res.(type) {
+	case *a2a.Task:
+		c.state = r.Status.State
 	case *a2a.SendMessageResponse:
-		if c.task == "" && r.Task != nil {
-			c.task = r.Task.ID
+		if r.Task != nil {
+			c.state = r.Task.Status.State
+			if first {
+				c.task = cmp.Or(c.task, r.Task.ID)
+			}
 		}
 	case *a2a.StreamResponse:
-		if c.task == "" {
-			c.task = r.TaskID()
+		if r.StatusUpdate != nil || r.Task != nil {
+			c.state = r.State()
+		}
+		if first {
+			c.task = cmp.Or(c.task, r.TaskID())
 		}
 	case *a2a.TaskPushNotificationConfig:
-		c.config = r.ID
+		if first {
+			c.config = r.ID
+		}
 	}
 }
 

@@ -14,22 +14,6 @@ import (
 // they are known, in this order: op, caller, tenant, agent, task, result, ms, skipped.
 const Request = "request"
 
-// reached notes the state that a call found or left its task in.
-func (c *Record) reached(res any) {
-	switch r := res.(type) {
-	case *a2a.SendMessageResponse:
-		if r.Task != nil {
-			c.state = r.Task.Status.State
-		}
-	case *a2a.StreamResponse:
-		if r.StatusUpdate != nil || r.Task != nil {
-			c.state = r.State()
-		}
-	case *a2a.Task:
-		c.state = r.Status.State
-	}
-}
-
 // host returns the host of an address; it may have no port.
 func host(remote string) string {
 	if h, _, err := net.SplitHostPort(remote); err == nil {
