@@ -18,6 +18,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/egress"
 	"github.com/parley-a2a/parley/internal/upload"
 	"github.com/parley-a2a/parley/internal/wire"
 )
@@ -177,25 +178,12 @@ func grpcBase(card *a2a.AgentCard, address string) string {
 		if in == nil {
 			continue
 		}
-		if u, err := url.Parse(in.URL); err == nil && strings.EqualFold(hostPort(u), address) {
+		if u := a2a.WebURL(in.URL); u != nil && strings.EqualFold(net.JoinHostPort(u.Hostname(), egress.PortOf(u)), address) {
 			scheme = u.Scheme
 			break
 		}
 	}
 	return scheme + "://" + address
-}
-
-// hostPort returns the host and port of an http or https URL, or "".
-func hostPort(u *url.URL) string {
-	switch {
-	case u.Scheme != "http" && u.Scheme != "https":
-		return ""
-	case u.Port() != "":
-		return u.Host
-	case u.Scheme == "http":
-		return u.Host + ":80"
-	}
-	return u.Host + ":443"
 }
 
 // http2Only returns a transport like g for gRPC. Of a kind we do not know it is

@@ -68,7 +68,7 @@ func (s *source) isHome(u *url.URL) bool {
 		return false
 	}
 	_, err := netip.ParseAddr(u.Hostname())
-	return err == nil || hostPort(s.home) == hostPort(u)
+	return err == nil || egress.PortOf(s.home) == egress.PortOf(u)
 }
 
 // journey is a request with the redirects behind it.

@@ -9,7 +9,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/telemetry"
 	"github.com/parley-a2a/parley/internal/wake"
+	"github.com/parley-a2a/parley/internal/webhook"
 )
 
 // A message that gets no answer may have been taken. It is sent again only
@@ -89,7 +89,7 @@ func (r *sending) heard(k *call, res *http.Response, err error) {
 		r.to = k.face
 	}
 	if res != nil && res.StatusCode >= 400 || res != nil && k.grpc != nil {
-		r.retryAfter = retryAfter(res.Header.Get("Retry-After"))
+		r.retryAfter = webhook.RetryAfter(res.Header.Get("Retry-After"), time.Now())
 	}
 }
 
@@ -133,7 +133,7 @@ func askedToWait(err error) time.Duration {
 // again by what the header of its answer says.
 func withRetryAfter(err error, res *http.Response) error {
 	if e := said(err); e != nil && e.Peer && e.RetryAfter == 0 {
-		e.RetryAfter = retryAfter(res.Header.Get("Retry-After"))
+		e.RetryAfter = webhook.RetryAfter(res.Header.Get("Retry-After"), time.Now())
 	}
 	return err
 }
@@ -161,16 +161,4 @@ func (c *Client) again(ctx context.Context, r *sending, op dialect.Op, n failure
 	c.log.InfoContext(ctx, "a message got no answer and is sent again",
 		slog.String("op", op.String()), slog.Int("repeat", int(n)+1), slog.Duration("wait", d), slog.Any("error", err))
 	return wake.Pause(ctx, d)
-}
-
-// retryAfter reads Retry-After: seconds, or a time. It is 0 if that is past or
-// makes no sense.
-func retryAfter(v string) time.Duration {
-	if n, err := strconv.ParseUint(v, 10, 31); err == nil {
-		return time.Duration(n) * time.Second
-	}
-	if at, err := http.ParseTime(v); err == nil {
-		return max(0, time.Until(at))
-	}
-	return 0
 }

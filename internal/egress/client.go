@@ -25,6 +25,8 @@ type Limits struct {
 	Patient bool
 }
 
+func (l *Limits) timeout() time.Duration { return max(cmp.Or(l.Timeout, 10*time.Second), 0) }
+
 // Transport returns a transport that goes only where the policy lets it. It
 // keeps at most 128 idle connections, 8 for each host, for 30 s; share it, or
 // a Client, among all requests of a kind. It knows no timeout but that of a
@@ -69,7 +71,7 @@ func (p *Policy) Client(l *Limits) *http.Client {
 	return &http.Client{
 		Transport:     &judging{p.Transport(l), p},
 		CheckRedirect: p.checkRedirect,
-		Timeout:       max(cmp.Or(cmp.Or(l, new(Limits)).Timeout, 10*time.Second), 0),
+		Timeout:       cmp.Or(l, new(Limits)).timeout(),
 	}
 }
 
@@ -130,7 +132,7 @@ func (p *Policy) checkRedirect(r *http.Request, via []*http.Request) error {
 // opened reports whether a URL passes, if it does, because of Loopback or of a
 // rule that names its host or its address.
 func (p *Policy) opened(u *url.URL) bool {
-	t, err := parseTarget(u.Hostname(), strings.HasPrefix(u.Host, "["), portOf(u))
+	t, err := parseTarget(u.Hostname(), strings.HasPrefix(u.Host, "["), PortOf(u))
 	if err != nil {
 		return false
 	}
@@ -138,5 +140,5 @@ func (p *Policy) opened(u *url.URL) bool {
 }
 
 func origin(u *url.URL) string {
-	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + portOf(u)
+	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + PortOf(u)
 }

@@ -92,7 +92,7 @@ func (p *Policy) checkURL(u *url.URL) (target, error) {
 	case u.User != nil:
 		return target{}, refuse("must not have a user or a password in it")
 	}
-	t, err := parseTarget(u.Hostname(), strings.HasPrefix(u.Host, "["), portOf(u))
+	t, err := parseTarget(u.Hostname(), strings.HasPrefix(u.Host, "["), PortOf(u))
 	if err != nil {
 		return target{}, err
 	}

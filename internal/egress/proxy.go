@@ -19,7 +19,7 @@ const maxConnect = 64 << 10
 // connect asks the proxy for a connection to address. The transport could do
 // that, but only with the name, which the proxy would look up a second time.
 func (p *Policy) connect(ctx context.Context, address string) (_ net.Conn, err error) {
-	c, err := p.dial(ctx, "tcp", net.JoinHostPort(p.Proxy.Hostname(), portOf(p.Proxy)))
+	c, err := p.dial(ctx, "tcp", net.JoinHostPort(p.Proxy.Hostname(), PortOf(p.Proxy)))
 	if err != nil {
 		return nil, fmt.Errorf("proxy: %w", err)
 	}

@@ -77,7 +77,7 @@ func mustRule(s string) Rule {
 // CheckHost judges the host and port of a URL as they are written, without
 // looking the name up. The error is a *Refused.
 func (p *Policy) CheckHost(u *url.URL) error {
-	t, err := parseTarget(u.Hostname(), strings.HasPrefix(u.Host, "["), portOf(u))
+	t, err := parseTarget(u.Hostname(), strings.HasPrefix(u.Host, "["), PortOf(u))
 	if err != nil {
 		return err
 	}

@@ -63,8 +63,8 @@ func parseTarget(name string, bracketed bool, port string) (target, error) {
 	return target{h, uint16(n)}, nil
 }
 
-// portOf returns the port of a URL of http or https.
-func portOf(u *url.URL) string {
+// PortOf returns the port of a URL of http or https.
+func PortOf(u *url.URL) string {
 	switch {
 	case u.Port() != "":
 		return u.Port()

@@ -2,7 +2,5 @@ package webhook
 
 import "time"
 
-var RetryAfter = retryAfter
-
 // SetLinger sets how long Notify reads the rest of an answer.
 func (s *Sender) SetLinger(d time.Duration) { s.linger = d }

@@ -25,9 +25,9 @@ func judge(res *http.Response, at time.Time) a2a.Outcome {
 	case code == http.StatusGone:
 		out.Verdict = a2a.DisableConfig
 	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests:
-		out.Verdict, out.After = a2a.DeliverAgain, retryAfter(res.Header.Get("Retry-After"), at)
+		out.Verdict, out.After = a2a.DeliverAgain, RetryAfter(res.Header.Get("Retry-After"), at)
 	case code >= 500:
-		out.Verdict, out.After = a2a.DeliverAgain, retryAfter(res.Header.Get("Retry-After"), at)
+		out.Verdict, out.After = a2a.DeliverAgain, RetryAfter(res.Header.Get("Retry-After"), at)
 		out.Down = true
 	default:
 		out.Verdict = a2a.GiveUp
@@ -38,8 +38,9 @@ func judge(res *http.Response, at time.Time) a2a.Outcome {
 	return out
 }
 
-// retryAfter reads seconds or a date; 0 if it says nothing.
-func retryAfter(v string, at time.Time) time.Duration {
+// RetryAfter reads the header of that name: seconds or a date. It is 0 if that is past or
+// makes no sense.
+func RetryAfter(v string, at time.Time) time.Duration {
 	if n, err := strconv.ParseUint(v, 10, 31); err == nil {
 		return time.Duration(n) * time.Second
 	}
