@@ -308,8 +308,7 @@ func (refusing) Keep(context.Context, string, []byte, []byte) ([]byte, error) {
 	return nil, errors.New(`role "parley" may not write to scope_x`)
 }
 
-// What is wrong with a key is said with its field, and what is wrong with the database
-// stays inside.
+// An error about a key names its field, and an error of the database stays inside.
 func TestAdminRefusesKeys(t *testing.T) {
 	h := &Host{location: &database.Location{File: "x"}, log: slog.New(slog.DiscardHandler), audit: &AuditLog{}}
 	a := &administration{h: h, keys: auth.NewKeys(refusing{}, nil)}
