@@ -628,6 +628,26 @@ func TestAdminFile(t *testing.T) {
 	}
 }
 
+// crowded is a store with tasks of ever more tenants.
+type crowded struct {
+	database.Store
+	n *int
+}
+
+func (c crowded) Tasks(context.Context, *store.Key, int) ([]store.Row, error) {
+	*c.n++
+	return []store.Row{{Key: store.Key{Tenant: fmt.Sprint(*c.n)}}}, nil
+}
+
+// A reader that comes back is told to read anew where there are too many tenants to look
+// at: an error would meet it again each time.
+func TestFeedOfManyTenants(t *testing.T) {
+	a := &administration{store: crowded{n: new(int)}}
+	if rows, all, err := a.since(t.Context(), time.Now()); len(rows) > 0 || all || err != nil {
+		t.Errorf("%d tasks changed, all: %v, %v", len(rows), all, err)
+	}
+}
+
 // Whatever comes as the id of an event is one that the feed made, or refused.
 func FuzzCursor(f *testing.F) {
 	for _, id := range []string{"", "1795472151813.ZPM7C7JW.1", "1.a.b", "-1.a.1", "9999999999999999.a.1", "1..1"} {

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"iter"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -232,6 +234,9 @@ func (f *feed) look(ctx context.Context) {
 // first; all says that these are all.
 func (a *administration) since(ctx context.Context, t time.Time) (rows []store.Row, all bool, err error) {
 	lists, n, err := a.lists(ctx, &admin.TaskQuery{Query: admin.Query{Limit: feedCatch}, Since: t})
+	if errors.Is(err, &admin.Error{Status: http.StatusUnprocessableEntity}) { // of more tenants than are listed
+		return nil, false, nil
+	}
 	if err != nil {
 		return nil, false, err
 	}
