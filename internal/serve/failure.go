@@ -18,8 +18,7 @@ import (
 
 // storeFailure is the failure of a database that cannot be opened.
 func storeFailure(p *database.Location, err error) error {
-	f := failure.New(failure.CodeServe, err.Error(), err)
-	f.Hint = p.Hint(err)
+	f := endFailure(p, err)
 	if f.Hint == "" && p.File != "" {
 		f.Hint = "--data names another directory, --ephemeral keeps tasks in memory"
 	}
@@ -27,7 +26,7 @@ func storeFailure(p *database.Location, err error) error {
 }
 
 // endFailure is the failure of a server that has ended.
-func endFailure(p *database.Location, err error) error {
+func endFailure(p *database.Location, err error) *failure.Error {
 	f := failure.New(failure.CodeServe, err.Error(), err)
 	f.Hint = p.Hint(err)
 	return f

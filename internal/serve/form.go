@@ -3,7 +3,6 @@ package serve
 import (
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -134,21 +133,7 @@ func (s *Settings) agents(e *Env, argv []string) []config.Agent {
 		}
 		return []config.Agent{c}
 	}
-	list := slices.Clone(s.File.Agents)
-	dir := filepath.Dir(s.path)
-	for i := range list {
-		if c := list[i].Exec; c != nil && c.Dir == "" {
-			own := *c
-			own.Dir = dir
-			list[i].Exec = &own
-		}
-		if c := list[i].MCP; c != nil && c.Dir == "" && len(c.Command) > 0 {
-			own := *c
-			own.Dir = dir
-			list[i].MCP = &own
-		}
-	}
-	return list
+	return s.File.Agents
 }
 
 // Agent returns the agent that the flags and the command behind them come to, as a

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"text/tabwriter"
 	"time"
@@ -35,8 +36,6 @@ const (
 // process does.
 type metricsPort struct {
 	listener net.Listener // nil: there is none
-	served   chan error
-	http     *http.Server
 
 	now atomic.Pointer[revision] // in force: it says who may have metrics at the main address
 }
@@ -105,12 +104,13 @@ func (p *metricsPort) serve(h *Host) (stop func()) {
 		return func() {}
 	}
 	h.log.Info("metrics are offered", "at", "http://"+p.listener.Addr().String()+metricsPath)
-	p.http, p.served = port.HTTPServer(h.metricsHandler(h.telemetry.Scrape)), make(chan error, 1)
-	p.http.ReadTimeout, p.http.WriteTimeout = metricsRead, metricsWrite
-	go func() { p.served <- p.http.Serve(netutil.LimitListener(p.listener, metricsConnections)) }()
+	srv := port.HTTPServer(h.metricsHandler(h.telemetry.Scrape))
+	srv.ReadTimeout, srv.WriteTimeout = metricsRead, metricsWrite
+	var work sync.WaitGroup
+	work.Go(func() { _ = srv.Serve(netutil.LimitListener(p.listener, metricsConnections)) }) // until it is closed
 	return func() {
-		_ = p.http.Close() // whoever scrapes asks again, elsewhere
-		<-p.served
+		_ = srv.Close() // whoever scrapes asks again, elsewhere
+		work.Wait()
 	}
 }
 
