@@ -52,7 +52,6 @@ var house = []struct {
 		"internal/download":   {"a2a", "internal/plain"},
 		"internal/dotenv":     {},
 		"internal/draft":      {"a2a", "a2aclient", "internal/config", "internal/failure", "internal/keyfile", "internal/plain", "internal/serve"},
-		"internal/help":       {},
 		"internal/output":     {"a2a", "internal/download", "internal/failure", "internal/plain", "internal/shape", "internal/terminal"},
 		"internal/parts":      {"a2a", "internal/failure", "internal/flagvalue", "internal/plain"},
 		"internal/receiver":   {"a2a", "a2aclient", "a2aserver", "internal/plain"},
@@ -145,6 +144,7 @@ var house = []struct {
 		"internal/budget":       {},
 		"internal/child":        {},
 		"internal/failure":      {},
+		"internal/help":         {},
 		"internal/interrupt":    {},
 		"internal/json":         {},
 		"internal/json/methods": {}, // a generator

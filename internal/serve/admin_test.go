@@ -308,7 +308,7 @@ func (refusing) Keep(context.Context, string, []byte, []byte) ([]byte, error) {
 	return nil, errors.New(`role "parley" may not write to scope_x`)
 }
 
-// An error about a key names its field, and an error of the database stays inside.
+// A mistake in a key is named, and the text of a database's error stays inside.
 func TestAdminRefusesKeys(t *testing.T) {
 	h := &Host{location: &database.Location{File: "x"}, log: slog.New(slog.DiscardHandler), audit: &AuditLog{}}
 	a := &administration{h: h, keys: auth.NewKeys(refusing{}, nil)}
