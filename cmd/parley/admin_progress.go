@@ -10,7 +10,7 @@ import (
 // progress shows on standard error how far long work is, until stop is called. look is
 // called from another goroutine.
 func (a *app) progress(what string, word func(int64) string, look func() (done, total int64)) (stop func()) {
-	return a.screen.Progress(what, look, word, func(line string) { a.stderr.Note("Progress", "%s", line) }).Stop
+	return a.screen.Progress(what, look, word, func(line string) { a.stderr.Note("Progress", "%s", line) })
 }
 
 // counted shows how many things of a kind are done.

@@ -65,11 +65,11 @@ func TestProgress(t *testing.T) {
 		s, out := screen(80, false)
 		work := func(seconds int, total int64) {
 			begin := time.Now()
-			p := s.Progress("importing", func() (int64, int64) { return int64(time.Since(begin) / time.Second), total },
+			stop := s.Progress("importing", func() (int64, int64) { return int64(time.Since(begin) / time.Second), total },
 				func(n int64) string { return plain.Count(n, "task") }, func(line string) { lines = append(lines, line) })
 			time.Sleep(time.Duration(seconds)*time.Second + time.Second/8)
-			p.Stop()
-			p.Stop()
+			stop()
+			stop()
 		}
 		work(0, 4)
 		if strings.ContainsFunc(out.String(), func(r rune) bool { return r >= ' ' && r != '[' && r != 'K' }) {

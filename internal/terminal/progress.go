@@ -6,58 +6,43 @@ import (
 	"time"
 )
 
-// Progress shows how far long work is: as a bar in the status line, elsewhere as a line
-// every ten seconds. Work that ends within a second shows nothing.
-type Progress struct {
-	s    *Screen
-	what string
-	look func() (done, total int64)
-	word func(int64) string
-	line func(string)
-
-	began time.Time
-	over  chan struct{}
-	ended sync.WaitGroup
-}
-
-// Progress begins to show how far some work is. look says it, from another goroutine;
-// a total that is not known is 0. word is a count in words. It must be stopped.
-func (s *Screen) Progress(what string, look func() (done, total int64), word func(int64) string, line func(string)) *Progress {
-	p := &Progress{s: s, what: what, look: look, word: word, line: line, began: time.Now(), over: make(chan struct{})}
-	p.ended.Go(p.run)
-	return p
-}
-
-func (p *Progress) run() {
-	pause := linePause
-	if p.s.Rewrites() {
+// Progress shows how far long work is until stop is called: as a bar in the status line,
+// elsewhere as a line every ten seconds. Work that ends within a second shows nothing.
+// look says how far it is, from another goroutine; a total that is not known is 0. word
+// is a count in words.
+func (s *Screen) Progress(what string, look func() (done, total int64), word func(int64) string, line func(string)) (stop func()) {
+	began, pause := time.Now(), linePause
+	if s.Rewrites() {
 		pause = silence
 	}
-	for {
-		select {
-		case <-p.over:
-			return
-		case <-time.After(pause):
+	return s.begin(func(over <-chan struct{}) {
+		for {
+			select {
+			case <-over:
+				return
+			case <-time.After(pause):
+			}
+			done, total := look()
+			text := fmt.Sprintf("%s · %s", howFar(what, done, total, word), time.Since(began).Truncate(time.Second))
+			if !s.Rewrites() {
+				line(text)
+				continue
+			}
+			s.Status(text)
+			pause = barPause
 		}
-		done, total := p.look()
-		text := fmt.Sprintf("%s · %s", howFar(p.what, done, total, p.word), time.Since(p.began).Truncate(time.Second))
-		if !p.s.Rewrites() {
-			p.line(text)
-			continue
-		}
-		p.s.Status(text)
-		pause = barPause
-	}
+	})
 }
 
-// Stop ends the work and removes its line. It may be called again.
-func (p *Progress) Stop() {
-	select {
-	case <-p.over:
-		return
-	default:
-	}
-	close(p.over)
-	p.ended.Wait()
-	p.s.Status("")
+// begin runs what shows signs of life until stop is called, which waits for it and
+// removes the status line. It may be called again.
+func (s *Screen) begin(run func(over <-chan struct{})) (stop func()) {
+	over := make(chan struct{})
+	var ended sync.WaitGroup
+	ended.Go(func() { run(over) })
+	return sync.OnceFunc(func() {
+		close(over)
+		ended.Wait()
+		s.Status("")
+	})
 }

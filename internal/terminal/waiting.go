@@ -13,8 +13,8 @@ import (
 type Waiting struct {
 	s     *Screen
 	since time.Time
-	done  chan struct{}
-	ended sync.WaitGroup
+	// Stop ends the wait and removes its line. It may be called again.
+	Stop func()
 
 	mu   sync.Mutex // protects the field below
 	what string
@@ -25,21 +25,19 @@ const silence = time.Second
 
 // Wait begins a wait. It must be stopped.
 func (s *Screen) Wait(what string) *Waiting {
-	w := &Waiting{s: s, since: time.Now(), what: what, done: make(chan struct{})}
-	if s.Rewrites() {
-		w.ended.Go(w.run)
-	}
+	w := &Waiting{s: s, since: time.Now(), what: what}
+	w.Stop = s.begin(w.run)
 	return w
 }
 
-func (w *Waiting) run() {
+func (w *Waiting) run(over <-chan struct{}) {
 	tick := time.NewTicker(silence)
 	defer tick.Stop()
 	for {
 		select {
 		case <-tick.C:
 			w.show()
-		case <-w.done:
+		case <-over:
 			return
 		}
 	}
@@ -61,16 +59,4 @@ func (w *Waiting) Say(what string) {
 	w.mu.Lock()
 	w.what = what
 	w.mu.Unlock()
-}
-
-// Stop ends the wait and removes its line. It may be called again.
-func (w *Waiting) Stop() {
-	select {
-	case <-w.done:
-		return
-	default:
-	}
-	close(w.done)
-	w.ended.Wait()
-	w.s.Status("")
 }
