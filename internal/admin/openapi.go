@@ -2,7 +2,6 @@ package admin
 
 import (
 	"encoding/json"
-	"net/http"
 	"reflect"
 	"strings"
 	"sync"
@@ -106,9 +105,6 @@ func (d *document) operation(r *route) map[string]any {
 // name is what tools call the operation, such as getTasksTaskLog.
 func (r *route) name() string {
 	name := strings.ToLower(r.method)
-	if r.method == http.MethodPost {
-		name = "post"
-	}
 	for _, word := range strings.FieldsFunc(r.path, func(c rune) bool { return strings.ContainsRune("/{}-", c) }) {
 		name += strings.ToUpper(word[:1]) + word[1:]
 	}

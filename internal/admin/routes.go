@@ -130,32 +130,14 @@ var routes = []route{
 	{method: "GET", path: "/dead-letters", scope: a2a.ScopeAdminRead, about: "Deliveries that were given up", answer: DeadLetters{}, params: append([]string{"task", "config"}, page...),
 		call: func(c *call) (any, error) { return c.api.DeadLetters(c.ctx, c.deliveries()) }},
 	{method: "POST", path: "/deliveries/redeliver", scope: a2a.ScopeAdminWrite, about: "Send again what was given up", long: true, body: Redelivery{}, answer: Redelivered{},
-		call: func(c *call) (any, error) {
-			r, err := read[Redelivery](c.body)
-			if err != nil {
-				return nil, err
-			}
-			return c.api.Redeliver(c.ctx, r)
-		}},
+		call: sent(API.Redeliver)},
 	{method: "POST", path: "/collect", scope: a2a.ScopeAdminWrite, about: "Delete old tasks", long: true, body: Collection{}, answer: Collected{},
-		call: func(c *call) (any, error) {
-			r, err := read[Collection](c.body)
-			if err != nil {
-				return nil, err
-			}
-			return c.api.Collect(c.ctx, r)
-		}},
+		call: sent(API.Collect)},
 
 	{method: "GET", path: "/keys", scope: a2a.ScopeAdminRead, about: "API keys", answer: []Key{},
 		call: func(c *call) (any, error) { return list(c.api.Keys(c.ctx)) }},
 	{method: "POST", path: "/keys", scope: a2a.ScopeAdminWrite, about: "Make an API key; its token is in this answer only", body: NewKey{}, answer: Key{},
-		call: func(c *call) (any, error) {
-			k, err := read[NewKey](c.body)
-			if err != nil {
-				return nil, err
-			}
-			return c.api.CreateKey(c.ctx, k)
-		}},
+		call: sent(API.CreateKey)},
 	{method: "DELETE", path: "/keys/{id}", scope: a2a.ScopeAdminWrite, about: "Revoke an API key", answer: Key{},
 		call: func(c *call) (any, error) { return c.api.RevokeKey(c.ctx, c.path["id"]) }},
 	{method: "GET", path: "/audit", scope: a2a.ScopeAdminRead, about: "The audit log, newest record first", answer: AuditRecords{}, params: append([]string{"event", "task"}, page...),
@@ -179,6 +161,17 @@ type (
 	yaml    struct{}
 	a2aTask struct{}
 )
+
+// sent calls a method with what the body says.
+func sent[T, A any](method func(API, context.Context, T) (A, error)) func(*call) (any, error) {
+	return func(c *call) (any, error) {
+		v, err := read[T](c.body)
+		if err != nil {
+			return nil, err
+		}
+		return method(c.api, c.ctx, v)
+	}
+}
 
 // list is an empty list where there is none, which would be null.
 func list[T any](all []T, err error) (any, error) {

@@ -119,10 +119,10 @@ func (d *Draft) setting(f *field, path string) *item {
 	case f.role:
 		for _, v := range values {
 			role, scopes, _ := strings.Cut(v, "=")
-			at := slices.IndexFunc(it.below, func(b *item) bool { return b.name == key(role) })
+			at := slices.IndexFunc(it.below, func(b *item) bool { return b.name == scalar(role) })
 			if at < 0 {
 				at = len(it.below)
-				it.below = append(it.below, &item{name: key(role), field: f.elem})
+				it.below = append(it.below, &item{name: scalar(role), field: f.elem})
 			}
 			for scope := range strings.SplitSeq(scopes, ",") {
 				it.below[at].list = append(it.below[at].list, scalar(scope))
@@ -162,7 +162,7 @@ func (d *Draft) made(f *field, v reflect.Value) *item {
 		it.below = d.members(f.fields, v)
 	case dict:
 		for _, k := range v.MapKeys() {
-			it.below = append(it.below, &item{name: key(k.String()), field: f.elem, text: plainText(v.MapIndex(k))})
+			it.below = append(it.below, &item{name: scalar(k.String()), field: f.elem, text: plainText(v.MapIndex(k))})
 		}
 		slices.SortFunc(it.below, func(a, b *item) int { return strings.Compare(a.name, b.name) })
 	case list:

@@ -73,9 +73,6 @@ func scalar(s string) string {
 	return jsonText(s)
 }
 
-// key is text as a name.
-func key(s string) string { return scalar(s) }
-
 // jsonText is JSON, which YAML is, too.
 func jsonText(v any) string {
 	var b bytes.Buffer

@@ -239,7 +239,7 @@ func walk(fields []*field, path string, visit func(f *field, path string)) {
 type pair struct{ key, value *yaml.Node }
 
 // pairs are the members of a mapping, with those it merges and without those
-// that come twice.
+// that come twice. A mapping that merges itself ends by its depth.
 func (r *reader) pairs(n *yaml.Node, path string, depth int) (list []pair) {
 	lines := map[string]int{}
 	var merged []*yaml.Node
@@ -279,7 +279,7 @@ func (r *reader) pairs(n *yaml.Node, path string, depth int) (list []pair) {
 				}
 				continue
 			}
-			for _, p := range r.mergedPairs(behind, path, depth+1) {
+			for _, p := range r.pairs(behind, path, depth+1) {
 				if _, here := lines[p.key.Value]; !here { // what stands here is stronger
 					lines[p.key.Value] = p.key.Line
 					list = append(list, p)
@@ -288,16 +288,6 @@ func (r *reader) pairs(n *yaml.Node, path string, depth int) (list []pair) {
 		}
 	}
 	return list
-}
-
-// mergedPairs are the members of a mapping that another one merges. A mapping
-// that merges itself ends by its depth.
-func (r *reader) mergedPairs(n *yaml.Node, path string, depth int) []pair {
-	if depth > maxDepth {
-		r.add(n.Line, n.Column, path, "there are more than %d levels", maxDepth)
-		return nil
-	}
-	return r.pairs(n, path, depth)
 }
 
 // anything is a value for whom Parley does not know what it means: JSON.
