@@ -160,7 +160,7 @@ func (a *app) gcDry(ctx context.Context, db *database.Location, f *gcFlags) (err
 	defer done(r, &err)
 	before, would := time.Now().Add(-f.olderThan), &admin.Collected{States: map[string]int{}}
 	for _, state := range f.states {
-		n, err := database.CountIdle(ctx, r, int32(state), before)
+		n, err := database.CountIdle(ctx, r.Idle, int32(state), before)
 		if err != nil {
 			return err
 		}

@@ -73,7 +73,7 @@ what comes next. A webhook is idle, pending, retrying, disabled (the receiver an
 		}
 		defer done(r, &err)
 		out, n := output.NewWriter(a.stdout), 0
-		err = database.EachPush(ctx, r, func(p *store.PushState) error {
+		err = database.EachPush(ctx, r.AllPushes, func(p *store.PushState) error {
 			state := database.PushDoes(p)
 			if !pick.has(p.PushID()) || failing && state != database.PushRetrying && state != database.PushDisabled {
 				return nil
@@ -153,7 +153,7 @@ or that failed for a day. parley admin push redeliver sends them again.`,
 		}
 		defer done(r, &err)
 		out, n := output.NewWriter(a.stdout), 0
-		err = database.EachLetters(ctx, r, func(page []store.DeadLetter) error {
+		err = database.EachLetters(ctx, r.DeadLetters, func(page []store.DeadLetter) error {
 			for i := range page {
 				l := &page[i]
 				if !pick.has(l.PushID) {

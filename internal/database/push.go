@@ -10,15 +10,11 @@ import (
 // PushBatch is how many webhooks or dead letters are read at once.
 const PushBatch = 500
 
-// Pushes is the part of a database that lists webhooks.
-type Pushes interface {
-	AllPushes(ctx context.Context, after int64, limit int) ([]store.PushState, error)
-}
-
-// EachPush calls f with every webhook, in the order in which they were made.
-func EachPush(ctx context.Context, r Pushes, f func(*store.PushState) error) error {
+// EachPush calls f with every webhook that list, AllPushes of a database, has, in the
+// order in which they were made.
+func EachPush(ctx context.Context, list func(ctx context.Context, after int64, limit int) ([]store.PushState, error), f func(*store.PushState) error) error {
 	for after := int64(0); ; {
-		page, err := r.AllPushes(ctx, after, PushBatch)
+		page, err := list(ctx, after, PushBatch)
 		if err != nil {
 			return err
 		}
@@ -35,12 +31,10 @@ func EachPush(ctx context.Context, r Pushes, f func(*store.PushState) error) err
 }
 
 // CountIdle counts tasks whose state has not changed since a time.
-func CountIdle(ctx context.Context, r interface {
-	Idle(ctx context.Context, q store.IdleQuery) ([]store.Row, error)
-}, state int32, before time.Time) (n int, err error) {
+func CountIdle(ctx context.Context, idle func(context.Context, store.IdleQuery) ([]store.Row, error), state int32, before time.Time) (n int, err error) {
 	q := store.IdleQuery{State: state, Before: before, Limit: 1000}
 	for {
-		rows, err := r.Idle(ctx, q)
+		rows, err := idle(ctx, q)
 		if n += len(rows); err != nil || len(rows) < q.Limit {
 			return n, err
 		}
@@ -48,16 +42,12 @@ func CountIdle(ctx context.Context, r interface {
 	}
 }
 
-// Letters is the part of a database that lists dead letters.
-type Letters interface {
-	DeadLetters(ctx context.Context, q store.LetterQuery) ([]store.DeadLetter, error)
-}
-
-// EachLetters calls f with all dead letters, page by page.
-func EachLetters(ctx context.Context, r Letters, f func([]store.DeadLetter) error) error {
+// EachLetters calls f with all dead letters that list, DeadLetters of a database, has,
+// page by page.
+func EachLetters(ctx context.Context, list func(context.Context, store.LetterQuery) ([]store.DeadLetter, error), f func([]store.DeadLetter) error) error {
 	q := store.LetterQuery{Limit: PushBatch}
 	for {
-		page, err := r.DeadLetters(ctx, q)
+		page, err := list(ctx, q)
 		if err != nil {
 			return err
 		}
@@ -108,7 +98,7 @@ type Redelivered struct {
 // try. A server delivers it when it starts, or when it is told. After an error what
 // was done so far stays done.
 func Redeliver(ctx context.Context, st Store, has func(store.PushID) bool) (r Redelivered, err error) {
-	err = EachLetters(ctx, st, func(page []store.DeadLetter) error {
+	err = EachLetters(ctx, st.DeadLetters, func(page []store.DeadLetter) error {
 		var again []store.DeadLetter
 		for _, l := range page {
 			if has(l.PushID) {
@@ -136,7 +126,7 @@ func Redeliver(ctx context.Context, st Store, has func(store.PushID) bool) (r Re
 		}
 		return st.Advance(ctx, changed)
 	}
-	err = EachPush(ctx, st, func(p *store.PushState) error {
+	err = EachPush(ctx, st.AllPushes, func(p *store.PushState) error {
 		if !has(p.PushID()) {
 			return nil
 		}

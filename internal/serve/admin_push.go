@@ -52,32 +52,45 @@ func (a *administration) Deliveries(ctx context.Context, q admin.DeliveryQuery) 
 		}
 	}
 	res := &admin.Deliveries{Deliveries: []admin.Delivery{}}
+	read := func() ([]store.PushState, error) { return a.store.AllPushes(ctx, after, database.PushBatch) }
+	more, err := pick(n, read, func(p *store.PushState) bool {
+		after = p.At
+		does := database.PushDoes(p)
+		if !has(p.PushID()) || q.Failing && does != database.PushRetrying && does != database.PushDisabled {
+			return false
+		}
+		res.Deliveries = append(res.Deliveries, delivery(p))
+		return true
+	})
+	if err != nil {
+		return nil, a.failed("list webhooks", err)
+	}
+	if more {
+		res.Next = strconv.FormatInt(after, 10)
+	}
+	return res, nil
+}
+
+// pick has take choose n elements, or fewer, of the pages that read reads one after
+// another, and reports whether there may be more behind the last one.
+func pick[T any](n int, read func() ([]T, error), take func(*T) bool) (more bool, err error) {
 	for range pushPages {
-		page, err := a.store.AllPushes(ctx, after, database.PushBatch)
+		page, err := read()
 		if err != nil {
-			return nil, a.failed("list webhooks", err)
+			return false, err
 		}
 		for i := range page {
-			p := &page[i]
-			after = p.At
-			does := database.PushDoes(p)
-			if !has(p.PushID()) || q.Failing && does != database.PushRetrying && does != database.PushDisabled {
-				continue
-			}
-			res.Deliveries = append(res.Deliveries, delivery(p))
-			if len(res.Deliveries) == n {
-				if i < len(page)-1 || len(page) == database.PushBatch {
-					res.Next = strconv.FormatInt(after, 10)
+			if take(&page[i]) {
+				if n--; n == 0 {
+					return i < len(page)-1 || len(page) == database.PushBatch, nil
 				}
-				return res, nil
 			}
 		}
 		if len(page) < database.PushBatch {
-			return res, nil
+			return false, nil
 		}
 	}
-	res.Next = strconv.FormatInt(after, 10)
-	return res, nil
+	return true, nil
 }
 
 func delivery(p *store.PushState) admin.Delivery {
@@ -116,33 +129,23 @@ func (a *administration) DeadLetters(ctx context.Context, q admin.DeliveryQuery)
 		}
 	}
 	res := &admin.DeadLetters{Letters: []admin.DeadLetter{}}
-	next := func() string { return fmt.Sprintf("%d.%d", lq.After.At, lq.After.Seq) }
-	for range pushPages {
-		page, err := a.store.DeadLetters(ctx, lq)
-		if err != nil {
-			return nil, a.failed("list dead letters", err)
+	read := func() ([]store.DeadLetter, error) { return a.store.DeadLetters(ctx, lq) }
+	more, err := pick(n, read, func(l *store.DeadLetter) bool {
+		lq.After = l
+		if !has(l.PushID) {
+			return false
 		}
-		for i := range page {
-			l := &page[i]
-			lq.After = l
-			if !has(l.PushID) {
-				continue
-			}
-			res.Letters = append(res.Letters, admin.DeadLetter{
-				Task: taskKey(l.Key), Name: taskName(l.Key), ID: l.ID, Seq: l.Seq, Time: l.Time, Tries: l.Tries, Reason: l.Reason, Again: l.Again,
-			})
-			if len(res.Letters) == n {
-				if i < len(page)-1 || len(page) == database.PushBatch {
-					res.Next = next()
-				}
-				return res, nil
-			}
-		}
-		if len(page) < database.PushBatch {
-			return res, nil
-		}
+		res.Letters = append(res.Letters, admin.DeadLetter{
+			Task: taskKey(l.Key), Name: taskName(l.Key), ID: l.ID, Seq: l.Seq, Time: l.Time, Tries: l.Tries, Reason: l.Reason, Again: l.Again,
+		})
+		return true
+	})
+	if err != nil {
+		return nil, a.failed("list dead letters", err)
 	}
-	res.Next = next()
+	if more {
+		res.Next = fmt.Sprintf("%d.%d", lq.After.At, lq.After.Seq)
+	}
 	return res, nil
 }
 
@@ -212,7 +215,7 @@ func (a *administration) Collect(ctx context.Context, c admin.Collection) (_ *ad
 	for _, s := range states {
 		n := 0
 		if c.DryRun {
-			n, err = database.CountIdle(ctx, a.store, int32(s), before)
+			n, err = database.CountIdle(ctx, a.store.Idle, int32(s), before)
 		} else {
 			n, err = a.engine.Collect(ctx, store.Expiry{State: int32(s), Before: before, Batch: collectBatch, Pause: func(time.Duration) error { return context.Cause(ctx) }})
 		}

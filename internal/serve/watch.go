@@ -3,6 +3,8 @@ package serve
 import (
 	"context"
 	"io/fs"
+	"iter"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -165,21 +167,14 @@ func notSource(name string) bool {
 
 // difference returns the first file in the order of names that is not the same in
 // both.
-func difference(before, after map[string]stamp) string {
-	first := ""
-	take := func(name string) {
-		if first == "" || name < first {
-			first = name
-		}
-	}
-	for name, was := range before {
-		if is, ok := after[name]; !ok || !is.at.Equal(was.at) || is.size != was.size {
-			take(name)
-		}
-	}
-	for name := range after {
-		if _, ok := before[name]; !ok {
-			take(name)
+func difference(before, after map[string]stamp) (first string) {
+	for _, names := range []iter.Seq[string]{maps.Keys(before), maps.Keys(after)} {
+		for name := range names {
+			was, had := before[name]
+			is, has := after[name]
+			if (had != has || !is.at.Equal(was.at) || is.size != was.size) && (first == "" || name < first) {
+				first = name
+			}
 		}
 	}
 	return first
