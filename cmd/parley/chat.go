@@ -127,14 +127,12 @@ func (a *app) session(outer context.Context, c *a2aclient.Client) *chat.Session 
 			_, err := c.CancelTask(ctx, &a2a.CancelTaskRequest{ID: id})
 			return err
 		},
-		Look: func(ctx context.Context, id string) (t *a2a.Task, err error) {
+		Look: func(ctx context.Context, id string) (*a2a.Task, error) {
 			ctx, cancel := a.limited(ctx)
 			defer cancel()
-			err = a.onTask(ctx, c, id, func(id string) error {
-				t, err = c.GetTask(ctx, &a2a.GetTaskRequest{ID: id, HistoryLength: new(int32(0))})
-				return err
+			return a.onTask(ctx, c, id, func(id string) (*a2a.Task, error) {
+				return c.GetTask(ctx, &a2a.GetTaskRequest{ID: id, HistoryLength: new(int32(0))})
 			})
-			return t, err
 		},
 		Attach: parts.File,
 		Save: func(ctx context.Context, id, dir string) error {

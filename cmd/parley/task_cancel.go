@@ -20,11 +20,10 @@ func newTaskCancel(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		var t *a2a.Task
-		if err := a.onTask(ctx, c, args[0], func(id string) error {
-			t, err = c.CancelTask(ctx, &a2a.CancelTaskRequest{ID: id, Metadata: a2a.JSON(a.flags.metadata)})
-			return err
-		}); err != nil {
+		t, err := a.onTask(ctx, c, args[0], func(id string) (*a2a.Task, error) {
+			return c.CancelTask(ctx, &a2a.CancelTaskRequest{ID: id, Metadata: a2a.JSON(a.flags.metadata)})
+		})
+		if err != nil {
 			return err
 		}
 		return a.print.Task(t)

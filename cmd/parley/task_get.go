@@ -28,19 +28,18 @@ With --wait it polls until the task has finished or needs you.`,
 		if err != nil {
 			return err
 		}
-		var t *a2a.Task
-		if err := a.onTask(ctx, c, args[0], func(id string) error {
+		t, err := a.onTask(ctx, c, args[0], func(id string) (*a2a.Task, error) {
 			req := &a2a.GetTaskRequest{ID: id, HistoryLength: a.flags.history}
 			if !a.flags.wait {
-				t, err = c.GetTask(ctx, req)
-				return err
+				return c.GetTask(ctx, req)
 			}
 			r, err := a.await(ctx, c, a.follower(c).Watch(ctx, req))
-			if err == nil {
-				t = r.Task
+			if err != nil {
+				return nil, err
 			}
-			return err
-		}); err != nil {
+			return r.Task, nil
+		})
+		if err != nil {
 			return err
 		}
 		return a.showAndKeep(func() error { return a.show(t) }, &save, t.Artifacts)

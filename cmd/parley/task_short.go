@@ -12,14 +12,14 @@ import (
 
 // onTask does something with a task that the command line names: by its id, or, where
 // the agent has no task of that id, by what it begins with, as task list shows it.
-func (a *app) onTask(ctx context.Context, svc a2a.Service, id string, do func(id string) error) error {
-	err := do(id)
+func (a *app) onTask(ctx context.Context, svc a2a.Service, id string, do func(id string) (*a2a.Task, error)) (*a2a.Task, error) {
+	t, err := do(id)
 	if !errors.Is(err, a2a.ErrTaskNotFound) || len(id) < 8 {
-		return err
+		return t, err
 	}
 	page, listErr := svc.ListTasks(ctx, &a2a.ListTasksRequest{PageSize: new(int32(a2a.MaxPageSize)), HistoryLength: new(int32(0))})
 	if listErr != nil {
-		return err // that there is no such task is what matters
+		return nil, err // that there is no such task is what matters
 	}
 	var found []string
 	for _, t := range page.Tasks {
@@ -29,11 +29,11 @@ func (a *app) onTask(ctx context.Context, svc a2a.Service, id string, do func(id
 	}
 	switch len(found) {
 	case 0:
-		return err
+		return nil, err
 	case 1:
 		a.subject = found[0]
 		return do(found[0])
 	}
-	return failure.Usagef("%d tasks begin with %s", len(found), plain.Quote(id)).
+	return nil, failure.Usagef("%d tasks begin with %s", len(found), plain.Quote(id)).
 		WithHint("give more of the id, such as %s; %s shows them", plain.Quote(found[0]), a.commands.Line("task list"))
 }
