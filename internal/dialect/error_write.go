@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/json"
 )
 
 // Types of error details (§9.5, §11.6).
@@ -132,11 +133,8 @@ func appendInfo(dst []byte, row *ErrorRow, e *a2a.Error) []byte {
 	dst = append(dst, `,"domain":"`+ErrorInfoDomain+`"`...)
 	if len(e.Meta) > 0 {
 		dst = append(dst, `,"metadata":{`...)
-		for i, k := range slices.Sorted(maps.Keys(e.Meta)) {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			dst = append(appendText(dst, k), ':')
+		for _, k := range slices.Sorted(maps.Keys(e.Meta)) {
+			dst = append(appendText(json.AppendComma(dst), k), ':')
 			dst = appendText(dst, e.Meta[k])
 		}
 		dst = append(dst, '}')
@@ -147,11 +145,8 @@ func appendInfo(dst []byte, row *ErrorRow, e *a2a.Error) []byte {
 // appendViolations appends the only member of a BadRequest.
 func appendViolations(dst []byte, fields []a2a.FieldViolation) []byte {
 	dst = append(dst, `"fieldViolations":[`...)
-	for i, f := range fields {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(dst, `{"field":`...)
+	for _, f := range fields {
+		dst = append(json.AppendComma(dst), `{"field":`...)
 		dst = appendText(dst, f.Field)
 		dst = append(dst, `,"description":`...)
 		dst = appendText(dst, f.Description)

@@ -150,11 +150,7 @@ func queryObject(op Op, query url.Values) ([]byte, error) {
 		case p.kind == 't':
 			v = plusOffset(v)
 		}
-		if len(doc) > 1 {
-			doc = append(doc, ',')
-		}
-		doc = append(append(append(doc, '"'), p.name...), `":`...)
-		if p.kind == 'b' {
+		if doc = json.AppendKey(doc, p.name); p.kind == 'b' {
 			doc = append(doc, v...)
 		} else {
 			doc = appendText(doc, v) // ProtoJSON reads numbers from strings

@@ -104,12 +104,9 @@ func appendValue(dst []byte, v *structpb.Value, depth int) ([]byte, error) {
 			return nil, errDepth
 		}
 		dst = append(dst, '[')
-		for i, e := range k.ListValue.GetValues() {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
+		for _, e := range k.ListValue.GetValues() {
 			var err error
-			if dst, err = appendValue(dst, e, depth-1); err != nil {
+			if dst, err = appendValue(json.AppendComma(dst), e, depth-1); err != nil {
 				return nil, err
 			}
 		}
@@ -125,11 +122,8 @@ func appendStruct(dst []byte, s *structpb.Struct, depth int) ([]byte, error) {
 		return nil, errDepth
 	}
 	dst = append(dst, '{')
-	for i, k := range slices.Sorted(maps.Keys(s.GetFields())) {
-		if i > 0 {
-			dst = append(dst, ',')
-		}
-		dst = append(appendText(dst, k), ':')
+	for _, k := range slices.Sorted(maps.Keys(s.GetFields())) {
+		dst = append(appendText(json.AppendComma(dst), k), ':')
 		var err error
 		if dst, err = appendValue(dst, s.Fields[k], depth-1); err != nil {
 			return nil, err
