@@ -20,9 +20,6 @@ func (x *grpcCall) receiveRequest() (any, error) {
 		if status.Code(err) == codes.ResourceExhausted || x.ctx.Err() != nil {
 			return nil, err // too large, or the client is gone
 		}
-		if err == errSlow || err == errFull {
-			return nil, err
-		}
 		return nil, x.noMessage(err)
 	}
 	m := x.binding.NewRequest(x.op)

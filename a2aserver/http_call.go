@@ -155,11 +155,6 @@ func (x *httpCall) send(b []byte) error {
 	return flushed(x.rc.Flush())
 }
 
-func (x *httpCall) extendDeadline() {
-	// Writers in tests have no deadlines, and need none.
-	_ = x.rc.SetWriteDeadline(time.Now().Add(x.s.opts.writeTimeout()))
-}
-
 // protect is deferred: a panic becomes an internal error, or, if the answer
 // has begun, cuts the connection, so that nobody takes it for complete.
 func (x *httpCall) protect() {

@@ -59,7 +59,7 @@ func (s *sse) release() {
 	s.s.schedule.end(&s.watch)
 	s.helpers.Wait()
 	if s.begun && !closed {
-		s.extendDeadline() // net/http writes the end
+		_ = s.rc.SetWriteDeadline(time.Now().Add(s.s.opts.writeTimeout())) // net/http writes the end
 	}
 }
 
