@@ -27,10 +27,8 @@ import (
 // The tasks are in the order of their keys, each followed by its blobs, its
 // receipts, its push configs, each with its dead letters, and its log. A blob has
 // its data where it comes first. Receipts without a task are left out: they count
-// for a short time, and what they answer is nowhere else in the export. Bytes that
-// are JSON stand as they are; others are base64, under the name with 64 behind it.
-// The checksum is of all lines before the last. The package comment says what each
-// field is.
+// for a short time, and what they answer is nowhere else in the export. The package
+// comment says what each field is.
 
 // version goes up when an older program could misread an export. It need not for a
 // new kind of line, which an older program refuses, and all else with it; only a

@@ -138,8 +138,8 @@ func (s *Store) apply(a *store.Append, k *chunked) (refused, err error) {
 	}
 	c := s.writer
 	if a.Alone() {
-		if taken, err := c.counts(a); taken || err != nil {
-			return duplicate(taken), err
+		if refused, err := c.counts(a); refused != nil || err != nil {
+			return refused, err
 		}
 		return nil, c.issue(0, a)
 	}
@@ -196,13 +196,6 @@ func (s *Store) keepEntries(task int64, a *store.Append, chunks int64) error {
 func (c *conn) keepPacked(task, first, last int64, packed []byte, chunks int64) error {
 	return c.stmt("INSERT INTO entry (task, first, last, body, chunks) VALUES (?, ?, ?, ?, ?)").
 		int(task).int(first).int(last).value(c, packed, chunks).exec()
-}
-
-func duplicate(taken bool) error {
-	if taken {
-		return store.ErrDuplicate
-	}
-	return nil
 }
 
 // keep stores a blob unless it is there, and that the task refers to it.

@@ -33,27 +33,22 @@ func (s *Store) write(ctx context.Context, f func(*conn) error) error {
 // back, which saves the fsync.
 func (s *Store) change(ctx context.Context, what string, f func(*conn) (changed bool, err error)) error {
 	err := s.write(ctx, func(c *conn) error {
-		err := some(c.transaction(func() error {
+		err := c.transaction(func() error {
 			changed, err := f(c)
 			if err == nil && !changed {
 				err = errNothing
 			}
 			return err
-		}))
+		})
+		if errors.Is(err, errNothing) {
+			return nil
+		}
 		if err != nil {
 			s.tally.forget()
 		}
 		return err
 	})
 	return wrap(what, err)
-}
-
-// some turns the end of a transaction that had nothing to do into none.
-func some(err error) error {
-	if errors.Is(err, errNothing) {
-		return nil
-	}
-	return err
 }
 
 // Beat implements store.Store.
@@ -117,16 +112,14 @@ func (c *conn) lostNodes(sql, node string, deadBefore time.Time) (from []string,
 // there are.
 func (s *Store) Claim(ctx context.Context, node string, deadBefore time.Time, limit int) ([]store.Row, error) {
 	var claimed []store.Row
-	err := s.write(ctx, func(c *conn) error {
-		return c.transaction(func() (err error) {
-			claimed, err = c.claim(node, deadBefore, limit)
-			if err != nil || len(claimed) >= limit {
-				return err
-			}
-			return c.stmt("DELETE FROM node WHERE name <> ? AND (gone = 1 OR beat < ?)").text(node).time(deadBefore).exec()
-		})
+	err := s.change(ctx, "claim", func(c *conn) (changed bool, err error) {
+		claimed, err = c.claim(node, deadBefore, limit)
+		if err != nil || len(claimed) >= limit {
+			return true, err
+		}
+		return true, c.stmt("DELETE FROM node WHERE name <> ? AND (gone = 1 OR beat < ?)").text(node).time(deadBefore).exec()
 	})
-	return claimed, wrap("claim", err)
+	return claimed, err
 }
 
 func (c *conn) claim(node string, deadBefore time.Time, limit int) (claimed []store.Row, err error) {

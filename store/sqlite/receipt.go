@@ -7,17 +7,20 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// counts reports whether a receipt of an append stands in its way.
-func (c *conn) counts(a *store.Append) (bool, error) {
+// counts refuses an append in whose way a receipt stands.
+func (c *conn) counts(a *store.Append) (refused, err error) {
 	for i := range a.Receipts {
 		r := &a.Receipts[i]
 		_, found, err := c.stmt("SELECT 1 FROM receipt WHERE tenant = ? AND owner = ? AND name = ? AND until > ?").
 			text(a.Row.Tenant).text(a.Row.Owner).text(r.Name).time(r.Time).one()
-		if found || err != nil {
-			return found, err
+		if err != nil {
+			return nil, err
+		}
+		if found {
+			return store.ErrDuplicate, nil
 		}
 	}
-	return false, nil
+	return nil, nil
 }
 
 // issue writes the receipts of an append; task is 0 if there is none. Those that

@@ -37,8 +37,8 @@ func (s *Store) place(a form) (task int64, refused, err error) {
 	case was.row.Last != a.After:
 		return 0, store.ErrConflict, nil
 	}
-	if taken, err := c.counts(a.Append); taken || err != nil {
-		return 0, duplicate(taken), err
+	if refused, err := c.counts(a.Append); refused != nil || err != nil {
+		return 0, refused, err
 	}
 	if was.packed {
 		if err := c.unfold(was); err != nil {
@@ -60,14 +60,15 @@ func (s *Store) place(a form) (task int64, refused, err error) {
 // before.
 func (s *Store) begin(a form) (task int64, refused, err error) {
 	c := s.writer
-	if taken, err := c.counts(a.Append); err != nil {
-		return 0, nil, err
-	} else if taken {
-		was, err := c.look(a.Row.Key)
-		if was != nil || err != nil {
-			return 0, store.ErrConflict, err
+	refused, err = c.counts(a.Append)
+	if refused != nil {
+		var was *stored
+		if was, err = c.look(a.Row.Key); was != nil {
+			refused = store.ErrConflict
 		}
-		return 0, store.ErrDuplicate, nil
+	}
+	if refused != nil || err != nil {
+		return 0, refused, err
 	}
 	s.lastKey++ // what fails or is refused leaves a gap, which is fine
 	if err := c.insert(s.lastKey, a); err != nil {

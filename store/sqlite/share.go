@@ -55,21 +55,19 @@ func (s *Store) Draw(ctx context.Context, node, after string, limit int) ([]stor
 		return nil, err
 	}
 	var drawn []store.Row
-	err := s.write(ctx, func(c *conn) error {
-		return c.transaction(func() error {
-			keys, err := c.turns(after, limit)
-			for _, key := range keys {
-				if err != nil {
-					break
-				}
-				var row []store.Row
-				row, err = collect(c.stmt(draw+"WHERE key = ? RETURNING "+columns).text(node).int(key), scan)
-				drawn = append(drawn, row...)
+	err := s.change(ctx, "draw", func(c *conn) (changed bool, err error) {
+		keys, err := c.turns(after, limit)
+		for _, key := range keys {
+			if err != nil {
+				break
 			}
-			return err
-		})
+			var row []store.Row
+			row, err = collect(c.stmt(draw+"WHERE key = ? RETURNING "+columns).text(node).int(key), scan)
+			drawn = append(drawn, row...)
+		}
+		return len(drawn) > 0, err
 	})
-	return drawn, wrap("draw", err)
+	return drawn, err
 }
 
 // turns returns the keys of up to limit tasks that wait, in the order of Draw.
