@@ -248,12 +248,17 @@ func (l *said) check(level string) error {
 	return nil
 }
 
-// message is what the line says as a message, or nil.
+// message is what the line says as a message, or nil. Metadata alone is beside an empty
+// text.
 func (l *said) message() *a2a.Message {
-	if len(l.parts) == 0 {
-		return nil
+	m := &a2a.Message{Parts: l.parts, Metadata: l.metadata}
+	if len(m.Parts) == 0 {
+		if len(m.Metadata) == 0 {
+			return nil
+		}
+		m.Parts = []*a2a.Part{a2a.TextPart("")}
 	}
-	return &a2a.Message{Parts: l.parts, Metadata: l.metadata}
+	return m
 }
 
 // memberOf reads a member, if it is there.

@@ -38,6 +38,7 @@ func TestExecSpeaksInLines(t *testing.T) {
 		want         []string
 	}{
 		{"status", sayer(`{"type":"status","text":"half way"}`, `{"type":"status"}`, ``, "  \r"), []string{`working "half way"`, `working`}},
+		{"status of metadata", sayer(`{"type":"status","metadata":{"a":1}}`), []string{`working ""`}},
 		{"status of parts", sayer(`{"type":"status","parts":[{"data":{"done":0.5}}],"metadata":{"a":1}}`), []string{`working data({"done":0.5})`}},
 		{"artifacts", sayer(
 			`{"type":"artifact","text":"a"}`,

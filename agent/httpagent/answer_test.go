@@ -60,6 +60,8 @@ func TestAnswers(t *testing.T) {
 		"null artifact":        {200, js, `{"artifacts":[null]}`, "failed the service's answer cannot be used: an artifact is null"},
 		"empty artifact":       {200, js, `{"artifacts":[{"name":"a"}]}`, `failed the service's answer cannot be used: artifact "a": it has neither text nor parts`},
 		"reserved link":        {200, js, `{"artifacts":[{"parts":[{"url":"parley-blob:x"}]}]}`, "failed the service's answer cannot be used: it cannot be part of a task"},
+		"metadata alone":       {200, js, `{"artifacts":[{"name":"x","text":"1"}],"metadata":{"k":1}}`, "completed  | x: 1"},
+		"metadata of null":     {200, js, `{"type":"complete","metadata":null}`, "completed"},
 		"bad metadata":         {200, js, `{"text":"x","metadata":7}`, "failed the service's answer cannot be used: its metadata must be a JSON object"},
 		"bad media type":       {200, "/", "x", "failed the service's answer cannot be used: its media type cannot be read"},
 		"deep":                 {200, js, `{"ask":"x","state":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, "failed the service's answer cannot be used: it nests more than 100 levels deep"},

@@ -111,6 +111,9 @@ func (ev *event) check() error {
 	case len(ev.State) > maxState:
 		return bad("its state is longer than %d bytes", maxState)
 	}
+	if string(ev.Metadata) == "null" {
+		ev.Metadata = nil
+	}
 	if ev.Text != nil {
 		if *ev.Text != "" || ev.Type == "artifact" || ev.Type == "reply" {
 			ev.Parts = []*a2a.Part{a2a.TextPart(*ev.Text)}
@@ -123,12 +126,9 @@ func (ev *event) check() error {
 			return bad("it has neither text nor parts")
 		}
 	}
-	if len(ev.Parts) == 0 && len(ev.Metadata) == 0 {
-		return nil
-	}
 	m := ev.message()
-	if len(m.Parts) == 0 {
-		m.Parts = []*a2a.Part{a2a.TextPart("-")} // for the metadata alone
+	if m == nil {
+		return nil
 	}
 	m.MessageID, m.Role = "-", a2a.RoleAgent
 	if err := m.Validate(); err != nil {
@@ -137,12 +137,16 @@ func (ev *event) check() error {
 	return nil
 }
 
-// message is what a status or an end says, or nil.
+// message is what a status or an end says, or nil. Metadata alone is beside an empty text.
 func (ev *event) message() *a2a.Message {
-	if len(ev.Parts) == 0 && len(ev.Metadata) == 0 {
-		return nil
+	m := &a2a.Message{Parts: ev.Parts, Metadata: ev.Metadata}
+	if len(m.Parts) == 0 {
+		if len(m.Metadata) == 0 {
+			return nil
+		}
+		m.Parts = []*a2a.Part{a2a.TextPart("")}
 	}
-	return &a2a.Message{Parts: ev.Parts, Metadata: ev.Metadata}
+	return m
 }
 
 // text is what a log record says.
