@@ -328,7 +328,11 @@ func clone(v any) any {
 		}
 		return m
 	case []any:
-		return each(any(v), clone)
+		list := slices.Clone(v)
+		for i, x := range list {
+			list[i] = clone(x)
+		}
+		return list
 	}
 	return v
 }

@@ -35,16 +35,21 @@ func with(o obj, change map[string]func(any) (string, any)) obj {
 	return out
 }
 
-func each(v any, f func(any) any) any {
-	list, ok := v.([]any)
-	if !ok {
+// of makes an object, or each object of a list, anew; what is neither stays as it is.
+func of(f func(obj) any) func(any) any {
+	return func(v any) any {
+		switch v := v.(type) {
+		case obj:
+			return f(v)
+		case []any:
+			out := make([]any, len(v))
+			for i, x := range v {
+				out[i] = of(f)(x)
+			}
+			return out
+		}
 		return v
 	}
-	out := make([]any, len(list))
-	for i, x := range list {
-		out[i] = f(x)
-	}
-	return out
 }
 
 func named(name string, f func(any) any) func(any) (string, any) {
@@ -69,7 +74,7 @@ func ask03(op string, p obj, ts bool) obj {
 			}
 			conf := with(c, map[string]func(any) (string, any){
 				"returnImmediately":          func(v any) (string, any) { b, _ := v.(bool); return "blocking", !b },
-				"taskPushNotificationConfig": named(push, func(v any) any { return askPush03(v) }),
+				"taskPushNotificationConfig": named(push, of(askPush03)),
 			})
 			if _, ok := conf["blocking"]; !ok && !ts {
 				conf["blocking"] = true // absent is false there
@@ -117,11 +122,11 @@ func ask03(op string, p obj, ts bool) obj {
 
 func askMessage03(m obj, ts bool) obj {
 	if !ts {
-		return with(m, map[string]func(any) (string, any){"parts": named("content", func(v any) any { return each(v, askPart03P) })})
+		return with(m, map[string]func(any) (string, any){"parts": named("content", of(askPart03P))})
 	}
 	out := with(m, map[string]func(any) (string, any){
 		"role":  named("role", lowRole),
-		"parts": named("parts", func(v any) any { return each(v, askPart03) }),
+		"parts": named("parts", of(askPart03)),
 	})
 	out["kind"] = "message"
 	return out
@@ -131,11 +136,7 @@ func lowRole(v any) any {
 	return strings.ToLower(strings.TrimPrefix(plainText(v), "ROLE_"))
 }
 
-func askPart03(v any) any {
-	p, ok := v.(obj)
-	if !ok {
-		return v
-	}
+func askPart03(p obj) any {
 	out := obj{}
 	move(p, out, "metadata", "metadata")
 	switch {
@@ -153,11 +154,7 @@ func askPart03(v any) any {
 	return out
 }
 
-func askPart03P(v any) any {
-	p, ok := v.(obj)
-	if !ok {
-		return v
-	}
+func askPart03P(p obj) any {
 	out := obj{}
 	move(p, out, "text", "text")
 	if p["raw"] != nil || p["url"] != nil {
@@ -171,93 +168,69 @@ func askPart03P(v any) any {
 	return out
 }
 
-func askPush03(v any) any {
-	p, ok := v.(obj)
-	if !ok {
-		return v
-	}
-	return with(p, map[string]func(any) (string, any){"authentication": named("authentication", func(v any) any {
-		a, ok := v.(obj)
-		if !ok {
-			return v
-		}
+func askPush03(p obj) any {
+	return with(p, map[string]func(any) (string, any){"authentication": named("authentication", of(func(a obj) any {
 		return with(a, map[string]func(any) (string, any){"scheme": named("schemes", func(v any) any { return []any{v} })})
-	})})
+	}))})
 }
 
 // hear03 says the result of an operation in the names of version 1.0.
 func hear03(op string, v any, ts bool) any {
 	switch op {
 	case "send_message", "send_streaming_message", "subscribe_to_task":
-		return hearEvent03(v, ts)
+		return of(func(o obj) any { return hearEvent03(o, ts) })(v)
 	case "get_task", "cancel_task":
-		return hearTask03(v, ts)
+		return of(hearTask03)(v)
 	case "create_push_config", "get_push_config":
-		return hearPush03(v)
+		return of(hearPush03)(v)
 	case "list_push_configs":
 		if o, ok := v.(obj); ok {
 			v = o["configs"]
 		}
-		list, _ := each(v, hearPush03).([]any)
+		list, _ := of(hearPush03)(v).([]any)
 		return obj{"configs": list}
 	}
 	return v
 }
 
-func hearEvent03(v any, ts bool) any {
-	o, ok := v.(obj)
-	if !ok {
-		return v
-	}
+func hearEvent03(o obj, ts bool) any {
 	if ts {
 		switch o["kind"] {
 		case "task":
-			return obj{"task": hearTask03(o, ts)}
+			return obj{"task": hearTask03(o)}
 		case "message":
-			return obj{"message": hearMessage03(o, ts)}
+			return obj{"message": hearMessage03(o)}
 		case "status-update":
-			return obj{"statusUpdate": hearTask03(o, ts)}
+			return obj{"statusUpdate": hearTask03(o)}
 		case "artifact-update":
-			return obj{"artifactUpdate": hearTask03(o, ts)}
+			return obj{"artifactUpdate": hearTask03(o)}
 		}
-		return v
+		return o
 	}
 	return with(o, map[string]func(any) (string, any){
-		"task":           named("task", func(v any) any { return hearTask03(v, ts) }),
-		"message":        named("message", func(v any) any { return hearMessage03(v, ts) }),
-		"statusUpdate":   named("statusUpdate", func(v any) any { return hearTask03(v, ts) }),
-		"artifactUpdate": named("artifactUpdate", func(v any) any { return hearTask03(v, ts) }),
+		"task":           named("task", of(hearTask03)),
+		"message":        named("message", of(hearMessage03)),
+		"statusUpdate":   named("statusUpdate", of(hearTask03)),
+		"artifactUpdate": named("artifactUpdate", of(hearTask03)),
 	})
 }
 
 // hearTask03 is for tasks and for updates, whose members do not clash.
-func hearTask03(v any, ts bool) any {
-	o, ok := v.(obj)
-	if !ok {
-		return v
-	}
-	artifact := func(v any) any {
-		a, ok := v.(obj)
-		if !ok {
-			return v
-		}
-		return with(a, map[string]func(any) (string, any){"parts": named("parts", func(v any) any { return each(v, hearPart03) })})
-	}
+func hearTask03(o obj) any {
+	artifact := of(func(a obj) any {
+		return with(a, map[string]func(any) (string, any){"parts": named("parts", of(hearPart03))})
+	})
 	return with(o, map[string]func(any) (string, any){
 		"kind": drop,
-		"status": named("status", func(v any) any {
-			s, ok := v.(obj)
-			if !ok {
-				return v
-			}
+		"status": named("status", of(func(s obj) any {
 			return with(s, map[string]func(any) (string, any){
 				"state":   named("state", hearState03),
-				"message": named("message", func(v any) any { return hearMessage03(v, ts) }),
+				"message": named("message", of(hearMessage03)),
 			})
-		}),
+		})),
 		"artifact":  named("artifact", artifact),
-		"artifacts": named("artifacts", func(v any) any { return each(v, artifact) }),
-		"history":   named("history", func(v any) any { return each(v, func(v any) any { return hearMessage03(v, ts) }) }),
+		"artifacts": named("artifacts", artifact),
+		"history":   named("history", of(hearMessage03)),
 	})
 }
 
@@ -272,12 +245,8 @@ func hearState03(v any) any {
 	return "TASK_STATE_" + strings.ToUpper(strings.ReplaceAll(s, "-", "_"))
 }
 
-func hearMessage03(v any, ts bool) any {
-	o, ok := v.(obj)
-	if !ok {
-		return v
-	}
-	parts := func(v any) any { return each(v, hearPart03) }
+func hearMessage03(o obj) any {
+	parts := of(hearPart03)
 	return with(o, map[string]func(any) (string, any){
 		"kind": drop,
 		"role": named("role", func(v any) any {
@@ -292,11 +261,7 @@ func hearMessage03(v any, ts bool) any {
 	})
 }
 
-func hearPart03(v any) any {
-	o, ok := v.(obj)
-	if !ok {
-		return v
-	}
+func hearPart03(o obj) any {
 	out := obj{}
 	move(o, out, "text", "text", "metadata", "metadata", "data", "data")
 	if d, ok := o["data"].(obj); ok && o["kind"] == nil && len(d) == 1 && d["data"] != nil {
@@ -308,11 +273,7 @@ func hearPart03(v any) any {
 	return out
 }
 
-func hearPush03(v any) any {
-	o, ok := v.(obj)
-	if !ok {
-		return v
-	}
+func hearPush03(o obj) any {
 	out := obj{}
 	if c, ok := o["pushNotificationConfig"].(obj); ok {
 		out = with(c, nil)

@@ -133,7 +133,7 @@ func (h *hook) wait(ctx context.Context, enough func([]*delivery) bool) ([]*deli
 func (d *delivery) state() string {
 	o, _ := d.body.(obj)
 	if o["kind"] != nil {
-		s, _ := lookup(hearTask03(o, true), "status.state")
+		s, _ := lookup(hearTask03(o), "status.state")
 		text, _ := s.(string)
 		return text
 	}
