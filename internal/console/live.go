@@ -234,7 +234,6 @@ func (s *eventStream) writeLocked(text string) error {
 	if s.gap != nil {
 		s.next = time.Now().Add(s.gap())
 	}
-	_ = s.rc.SetWriteDeadline(time.Now().Add(writeTime)) // writers of tests have none
 	if _, err := s.w.Write([]byte(text)); err != nil {
 		return err
 	}
@@ -356,14 +355,10 @@ func (c *Console) follow(r *request, t *followed, out *eventStream, send func(se
 			return errors.Is(err, &a2a.Error{Code: a2a.CodeTaskNotFound})
 		}
 		for len(batch) > 0 && batch[0].Seq <= t.after {
-			n := 0
-			for n < len(batch) && batch[n].Seq <= t.after {
-				n++
-			}
-			f.add(batch[:n])
-			to.take()
-			batch = batch[n:]
+			f.one(batch[0])
+			batch = batch[1:]
 		}
+		to.take()
 		if len(batch) == 0 {
 			if out.comment() != nil {
 				return false

@@ -149,23 +149,20 @@ func (c *Console) rowOf(r *request, t *admin.Task) row {
 			key, title, tokens = a.key(), a.Card.Name, c.tokens(r, &a, t.ID, t.Tenant+" "+t.Owner, t.Updated)
 		}
 	}
-	one := row{Key: key, ID: t.ID, Address: taskAddress(r.Request, key, t.ID), Agent: title, Owner: t.Owner, Words: t.Words,
+	one := row{Key: key, ID: t.ID, Address: taskAddress(r.Request, key, t.ID), Agent: title, Owner: t.Owner, Words: words(t.Words),
 		State: t.State, Label: strings.ReplaceAll(t.State, "-", " "), Attempt: t.Attempt, Changed: t.Updated, Now: c.now(), Everybody: true, Models: c.models(), Tokens: tokens}
 	if t.Wait != nil && t.Wait.For != admin.WaitAgent && t.Wait.For != admin.WaitClient {
 		one.Wait = t.Wait.Reason
 	}
 	one.DOM = "r" + prefixOf(one.Address+t.Tenant+t.Owner)
-	one.fill()
 	return one
 }
 
 // rowName is the id of the element of a viewer's own task.
 func rowName(address string) string { return "r" + prefixOf(address) }
 
-func (o *row) fill() {
-	o.Words = calm(o.Words)
-	o.Words = cmp.Or(o.Words, "a task without text")
-}
+// words are what a row says of a task.
+func words(s string) string { return cmp.Or(calm(s), "a task without text") }
 
 // own lists the viewer's tasks, agent by agent. A page goes on where the page of one
 // agent ended; of several agents each page is the newest ones of each.
@@ -205,15 +202,13 @@ func (c *Console) own(r *request, d *tasksData) (rows []row, total int, next str
 }
 
 func (c *Console) ownRow(r *request, a *agentRow, t *a2a.Task) row {
-	o := row{Key: a.Key, ID: t.ID, Address: taskAddress(r.Request, a.Key, t.ID), Agent: a.Card.Name,
+	said, address := "", taskAddress(r.Request, a.Key, t.ID)
+	if len(t.History) > 0 {
+		said = firstWords(t.History[0])
+	}
+	return row{DOM: rowName(address), Key: a.Key, ID: t.ID, Address: address, Agent: a.Card.Name, Words: words(said),
 		State: admin.StateWord(t.Status.State), Label: label(t.Status.State), Changed: t.Status.Timestamp, Now: c.now(),
 		Models: c.models(), Tokens: c.tokens(r, &a.Agent, t.ID, r.viewer.Tenant+" "+r.viewer.Subject, t.Status.Timestamp)}
-	if len(t.History) > 0 {
-		o.Words = firstWords(t.History[0])
-	}
-	o.DOM = rowName(o.Address)
-	o.fill()
-	return o
 }
 
 // stateOf reads a state as the pages' addresses have it.

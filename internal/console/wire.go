@@ -55,10 +55,7 @@ type wireReader struct {
 }
 
 func (c *Console) newWire(r *request, a *Agent) *wireReader {
-	after, err := position(r.FormValue("after"))
-	if err != nil {
-		after = 0
-	}
+	after, _ := position(r.FormValue("after")) // what is none is the beginning
 	return &wireReader{c: c, r: r, a: a, after: after}
 }
 
