@@ -611,8 +611,8 @@ func TestTasksOfOneAgentOfSeveral(t *testing.T) {
 	v.has(v.get("/tasks?agent=beta"), `value="alpha"`, `value="beta" selected`, `value="gamma"`)
 }
 
-// A saved file has its type, and a browser asks for its copy again: an artifact that is
-// begun anew has the same address.
+// A file that is saved has its own type, and a browser asks again for one that it keeps:
+// an artifact that is begun anew has the same address.
 func TestFilesToSave(t *testing.T) {
 	v := open(t, serve(t))
 	id := regexp.MustCompile(`data-task="([^"]+)"`).FindStringSubmatch(v.post("/chat/-", map[string]string{"text": "stream+2+0"}))[1]

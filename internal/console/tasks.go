@@ -161,7 +161,7 @@ func (c *Console) rowOf(r *request, t *admin.Task) row {
 // rowName is the id of the element of a viewer's own task.
 func rowName(address string) string { return "r" + prefixOf(address) }
 
-// words are what a row says of a task.
+// words is the text of a row.
 func words(s string) string { return cmp.Or(calm(s), "a task without text") }
 
 // own lists the viewer's tasks, agent by agent. A page goes on where the page of one
