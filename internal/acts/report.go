@@ -21,8 +21,10 @@ type Report struct {
 
 // Interface is one that was judged.
 type Interface struct {
-	Binding, Version, URL string
-	Problem               string // why nothing could be asked of it
+	Binding string `json:"binding"`
+	Version string `json:"version"`
+	URL     string `json:"url"`
+	Problem string `json:"problem,omitempty"` // why nothing could be asked of it
 }
 
 // Count is how many tests came to what.

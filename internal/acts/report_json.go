@@ -26,27 +26,18 @@ func (r *Report) writeJSON(w io.Writer) error {
 		Failure  *Failure `json:"failure,omitempty"`
 		Duration int64    `json:"durationMs"`
 	}
-	type iface struct {
-		Binding string `json:"binding"`
-		Version string `json:"version"`
-		URL     string `json:"url"`
-		Problem string `json:"problem,omitempty"`
-	}
 	out := struct {
-		Agent      string   `json:"agent"`
-		Version    string   `json:"agentVersion"`
-		Card       string   `json:"card"`
-		At         string   `json:"generatedAt"`
-		Duration   int64    `json:"durationMs"`
-		Verdict    string   `json:"verdict"`
-		Interfaces []iface  `json:"interfaces"`
-		Notes      []string `json:"notJudged,omitempty"`
-		Summary    summary  `json:"summary"`
-		Results    []result `json:"results"`
-	}{r.Agent, r.AgentVersion, r.Card, r.Began.UTC().Format(time.RFC3339), r.Took.Milliseconds(), r.Verdict(), nil, r.Notes, r.summary(nil), []result{}}
-	for _, i := range r.Interfaces {
-		out.Interfaces = append(out.Interfaces, iface(i))
-	}
+		Agent      string      `json:"agent"`
+		Version    string      `json:"agentVersion"`
+		Card       string      `json:"card"`
+		At         string      `json:"generatedAt"`
+		Duration   int64       `json:"durationMs"`
+		Verdict    string      `json:"verdict"`
+		Interfaces []Interface `json:"interfaces"`
+		Notes      []string    `json:"notJudged,omitempty"`
+		Summary    summary     `json:"summary"`
+		Results    []result    `json:"results"`
+	}{r.Agent, r.AgentVersion, r.Card, r.Began.UTC().Format(time.RFC3339), r.Took.Milliseconds(), r.Verdict(), r.Interfaces, r.Notes, r.summary(nil), []result{}}
 	for _, x := range r.Results {
 		out.Results = append(out.Results, result{x.ID, x.Name, x.Suite, x.Level, x.Ref, x.Binding, x.Version, x.Outcome, x.Known, x.Reason, x.Failure, x.Took.Milliseconds()})
 	}
