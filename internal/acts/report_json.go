@@ -13,18 +13,8 @@ import (
 // writeJSON writes everything that is known, for programs.
 func (r *Report) writeJSON(w io.Writer) error {
 	type result struct {
-		ID       string   `json:"id"`
-		Name     string   `json:"name"`
-		Suite    string   `json:"suite"`
-		Level    Level    `json:"level"`
-		Clause   string   `json:"clause,omitempty"`
-		Binding  string   `json:"binding"`
-		Version  string   `json:"version"`
-		Result   string   `json:"result"`
-		Known    bool     `json:"known,omitempty"`
-		Reason   string   `json:"reason,omitempty"`
-		Failure  *Failure `json:"failure,omitempty"`
-		Duration int64    `json:"durationMs"`
+		*Result
+		Duration int64 `json:"durationMs"`
 	}
 	out := struct {
 		Agent      string      `json:"agent"`
@@ -39,7 +29,7 @@ func (r *Report) writeJSON(w io.Writer) error {
 		Results    []result    `json:"results"`
 	}{r.Agent, r.AgentVersion, r.Card, r.Began.UTC().Format(time.RFC3339), r.Took.Milliseconds(), r.Verdict(), r.Interfaces, r.Notes, r.summary(nil), []result{}}
 	for _, x := range r.Results {
-		out.Results = append(out.Results, result{x.ID, x.Name, x.Suite, x.Level, x.Ref, x.Binding, x.Version, x.Outcome, x.Known, x.Reason, x.Failure, x.Took.Milliseconds()})
+		out.Results = append(out.Results, result{x, x.Took.Milliseconds()})
 	}
 	return writeJSON(w, out)
 }

@@ -66,15 +66,19 @@ const (
 
 // Result is what came of a test on an interface.
 type Result struct {
-	Suite, SuiteName string
-	ID, Name, Ref    string
-	Level            Level
-	Binding, Version string
-	Outcome          string
-	Reason           string // of a skip or an error
-	Failure          *Failure
-	Known            bool // the baseline has it
-	Took             time.Duration
+	ID        string        `json:"id"`
+	Name      string        `json:"name"`
+	Suite     string        `json:"suite"`
+	SuiteName string        `json:"-"`
+	Level     Level         `json:"level"`
+	Ref       string        `json:"clause,omitempty"`
+	Binding   string        `json:"binding"`
+	Version   string        `json:"version"`
+	Outcome   string        `json:"result"`
+	Known     bool          `json:"known,omitempty"`  // the baseline has it
+	Reason    string        `json:"reason,omitempty"` // of a skip or an error
+	Failure   *Failure      `json:"failure,omitempty"`
+	Took      time.Duration `json:"-"`
 }
 
 // Key names a result in a baseline.
