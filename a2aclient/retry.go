@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/telemetry"
 	"github.com/parley-a2a/parley/internal/wake"
-	"github.com/parley-a2a/parley/internal/webhook"
+	"github.com/parley-a2a/parley/internal/wire"
 )
 
 // A message that gets no answer may have been taken. It is sent again only
@@ -89,7 +89,7 @@ func (r *sending) heard(k *call, res *http.Response, err error) {
 		r.to = k.face
 	}
 	if res != nil && res.StatusCode >= 400 || res != nil && k.grpc != nil {
-		r.retryAfter = webhook.RetryAfter(res.Header.Get("Retry-After"), time.Now())
+		r.retryAfter = wire.RetryAfter(res.Header.Get("Retry-After"), time.Now())
 	}
 }
 
@@ -133,7 +133,7 @@ func askedToWait(err error) time.Duration {
 // again by what the header of its answer says.
 func withRetryAfter(err error, res *http.Response) error {
 	if e := said(err); e != nil && e.Peer && e.RetryAfter == 0 {
-		e.RetryAfter = webhook.RetryAfter(res.Header.Get("Retry-After"), time.Now())
+		e.RetryAfter = wire.RetryAfter(res.Header.Get("Retry-After"), time.Now())
 	}
 	return err
 }

@@ -23,6 +23,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/egress"
 	"github.com/parley-a2a/parley/internal/telemetry"
+	"github.com/parley-a2a/parley/internal/wire"
 )
 
 // again is why a request may be made again.
@@ -265,7 +266,7 @@ func (p *poster) refused(ctx context.Context, res *http.Response) error {
 	switch s := res.StatusCode; {
 	case s == http.StatusRequestTimeout, s == http.StatusConflict, s == http.StatusTooEarly, s == http.StatusTooManyRequests,
 		s >= 500 && s != http.StatusNotImplemented && s != http.StatusHTTPVersionNotSupported:
-		return &again{reason: reason, cause: cause, after: retryAfter(res.Header.Get("Retry-After"), time.Now()), busy: s == http.StatusConflict}
+		return &again{reason: reason, cause: cause, after: wire.RetryAfter(res.Header.Get("Retry-After"), time.Now()), busy: s == http.StatusConflict}
 	case s/100 == 3:
 		return agent.Public(reason+", a redirect, which is not followed", cause)
 	}
@@ -305,15 +306,4 @@ func (a *Agent) shown(body []byte) string {
 		text = strings.ToValidUTF8(text[:maxShown], "") + "…"
 	}
 	return text
-}
-
-// retryAfter reads the header of that name: seconds, or a date.
-func retryAfter(s string, now time.Time) time.Duration {
-	if n, err := strconv.ParseUint(s, 10, 31); err == nil {
-		return time.Duration(n) * time.Second
-	}
-	if at, err := http.ParseTime(s); err == nil {
-		return max(at.Sub(now), 0)
-	}
-	return 0
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/egress"
+	"github.com/parley-a2a/parley/internal/wire"
 )
 
 // fault is why a request came to nothing.
@@ -88,14 +89,7 @@ func retryAfter(h http.Header, now time.Time) time.Duration {
 	if d, err := time.ParseDuration(h.Get("Retry-After-Ms") + "ms"); err == nil && d > 0 {
 		return d
 	}
-	v := strings.TrimSpace(h.Get("Retry-After"))
-	if d, err := time.ParseDuration(v + "s"); err == nil && d > 0 {
-		return d
-	}
-	if at, err := http.ParseTime(v); err == nil && at.After(now) {
-		return at.Sub(now)
-	}
-	return 0
+	return wire.RetryAfter(h.Get("Retry-After"), now)
 }
 
 // told makes of an error what Run returns: the end of the turn's context where

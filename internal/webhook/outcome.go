@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/egress"
+	"github.com/parley-a2a/parley/internal/wire"
 )
 
 // judge says what follows from an answer.
@@ -25,9 +26,9 @@ func judge(res *http.Response, at time.Time) a2a.Outcome {
 	case code == http.StatusGone:
 		out.Verdict = a2a.DisableConfig
 	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests:
-		out.Verdict, out.After = a2a.DeliverAgain, RetryAfter(res.Header.Get("Retry-After"), at)
+		out.Verdict, out.After = a2a.DeliverAgain, wire.RetryAfter(res.Header.Get("Retry-After"), at)
 	case code >= 500:
-		out.Verdict, out.After = a2a.DeliverAgain, RetryAfter(res.Header.Get("Retry-After"), at)
+		out.Verdict, out.After = a2a.DeliverAgain, wire.RetryAfter(res.Header.Get("Retry-After"), at)
 		out.Down = true
 	default:
 		out.Verdict = a2a.GiveUp
@@ -36,18 +37,6 @@ func judge(res *http.Response, at time.Time) a2a.Outcome {
 		}
 	}
 	return out
-}
-
-// RetryAfter reads the header of that name: seconds or a date. It is 0 if that is past or
-// makes no sense.
-func RetryAfter(v string, at time.Time) time.Duration {
-	if n, err := strconv.ParseUint(v, 10, 31); err == nil {
-		return time.Duration(n) * time.Second
-	}
-	if when, err := http.ParseTime(v); err == nil {
-		return max(when.Sub(at), 0)
-	}
-	return 0
 }
 
 // failedPost says what follows from no answer. The words of net/http have the
