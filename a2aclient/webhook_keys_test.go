@@ -114,23 +114,27 @@ func TestWebhookKeysAreFetchedOnce(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())
 		gone := errors.New("gone")
-		results := make(chan error, 10)
+		results := make(chan error, 9)
+		left := make(chan error, 1)
 		for i := range 10 {
 			h := http.Header{}
 			webhookKeys().Sign(h, "d-"+string(rune('0'+i)), time.Now(), []byte(statusEvent), "")
-			c := t.Context()
+			c, to := t.Context(), results
 			if i == 0 {
-				c = ctx
+				c, to = ctx, left
 			}
 			go func() {
 				_, err := v.Verify(c, h, []byte(statusEvent))
-				results <- err
+				to <- err
 			}()
 			synctest.Wait()
 		}
 		cancel(gone)
+		if err := <-left; err != gone {
+			t.Errorf("the one that left: %v", err)
+		}
 		close(release)
-		for range 10 {
+		for range 9 {
 			if err := <-results; err != nil {
 				t.Error(err)
 			}

@@ -124,7 +124,7 @@ func TestStreamsCountAfterAReload(t *testing.T) {
 
 // A limit that comes with a reload counts the streams that are open.
 func TestOpenStreamsCountAgainstANewLimit(t *testing.T) {
-	left := make(chan time.Duration, 1)
+	left := make(chan time.Duration, 2)
 	svc := streaming(waiting(left, taskAt(1)))
 	agents := []Route{{Default: true, Service: svc, Card: testCard()}}
 	h, err := NewHost(agents, nil)

@@ -77,12 +77,13 @@ func (t *storeHealth) begin(err error) {
 	defer t.mu.Unlock()
 	t.failed = time.Now()
 	_, words := trouble(err)
-	if t.err.Load() == nil {
+	before := t.err.Swap(&troubleError{words, err})
+	if before == nil {
 		t.begun = t.failed
 		t.over = make(chan struct{})
+		// Last: somebody who reads it may ask for Trouble.
 		t.log.Error("the store does not take writes", "reason", words, "error", err)
 	}
-	t.err.Store(&troubleError{words, err})
 	wake.Nudge(t.began)
 }
 

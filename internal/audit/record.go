@@ -66,11 +66,13 @@ func (s *sink) write(ctx context.Context, c *Record, level slog.Level, event str
 // fields are what a line says.
 type fields []slog.Attr
 
-// add adds what a client may have chosen, unless it is empty.
-func (f *fields) add(name, value string) {
-	if value != "" {
-		*f = append(*f, slog.String(name, printable(value)))
+// add adds what a client may have chosen, unless it is empty. The fields stay on the
+// stack, because there is no pointer to them.
+func (f fields) add(name, value string) fields {
+	if value == "" {
+		return f
 	}
+	return append(f, slog.String(name, printable(value)))
 }
 
 // New returns a Log that writes audit records to one logger and request lines to
@@ -265,31 +267,31 @@ func (c *Record) write(ctx context.Context, event, outcome string, e *a2a.Error)
 	}
 	caller := a2a.CallerFrom(ctx)
 	list := make(fields, 0, 16)
-	list.add("outcome", outcome)
+	list = list.add("outcome", outcome)
 	level := slog.LevelInfo
 	if e != nil && (e.Code == a2a.CodeUnauthenticated || e.Code == a2a.CodePermissionDenied) {
 		level = slog.LevelWarn
 		list = append(list, slog.Bool("denied", true))
 	}
 	if c.op != 0 {
-		list.add("op", c.op.String())
-		list.add("version", c.dialect.Version())
+		list = list.add("op", c.op.String())
+		list = list.add("version", c.dialect.Version())
 	}
-	list.add("binding", c.binding)
-	list.add("agent", c.Agent)
-	list.add("subject", caller.Subject)
-	list.add("tenant", caller.Tenant)
+	list = list.add("binding", c.binding)
+	list = list.add("agent", c.Agent)
+	list = list.add("subject", caller.Subject)
+	list = list.add("tenant", caller.Tenant)
 	if c.tenant != caller.Tenant {
-		list.add("asked_tenant", c.tenant)
+		list = list.add("asked_tenant", c.tenant)
 	}
-	list.add("via", caller.Via)
-	list.add("remote", c.remote)
-	list.add("task", c.task)
-	list.add("config", c.config)
+	list = list.add("via", caller.Via)
+	list = list.add("remote", c.remote)
+	list = list.add("task", c.task)
+	list = list.add("config", c.config)
 	if e != nil {
-		list.add("scope", e.Meta["scope"])
+		list = list.add("scope", e.Meta["scope"])
 		if e.Code == a2a.CodeUnauthenticated && e.Cause != nil {
-			list.add("reason", e.Cause.Error()) // for operators, and without secrets: see auth.Method
+			list = list.add("reason", e.Cause.Error()) // for operators, and without secrets: see auth.Method
 		}
 	}
 	to.write(ctx, c, level, event, list)

@@ -32,15 +32,15 @@ func (c *Record) line(ctx context.Context, outcome string, e *a2a.Error) {
 	}
 	list := make(fields, 0, 8)
 	if c.op != 0 {
-		list.add("op", c.op.String())
+		list = list.add("op", c.op.String())
 	}
-	list.add("caller", cmp.Or(caller.Subject, host(c.remote)))
-	list.add("tenant", caller.Tenant)
-	list.add("agent", c.Agent)
-	list.add("task", c.task)
+	list = list.add("caller", cmp.Or(caller.Subject, host(c.remote)))
+	list = list.add("tenant", caller.Tenant)
+	list = list.add("agent", c.Agent)
+	list = list.add("task", c.task)
 	if outcome == OK && c.state != 0 {
 		outcome = strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(c.state.String(), "TASK_STATE_"), "_", "-"))
 	}
-	list.add("result", outcome)
+	list = list.add("result", outcome)
 	to.write(ctx, c, slog.LevelInfo, Request, list)
 }
