@@ -60,6 +60,7 @@ func (i *ill) Claim(ctx context.Context, node string, dead time.Time, limit int)
 // lineLog notes what is logged.
 type lineLog struct {
 	slog.Handler
+	read  func(line string) // nil: nobody reads along
 	mu    sync.Mutex
 	lines []string
 }
@@ -68,6 +69,9 @@ func (c *lineLog) Handle(_ context.Context, r slog.Record) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.lines = append(c.lines, r.Message)
+	if c.read != nil {
+		c.read(r.Message)
+	}
 	return nil
 }
 
@@ -106,6 +110,11 @@ func TestTrouble(t *testing.T) {
 			old := w.mustSend(send("old"))
 			if err := w.Trouble(); err != nil {
 				t.Fatal(err)
+			}
+			log.read = func(line string) {
+				if strings.Contains(line, "does not take writes") && w.Trouble() == nil {
+					t.Error("the log says it before Trouble")
+				}
 			}
 			st.set(c.err)
 			results := make(chan error, 5)
