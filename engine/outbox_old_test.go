@@ -268,3 +268,24 @@ func TestPushThatEndsBehindItsTask(t *testing.T) {
 		}
 	})
 }
+
+// A webhook that did not accept the end of a turn goes on with the next one.
+func TestPushThatIsGivenUpBeforeItsTaskBeginsAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &receivers{Answer: func(*a2a.Notification) a2a.Outcome { return outboxtest.Refused404 }}
+		st := store.NewMemory()
+		defer st.Close()
+		w := pushWorld(t, st, parrot, r)
+		defer w.stop()
+		req := first01("mine", "one")
+		req.Configuration = &a2a.SendMessageConfiguration{TaskPushNotificationConfig: &a2a.TaskPushNotificationConfig{URL: "h"}}
+		w.mustSend(req)
+		passes(time.Minute)
+		before := len(r.Seqs("mine"))
+		w.mustSend(first01("mine", "two"))
+		passes(time.Minute)
+		if n := len(r.Seqs("mine")) - before; before == 0 || n != 2 { // submitted and completed
+			t.Errorf("%d came in the first turn, and %d in the second", before, n)
+		}
+	})
+}

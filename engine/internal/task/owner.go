@@ -104,6 +104,7 @@ type flight struct {
 	records []record
 	news    bool                    // the task is new, or in another state behind it
 	anew    bool                    // it follows an end, whose webhooks go on
+	ended   []store.PushConfig      // of those, as they were at the end: see revive
 	pended  []record                // records, if nothing is behind them: the array can be used again
 	sealed  *a2a.Task               // the task behind records, if they end it
 	size    int                     // of records, in bytes

@@ -26,25 +26,30 @@ func (o *Owner) pushOf(with *Post) store.PushConfig {
 // revive lets the configurations of a task that begins anew after an end, which had
 // nothing left to deliver, go on; those that were disabled stay so. Clients may delete or
 // replace them meanwhile, so it is not a part of the append. It comes before that, and
-// once more after it, for those whose last delivery was noted in between.
-func (o *Owner) revive(end int64) {
+// once more after it, for those whose last delivery was noted in between. It returns
+// those that go on. was is what the first call returned: if the reason changed since, the
+// first delivery of the new turn disabled the configuration.
+func (o *Owner) revive(end int64, was []store.PushConfig) []store.PushConfig {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.all.base), o.all.StoreWait)
 	defer cancel()
-	err := o.tryRevive(ctx, end)
+	on, err := o.tryRevive(ctx, end, was)
 	for wait := 10 * time.Millisecond; err != nil; wait = min(2*wait, time.Second) {
 		if errors.Is(err, store.ErrClosed) || wake.Pause(ctx, wait) != nil {
 			o.log().Error("webhooks of a task that begins anew could not be stored; they hear no more of it", "error", err)
-			return
+			break
 		}
-		err = o.tryRevive(ctx, end)
+		on, err = o.tryRevive(ctx, end, was)
 	}
+	return on
 }
 
-func (o *Owner) tryRevive(ctx context.Context, end int64) error {
+func (o *Owner) tryRevive(ctx context.Context, end int64, was []store.PushConfig) ([]store.PushConfig, error) {
 	all, err := o.all.Store.Pushes(ctx, o.key, "", MaxPushes)
 	var on []store.Advance
 	all = slices.DeleteFunc(all, func(p store.PushConfig) bool {
-		return p.Live || p.Cursor != end || p.Reason != "" && p.Since.IsZero() // the latter was disabled since
+		return p.Live || p.Cursor != end || slices.ContainsFunc(was, func(w store.PushConfig) bool {
+			return w.ID == p.ID && w.Created.Equal(p.Created) && w.Reason != p.Reason
+		})
 	})
 	for i := range all {
 		p := &all[i]
@@ -52,12 +57,12 @@ func (o *Owner) tryRevive(ctx context.Context, end int64) error {
 		on = append(on, store.Advance{PushID: p.PushID(), Created: p.Created, Progress: p.Progress, Live: true})
 	}
 	if err != nil || len(on) == 0 {
-		return err
+		return nil, err
 	}
 	err = o.all.Store.Advance(ctx, on)
 	for i := range all {
 		o.all.Outbox.Watch(&all[i], end)
 	}
 	o.all.Outbox.LookSoon() // it may have been another process's
-	return err
+	return all, err
 }
