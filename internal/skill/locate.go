@@ -163,7 +163,8 @@ func everywhere(s *jsonschema.Schema) []*jsonschema.Schema {
 }
 
 // whole is what rooted calls the schema itself among its definitions.
-const whole = "#"
+// No name in JSON is equal to it, for it is not UTF-8.
+const whole = "\xff"
 
 // rooted returns a schema whose references mean the same in a part of it: see checker. All
 // of them are to $defs, and no part has an $id, with which it would be a whole of its own.
@@ -178,7 +179,7 @@ func rooted(root *jsonschema.Schema) *jsonschema.Schema {
 	for _, s := range everywhere(root) {
 		s.ID = ""
 		if s.Ref == "#" {
-			s.Ref += "/$defs/" + whole
+			s.Ref += "/$defs/" + url.PathEscape(whole)
 		}
 		if name, ok := strings.CutPrefix(s.Ref, "#/definitions/"); ok {
 			s.Ref = "#/$defs/" + name

@@ -72,6 +72,9 @@ func compile(doc a2a.JSON) (*schema, error) {
 	if err := json.Unmarshal(doc, root); err != nil {
 		return nil, fmt.Errorf("is no JSON Schema: %w", err)
 	}
+	if root.Defs != nil && root.Definitions != nil {
+		return nil, errors.New("cannot be used: it has both $defs and definitions")
+	}
 	root = rooted(root)
 	if err := checkRefs(root); err != nil {
 		return nil, err

@@ -93,6 +93,7 @@ func TestReferencesMeanTheWholeSchema(t *testing.T) {
 		`{"$id":"https://example.org/s","properties":{"name":{"type":"string"},"child":{"$id":"c","$ref":"#"}}}`:                             "/arguments/child/name",
 		`{"properties":{"child":{"$ref":"#/$defs/c","$defs":{"c":{"$ref":"#/$defs/c"}}}},"$defs":{"c":{"required":["x"]}}}`:                  "/arguments/child/x",
 		`{"properties":{"child":{"$ref":"#/definitions/a%20c"}},"definitions":{"a c":{"properties":{"name":{"type":"string"}}},"a%20c":{}}}`: "/arguments/child/name",
+		`{"properties":{"name":{"type":"string"},"child":{"$ref":"#"}},"$defs":{"#":{"type":"number"}}}`:                                     "/arguments/child/name",
 	} {
 		set, err := New(cardWith(map[string]a2a.JSON{"s": a2a.JSON(schema)}, "s"))
 		if err != nil {
@@ -116,6 +117,7 @@ func TestSchemasThatCannotBeUsed(t *testing.T) {
 		`{"dependencies":{"a":{"$ref":"#"}}}`:                                     "refers to itself without end",
 		`{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/%61"},"%61":{}}}`:      "refers to itself without end",
 		`{"properties":{"a":{"$ref":"https://example.org/x.json"}}}`:              "are supported",
+		`{"$defs":{"a":{"type":"string"}},"definitions":{"a":{"type":"number"}}}`: "both $defs and definitions",
 		`{"$dynamicRef":"#x"}`:                 "$dynamicRef",
 		`{"properties":{"a":{"pattern":"("}}}`: "cannot be used",
 	} {
