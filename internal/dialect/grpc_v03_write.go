@@ -81,6 +81,7 @@ func (c *v03PB) json(v a2a.JSON) *structpb.Struct {
 	case len(v) == 0:
 		return nil
 	case v[0] != '{' || !json.Valid(v, a2a.MaxDepth):
+		c.count(v)
 		c.odd = true
 		return nil
 	}

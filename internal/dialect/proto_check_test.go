@@ -118,6 +118,10 @@ func TestAnswersOfTooManyValues(t *testing.T) {
 	if _, err := GRPCOf(V03).Result(GetTask, nil, task(2*half)); !errors.Is(err, &a2a.Error{Code: a2a.CodeTooLarge}) {
 		t.Errorf("a task in 0.3: %v", err)
 	}
+	deep := &a2a.Task{Metadata: a2a.JSON(`{"a":` + strings.Repeat("[", a2a.MaxDepth) + strings.Repeat("[],", maxProtoValues) + "0" + strings.Repeat("]", a2a.MaxDepth) + "}")}
+	if _, err := GRPCOf(V03).Result(GetTask, nil, deep); !errors.Is(err, &a2a.Error{Code: a2a.CodeTooLarge}) {
+		t.Errorf("a deep task in 0.3: %v", err)
+	}
 	if _, err := GRPCOf(V03).Events(SubscribeToTask, nil).Messages(&a2a.StreamResponse{Task: task(2 * half)}); !errors.Is(err, &a2a.Error{Code: a2a.CodeTooLarge}) {
 		t.Errorf("an element in 0.3: %v", err)
 	}
