@@ -61,7 +61,10 @@ func (s *Store) Draw(ctx context.Context, node, after string, limit int) ([]stor
 			}
 		}
 	})
-	return drawn, wrap("draw", err)
+	if err != nil {
+		return nil, wrap("draw", err)
+	}
+	return drawn, nil
 }
 
 // rowFields is how many columns there are.

@@ -92,5 +92,8 @@ func (s *Store) Mail(ctx context.Context, node string, limit int) ([]store.Mail,
 		}, takeMail, arg(node), limit)
 		return err
 	})
-	return taken, wrap("mail", err)
+	if err != nil {
+		return nil, wrap("mail", err)
+	}
+	return taken, nil
 }

@@ -121,7 +121,10 @@ func (s *Store) Claim(ctx context.Context, node string, deadBefore time.Time, li
 		}
 		return err
 	})
-	return claimed, wrap("claim", err)
+	if err != nil {
+		return nil, wrap("claim", err)
+	}
+	return claimed, nil
 }
 
 // giveOne is giveLost and a draw for one task, whose row it waits for.

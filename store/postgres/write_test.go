@@ -237,6 +237,34 @@ func TestLostCommit(t *testing.T) {
 	}
 }
 
+// TestNothingComesWithAnError: what was claimed, drawn or taken by a transaction that
+// fails in the end is not returned.
+func TestNothingComesWithAnError(t *testing.T) {
+	w := newWorld(t)
+	lost, waits := newTask("lost", 1), newTask("waits", 1)
+	for a, node := range map[*store.Append]string{lost: "dead", waits: ""} {
+		a.Row.Active, a.Row.Node = true, node
+		if err := store.Do(t.Context(), w, a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Post(t.Context(), []store.Mail{{Node: "me", Body: []byte("mail")}}); err != nil {
+		t.Fatal(err)
+	}
+	w.exec("CREATE FUNCTION fault() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE EXCEPTION 'a fault'; END $$")
+	w.exec("CREATE CONSTRAINT TRIGGER fault AFTER UPDATE ON parley.task DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION fault()")
+	w.exec("CREATE CONSTRAINT TRIGGER fault AFTER DELETE ON parley.mail DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION fault()")
+	if rows, err := w.Claim(t.Context(), "me", time.Now(), 9); len(rows) > 0 || err == nil {
+		t.Errorf("claimed %+v, %v", rows, err)
+	}
+	if rows, err := w.Draw(t.Context(), "me", "", 9); len(rows) > 0 || err == nil {
+		t.Errorf("drew %+v, %v", rows, err)
+	}
+	if mail, err := w.Mail(t.Context(), "me", 9); len(mail) > 0 || err == nil {
+		t.Errorf("took %+v, %v", mail, err)
+	}
+}
+
 // TestOneOfABatchFails: what the server refuses for its content, or what is not as
 // the database is, does not touch the others.
 func TestOneOfABatchFails(t *testing.T) {

@@ -161,6 +161,9 @@ func testTrouble(t *testing.T, st *Store, fails func(bool), want error, late boo
 	idle := task("idle", 10)
 	mustAppend(t, st, a)
 	mustAppend(t, st, idle)
+	waits := task("waits", 10)
+	waits.Row.Active = true
+	mustAppend(t, st, waits)
 	r, err := st.Get(ctx, idle.Row.Key, store.RowOnly)
 	if err != nil {
 		t.Fatal(err)
@@ -176,7 +179,12 @@ func testTrouble(t *testing.T, st *Store, fails func(bool), want error, late boo
 	}
 	errs["beat"] = st.Beat(ctx, "me", began)
 	errs["leave"] = st.Leave(ctx, "me")
-	_, errs["claim"] = st.Claim(ctx, "me", began, 9)
+	claimed, err := st.Claim(ctx, "me", began, 9)
+	errs["claim"] = err
+	drawn, err := st.Draw(ctx, "me", "", 9)
+	if errs["draw"] = err; len(claimed)+len(drawn) > 0 {
+		t.Errorf("claimed %+v and drew %+v, which was rolled back", claimed, drawn)
+	}
 	_, errs["take"] = st.Take(ctx, "me", began, a.Row.Key)
 	_, errs["secret"] = st.Secret(ctx, "s")
 	_, errs["forget"] = st.Forget(ctx, store.ForgetQuery{Before: began, Limit: 9})

@@ -119,7 +119,10 @@ func (s *Store) Claim(ctx context.Context, node string, deadBefore time.Time, li
 		}
 		return true, c.stmt("DELETE FROM node WHERE name <> ? AND (gone = 1 OR beat < ?)").text(node).time(deadBefore).exec()
 	})
-	return claimed, err
+	if err != nil {
+		return nil, err // not what was rolled back
+	}
+	return claimed, nil
 }
 
 func (c *conn) claim(node string, deadBefore time.Time, limit int) (claimed []store.Row, err error) {

@@ -67,7 +67,10 @@ func (s *Store) Draw(ctx context.Context, node, after string, limit int) ([]stor
 		}
 		return len(drawn) > 0, err
 	})
-	return drawn, err
+	if err != nil {
+		return nil, err // not what was rolled back
+	}
+	return drawn, nil
 }
 
 // turns returns the keys of up to limit tasks that wait, in the order of Draw.
