@@ -3,7 +3,8 @@ package store
 import "slices"
 
 // sorted holds the tasks of one list in its order backwards, so that the newest are at
-// the end: to put or take one moves those that are newer, which are few of most.
+// the end: to put one moves those that are newer, which are few of most, and to take one
+// those that are newer or those that are older, whichever are fewer.
 type sorted []*memoryTask
 
 // find returns the place of the first task that is not older than p, as lists order them.
@@ -55,7 +56,14 @@ func (d *memory) unlist(t *memoryTask) {
 	for _, name := range lists(&t.row) {
 		s := d.lists[name]
 		at := s.find(t.position())
-		if d.lists[name] = slices.Delete(s, at, at+1); len(s) == 1 {
+		if at < len(s)/2 { // retention removes the oldest
+			copy(s[1:], s[:at])
+			s[0] = nil
+			s = s[1:]
+		} else {
+			s = slices.Delete(s, at, at+1)
+		}
+		if d.lists[name] = s; len(s) == 0 {
 			delete(d.lists, name)
 		}
 	}

@@ -87,3 +87,25 @@ func TestListsAreWhatSearchFinds(t *testing.T) {
 		t.Errorf("%d lists of nothing", len(m.data.lists))
 	}
 }
+
+// To delete the oldest tasks, as retention does, moves none of the others.
+func TestDeletionOfTheOldestMovesNothing(t *testing.T) {
+	m := NewMemory()
+	defer m.Close()
+	now := time.Now()
+	for i := range 9 {
+		a := &Append{Row: Row{Key: Key{Owner: "owner", ID: fmt.Sprint(i)}, Updated: now.Add(time.Duration(i) * time.Second)}, Entries: []Entry{{Seq: 1, Time: now}}}
+		if err := Do(t.Context(), m, a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list := func() sorted { return m.data.lists[listName{owner: "owner"}] }
+	second := &list()[1]
+	rows, err := m.Rows(t.Context(), []Key{{Owner: "owner", ID: "0"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := m.Delete(t.Context(), rows); n != 1 || err != nil || len(list()) != 8 || &list()[0] != second {
+		t.Errorf("%d deleted, %v; %d are left, moved: %t", n, err, len(list()), &list()[0] != second)
+	}
+}
