@@ -168,10 +168,17 @@ func (o *Options) hideIn(x *Result) {
 // hide takes the credentials out of a text, and their beginning where that was cut.
 func (o *Options) hide(s string) string {
 	for _, secret := range o.secrets {
-		s = strings.ReplaceAll(s, secret, "REDACTED")
-		for n := len(secret) - 1; n >= minSecret && strings.Contains(s, "…"); n-- {
-			s = strings.ReplaceAll(s, secret[:n]+"…", "REDACTED…")
+		pieces := strings.Split(strings.ReplaceAll(s, secret, "REDACTED"), "…")
+		for i, p := range pieces[:len(pieces)-1] {
+			n := min(len(p), len(secret)-1)
+			for n >= minSecret && !strings.HasSuffix(p, secret[:n]) {
+				n--
+			}
+			if n >= minSecret {
+				pieces[i] = p[:len(p)-n] + "REDACTED"
+			}
 		}
+		s = strings.Join(pieces, "…")
 	}
 	return s
 }

@@ -81,3 +81,17 @@ func TestCredentialsInAHeaderOfTheCard(t *testing.T) {
 		}
 	}
 }
+
+// A long token takes one look at each place where a text was cut: with a copy of the text
+// for each of its beginnings, a report took minutes.
+func TestLongTokensAreHiddenFast(t *testing.T) {
+	c := Credentials{Bearer: strings.Repeat("eyJhbGciOiJIUzI1NiIs", 80)}
+	o := &Options{secrets: c.secrets()}
+	text := strings.Repeat("x", maxShownBody-100) + c.Bearer
+	if got := o.hide("… " + cut(text, maxShownBody)); strings.Contains(got, "eyJ") || !strings.HasSuffix(got, "xREDACTED…") {
+		t.Errorf("the cut token is %s", got[maxShownBody-120:])
+	}
+	if n := testing.AllocsPerRun(1, func() { o.hide(cut(text, maxShownBody)) }); n > 100 {
+		t.Errorf("%.0f allocations", n)
+	}
+}
