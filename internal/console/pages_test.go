@@ -617,7 +617,9 @@ func TestFilesToSave(t *testing.T) {
 	v := open(t, serve(t))
 	id := regexp.MustCompile(`data-task="([^"]+)"`).FindStringSubmatch(v.post("/chat/-", map[string]string{"text": "stream+2+0"}))[1]
 	v.ended("/tasks/-/" + id)
-	part := regexp.MustCompile(`/console(/tasks/-/[^"]+/part[^"]+)"`).FindStringSubmatch(v.get("/tasks/-/" + id))
+	page := v.get("/tasks/-/" + id)
+	v.has(page, `/artifacts.zip" download>`) // a link that leaves no page asks for no unsent text
+	part := regexp.MustCompile(`/console(/tasks/-/[^"]+/part[^"]+)"`).FindStringSubmatch(page)
 	if part == nil {
 		t.Fatal("the page offers no artifact")
 	}
