@@ -6,8 +6,8 @@ import (
 	"net/http"
 )
 
-// Client returns a client whose requests all come to s, without a network: also
-// where time is fake (testing/synctest).
+// Client returns a client whose requests all come to s, also those to https, without a
+// network: also where time is fake (testing/synctest).
 func (s *Server) Client() *http.Client {
 	dial := func(context.Context, string, string) (net.Conn, error) {
 		near, far := net.Pipe()
@@ -17,7 +17,7 @@ func (s *Server) Client() *http.Client {
 		go (&http.Server{Handler: s}).Serve(one)
 		return near, nil
 	}
-	return &http.Client{Transport: &http.Transport{DialContext: dial, DisableKeepAlives: true}}
+	return &http.Client{Transport: &http.Transport{DialContext: dial, DialTLSContext: dial, DisableKeepAlives: true}}
 }
 
 // listener has one connection.
