@@ -88,7 +88,10 @@ func parseIssuerKeys(doc []byte, algorithms []string) ([]*issuerKey, error) {
 // parseIssuerKey returns nil for what is not a key for signatures.
 func parseIssuerKey(doc []byte) *issuerKey {
 	var jwk jose.JSONWebKey
-	var also jwkMembers
+	var also struct {
+		jwkMembers
+		Ops []string `json:"key_ops"`
+	}
 	if jwk.UnmarshalJSON(doc) != nil || json.Unmarshal(doc, &also) != nil || !jwk.Valid() {
 		return nil
 	}

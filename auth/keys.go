@@ -182,7 +182,6 @@ func ParseKey(doc []byte) (*Key, error) {
 
 // jwkMembers are members of a JSON Web Key that package jose does not know.
 type jwkMembers struct {
-	Ops []string     `json:"key_ops"`
 	Exp *json.Number `json:"exp"` // see Key.Until
 }
 
