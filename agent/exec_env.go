@@ -14,7 +14,7 @@ var kept = []string{"PATH", "HOME", "LANG", "TZ"}
 // outer server would be wrong.
 var ours = []string{
 	"PARLEY_TASK_ID", "PARLEY_CONTEXT_ID", "PARLEY_ATTEMPT", "PARLEY_CALLER", "PARLEY_TENANT",
-	"PARLEY_IN", "PARLEY_OUT", "PARLEY_MODE", "TRACEPARENT", "TRACESTATE",
+	"PARLEY_IN", "PARLEY_OUT", "PARLEY_MODE", "PARLEY_PROCESS", "TRACEPARENT", "TRACESTATE",
 }
 
 // environ is what every process of the command gets.

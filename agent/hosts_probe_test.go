@@ -73,6 +73,7 @@ func TestHostsSay(t *testing.T) {
 			{"wrong", []string{`failed "the agent failed (TypeError)"`}, "is wanted, not "},
 			{"large", []string{`failed "the agent failed (` + errorClass + `)"`}, "write it in smaller chunks"},
 			{"ended", []string{`completed "done"`}, ""},
+			{"child", []string{`reply "said"`}, ""}, // by a process whose output is its own
 		} {
 			h := newHost(p.text)
 			if err := c.Run(t.Context(), NewTurn(h)); err != nil {

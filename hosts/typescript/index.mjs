@@ -8,7 +8,9 @@ const ends = ["complete", "reply", "reject", "fail"];
 const speaks = process.env.PARLEY_MODE === "lines";
 const { stdin, stdout, stderr } = process;
 const write = stdout.write.bind(stdout);
-if (speaks) stdout.write = stderr.write.bind(stderr); // from here on what the program prints goes to the log
+const take = () => (stdout.write = stderr.write.bind(stderr)); // from here on what the program prints goes to the log
+// A child process that imports this file has an output of its own, unless it serves.
+if (speaks && (process.env.PARLEY_PROCESS ??= `${process.pid}`) === `${process.pid}`) take();
 
 export class Cancelled extends Error {
   name = "Cancelled";
@@ -158,6 +160,7 @@ async function serve(fn) {
     process.exitCode = 1;
     return;
   }
+  take();
   stdout.on("error", () => {}); // the server is gone, which the end of the input says, too
   const send = (line) => {
     const text = JSON.stringify(line);

@@ -1,4 +1,5 @@
 // Says in JavaScript what the demo agent has no words for.
+import { execFileSync } from "node:child_process";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { agent, Failed, Rejected } from "../../../hosts/typescript/index.mjs";
 
@@ -56,6 +57,10 @@ const commands = {
   wrong: () => 7,
   large(turn) {
     turn.artifact("a").write("x".repeat(8 << 20));
+  },
+  child() {
+    const script = `await import("${import.meta.resolve("../../../hosts/typescript/index.mjs")}"); console.log("said")`;
+    return execFileSync(process.execPath, ["--input-type=module", "-e", script], { encoding: "utf8" }).trim();
   },
   ended(turn) {
     turn.complete("done");

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import pathlib
+import subprocess
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[3] / "hosts/python"))
@@ -92,6 +93,11 @@ def large(turn):
 
 def inf(turn):
     turn.status({"x": float("inf")})
+
+
+def child(turn):
+    args = [sys.executable, "-c", "import parley; print(input())"]
+    return subprocess.run(args, input="said", capture_output=True, text=True, env={**os.environ, "PYTHONPATH": sys.path[0]}).stdout.strip()
 
 
 def ended(turn):

@@ -242,6 +242,8 @@ class Agent:
         """Handles message after message until the server closes the input."""
         if os.environ.get("PARLEY_MODE") != "lines":
             sys.exit(f"this program is an agent. Start it with:\n  parley serve --lines -- python3 {sys.argv[0]}")
+        if not _lines:
+            _take()
         self._lock, turns = threading.Lock(), queue.SimpleQueue[Any]()
         threading.Thread(target=self._read, args=(turns,), daemon=True).start()
         loop = asyncio.new_event_loop() if self._async else None
@@ -295,11 +297,19 @@ class Agent:
 
 
 agent = Agent
+_lines: Any = None
 
-# From here on what the program and its children print goes to the log, and none of them reads our input.
-if os.environ.get("PARLEY_MODE") == "lines":
+
+def _take() -> None:
+    """From here on what the program and its children print goes to the log, and none of them reads our input."""
+    global _lines, _out
     _lines, _out = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)
     if isinstance(sys.stdout, io.TextIOWrapper):  # what waits in its buffer would come as another task's, or not at all
         sys.stdout.reconfigure(line_buffering=True)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+
+
+# A child process that imports this module has an input and an output of its own, unless it serves.
+if os.environ.get("PARLEY_MODE") == "lines" and os.environ.setdefault("PARLEY_PROCESS", str(os.getpid())) == str(os.getpid()):
+    _take()
