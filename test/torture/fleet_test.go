@@ -98,7 +98,8 @@ func judgeFleet(t *testing.T, r *Report) {
 }
 
 func replicaOf(program string, o *FleetOptions, listen, url string) *exec.Cmd {
-	return exec.Command(program, "serve", "--listen", listen, "--store", url, "--dead-after", o.DeadAfter.String(), "--retry-anonymous")
+	// On a busy machine agents and connections do not end within the 10 s that are the default.
+	return exec.Command(program, "serve", "--listen", listen, "--store", url, "--dead-after", o.DeadAfter.String(), "--retry-anonymous", "--drain-timeout", (readyWithin - 5*time.Second).String())
 }
 
 // replicaSteps tortures this test's own server, whose agent has steps.
