@@ -13,7 +13,6 @@ import (
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/internal/serve"
-	"github.com/parley-a2a/parley/store"
 )
 
 type eraseFlags struct {
@@ -78,33 +77,9 @@ func (a *app) erase(ctx context.Context, db *database.Location, f *eraseFlags) (
 		return err
 	}
 	defer func() { d.end(err, slog.Int("tasks", total), slog.Int("receipts", receipts)) }()
-	if _, err := st.Delete(ctx, nil); err != nil { // what a killed erase left
-		return err
-	}
 	erased, stop := a.counted("erasing", "task")
 	defer stop()
-	tenant := engine.TenantOf(f.agent, f.tenant)
-	q := store.Query{Tenant: tenant, Owner: f.owner, Context: f.context, Limit: gcBatch, MaxBytes: store.PageBytes} // of which only the rows matter
-	for {
-		page, err := st.List(ctx, q)
-		if err != nil {
-			return err
-		}
-		rows := make([]store.Row, len(page.Records))
-		for i := range page.Records {
-			rows[i] = page.Records[i].Row
-		}
-		n, err := st.Delete(ctx, rows)
-		total += n
-		if erased.Add(int64(n)); err != nil {
-			return err
-		}
-		if !page.More {
-			break
-		}
-	}
-	// Direct answers made no task, but the receipts of their messages hold them.
-	receipts, err = forget(ctx, st, store.ForgetQuery{Tenant: tenant, Owner: f.owner, Context: f.context, Limit: gcBatch})
+	total, receipts, err = database.Erase(ctx, st, engine.TenantOf(f.agent, f.tenant), f.owner, f.context, erased)
 	if err != nil {
 		return err
 	}
@@ -117,18 +92,4 @@ func (a *app) erase(ctx context.Context, db *database.Location, f *eraseFlags) (
 		what += ", " + plain.Count(receipts, "direct answer")
 	}
 	return a.say("Erased %s at %s", what, time.Now().UTC().Format(time.RFC3339))
-}
-
-// forget removes all receipts that q selects and returns how many they were.
-func forget(ctx context.Context, st store.Store, q store.ForgetQuery) (total int, err error) {
-	for {
-		n, err := st.Forget(ctx, q)
-		total += n
-		if err != nil || n == 0 {
-			return total, err
-		}
-		if err := context.Cause(ctx); err != nil {
-			return total, err
-		}
-	}
 }

@@ -71,10 +71,6 @@ parley serve --retain-completed 30d.`,
 	return cmd
 }
 
-// gcBatch is how many tasks go at once. Nobody waits meanwhile, but an
-// interrupt should not take long either.
-const gcBatch = 256
-
 func (a *app) gc(ctx context.Context, db *database.Location, f *gcFlags) (err error) {
 	api, _, err := serverOf(ctx, db)
 	if err != nil {
@@ -122,7 +118,7 @@ func (a *app) collect(ctx context.Context, st database.Store, f *gcFlags, did *a
 	}
 	for _, state := range f.states {
 		x := store.Expiry{
-			State: int32(state), Before: before, Batch: gcBatch,
+			State: int32(state), Before: before, Batch: database.DeleteBatch,
 			Keep: func(*store.Row) bool { seen++; return false },
 			Pause: func(time.Duration) error {
 				if looked.Store(int64(seen)); !a.screen.Rewrites() {
@@ -139,7 +135,7 @@ func (a *app) collect(ctx context.Context, st database.Store, f *gcFlags, did *a
 	}
 	// Those of the deleted tasks are gone with them. Of the others, what does
 	// not count any more is of no use to anybody, whatever --older-than says.
-	did.Receipts, err = forget(ctx, st, store.ForgetQuery{Before: time.Now(), Limit: gcBatch})
+	did.Receipts, err = database.Forget(ctx, st, store.ForgetQuery{Before: time.Now(), Limit: database.DeleteBatch})
 	return err
 }
 

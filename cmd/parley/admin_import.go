@@ -117,53 +117,10 @@ func importFailure(err error) error {
 }
 
 // importFrom opens the export. It is read more than once, so standard input goes to
-// a file first, beside the database, where there is room and nobody else reads.
-func (a *app) importFrom(ctx context.Context, args []string, db *database.Location) (exportFile, error) {
+// a file first.
+func (a *app) importFrom(ctx context.Context, args []string, db *database.Location) (database.File, error) {
 	if len(args) > 0 && args[0] != "-" {
 		return os.Open(args[0])
 	}
-	dir := db.Data
-	if db.Shared() {
-		dir = os.TempDir()
-	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, err
-	}
-	f, err := os.CreateTemp(dir, "import.*.part")
-	if err != nil {
-		return nil, err
-	}
-	spool := &spooled{f}
-	copied := make(chan error, 1)
-	go func() { // which cannot be told to stop reading; the process ends instead
-		_, err := io.Copy(f, a.stdin)
-		copied <- err
-	}()
-	select {
-	case err = <-copied:
-	case <-ctx.Done():
-		err = context.Cause(ctx)
-	}
-	if err == nil {
-		_, err = f.Seek(0, io.SeekStart)
-	}
-	if err != nil {
-		spool.Close()
-		return nil, err
-	}
-	return spool, nil
-}
-
-type exportFile interface {
-	io.ReadSeekCloser
-	Stat() (os.FileInfo, error)
-}
-
-// spooled is a file that goes when it is closed.
-type spooled struct{ *os.File }
-
-func (s *spooled) Close() error {
-	err := s.File.Close()
-	os.Remove(s.Name())
-	return err
+	return db.Spool(ctx, a.stdin)
 }

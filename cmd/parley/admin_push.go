@@ -51,39 +51,22 @@ type pushDoc struct {
 	Reason  string     `json:"reason,omitempty"`
 }
 
-func newAdminPushList(a *app) *cobra.Command {
-	var (
-		pick    pushPick
-		failing bool
-		asJSON  bool
-	)
-	cmd := a.admin(&cobra.Command{
-		Use:   "list",
-		Short: "List webhooks and how far each has come; the server may be running",
-		Long: `List the webhooks of all tasks, how much of each task's log has been delivered, and
-what comes next. A webhook is idle, pending, retrying, disabled (the receiver answered
-410) or completed. Tokens, credentials and paths are not shown.`,
-		Example: `  parley admin push list
-  parley admin push list --failing`,
-		Args: cobra.NoArgs,
-	}, func(ctx context.Context, db *database.Location, _ []string) (err error) {
+// listDoc is a document of a list, which JSON has whole.
+type listDoc interface{ print(*output.Writer) }
+
+// listing makes cmd list something of a database's webhooks, which the server may have
+// open: a document each, and how many they are, which what names.
+func (a *app) listing(cmd *cobra.Command, what string, flags func(*cobra.Command), each func(ctx context.Context, r database.Reader, say func(listDoc) error) error) *cobra.Command {
+	asJSON := false
+	cmd = a.admin(cmd, func(ctx context.Context, db *database.Location, _ []string) (err error) {
 		r, err := db.OpenBeside(ctx)
 		if err != nil {
 			return err
 		}
 		defer done(r, &err)
 		out, n := output.NewWriter(a.stdout), 0
-		err = database.EachPush(ctx, r.AllPushes, func(p *store.PushState) error {
-			state := database.PushDoes(p)
-			if !pick.has(p.PushID()) || failing && state != database.PushRetrying && state != database.PushDisabled {
-				return nil
-			}
+		err = each(ctx, r, func(doc listDoc) error {
 			n++
-			agent, tenant := engine.AgentOf(p.Tenant)
-			doc := &pushDoc{
-				Agent: agent, Tenant: tenant, Owner: p.Owner, Task: p.Key.ID, ID: p.ID, Host: p.Host, Created: p.Created, State: state, Live: p.Live,
-				Cursor: p.Cursor, Last: p.Last, Tries: p.Tries, Since: timeOrNil(p.Since), Due: timeOrNil(p.Due), Reason: p.Reason,
-			}
 			if asJSON {
 				return a.sayJSON(doc)
 			}
@@ -93,12 +76,41 @@ what comes next. A webhook is idle, pending, retrying, disabled (the receiver an
 		if err != nil || asJSON {
 			return err
 		}
-		return a.say("Webhooks: %d", n)
+		return a.say("%s: %d", what, n)
 	})
-	pick.register(cmd)
-	cmd.Flags().BoolVar(&failing, "failing", false, "list only webhooks that are retrying or disabled")
+	flags(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	return cmd
+}
+
+func newAdminPushList(a *app) *cobra.Command {
+	var pick pushPick
+	failing := false
+	return a.listing(&cobra.Command{
+		Use:   "list",
+		Short: "List webhooks and how far each has come; the server may be running",
+		Long: `List the webhooks of all tasks, how much of each task's log has been delivered, and
+what comes next. A webhook is idle, pending, retrying, disabled (the receiver answered
+410) or completed. Tokens, credentials and paths are not shown.`,
+		Example: `  parley admin push list
+  parley admin push list --failing`,
+		Args: cobra.NoArgs,
+	}, "Webhooks", func(cmd *cobra.Command) {
+		pick.register(cmd)
+		cmd.Flags().BoolVar(&failing, "failing", false, "list only webhooks that are retrying or disabled")
+	}, func(ctx context.Context, r database.Reader, say func(listDoc) error) error {
+		return database.EachPush(ctx, r.AllPushes, func(p *store.PushState) error {
+			state := database.PushDoes(p)
+			if !pick.has(p.PushID()) || failing && state != database.PushRetrying && state != database.PushDisabled {
+				return nil
+			}
+			agent, tenant := engine.AgentOf(p.Tenant)
+			return say(&pushDoc{
+				Agent: agent, Tenant: tenant, Owner: p.Owner, Task: p.Key.ID, ID: p.ID, Host: p.Host, Created: p.Created, State: state, Live: p.Live,
+				Cursor: p.Cursor, Last: p.Last, Tries: p.Tries, Since: timeOrNil(p.Since), Due: timeOrNil(p.Due), Reason: p.Reason,
+			})
+		})
+	})
 }
 
 func (p *pushDoc) print(out *output.Writer) {
@@ -134,11 +146,8 @@ type letterDoc struct {
 }
 
 func newAdminPushDead(a *app) *cobra.Command {
-	var (
-		pick   pushPick
-		asJSON bool
-	)
-	cmd := a.admin(&cobra.Command{
+	var pick pushPick
+	return a.listing(&cobra.Command{
 		Use:   "dead",
 		Short: "List dead letters: deliveries that were given up; the server may be running",
 		Long: `List dead letters: deliveries that a receiver refused (4xx except 408, 410, 425 and 429)
@@ -146,52 +155,36 @@ or that failed for a day. parley admin push redeliver sends them again.`,
 		Example: `  parley admin push dead
   parley admin push dead --task <task-id>`,
 		Args: cobra.NoArgs,
-	}, func(ctx context.Context, db *database.Location, _ []string) (err error) {
-		r, err := db.OpenBeside(ctx)
-		if err != nil {
-			return err
-		}
-		defer done(r, &err)
-		out, n := output.NewWriter(a.stdout), 0
-		err = database.EachLetters(ctx, r.DeadLetters, func(page []store.DeadLetter) error {
-			for i := range page {
-				l := &page[i]
+	}, "Dead letters", pick.register, func(ctx context.Context, r database.Reader, say func(listDoc) error) error {
+		return database.EachLetters(ctx, r.DeadLetters, func(page []store.DeadLetter) error {
+			for _, l := range page {
 				if !pick.has(l.PushID) {
 					continue
 				}
-				n++
 				agent, tenant := engine.AgentOf(l.Tenant)
-				if asJSON {
-					err := a.sayJSON(&letterDoc{agent, tenant, l.Owner, l.Key.ID, l.ID, l.Seq, l.Time, l.Tries, l.Reason, l.Again})
-					if err != nil {
-						return err
-					}
-					continue
+				if err := say(&letterDoc{agent, tenant, l.Owner, l.Key.ID, l.ID, l.Seq, l.Time, l.Tries, l.Reason, l.Again}); err != nil {
+					return err
 				}
-				out.Field("Task ID", l.Key.ID)
-				out.Field("Config ID", l.ID)
-				out.Field("Agent", agent)
-				out.Field("Tenant", tenant)
-				out.Field("Owner", l.Owner)
-				out.Field("Event", fmt.Sprint(l.Seq))
-				out.Field("Given up", l.Time.UTC().Format(time.RFC3339))
-				out.Field("Tries", fmt.Sprint(l.Tries))
-				out.Field("Reason", l.Reason)
-				if l.Again {
-					out.Field("Again", "at the next start")
-				}
-				out.Blank()
 			}
-			return out.Flush()
+			return nil
 		})
-		if err != nil || asJSON {
-			return err
-		}
-		return a.say("Dead letters: %d", n)
 	})
-	pick.register(cmd)
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
-	return cmd
+}
+
+func (l *letterDoc) print(out *output.Writer) {
+	out.Field("Task ID", l.Task)
+	out.Field("Config ID", l.ID)
+	out.Field("Agent", l.Agent)
+	out.Field("Tenant", l.Tenant)
+	out.Field("Owner", l.Owner)
+	out.Field("Event", fmt.Sprint(l.Seq))
+	out.Field("Given up", l.Time.UTC().Format(time.RFC3339))
+	out.Field("Tries", fmt.Sprint(l.Tries))
+	out.Field("Reason", l.Reason)
+	if l.Again {
+		out.Field("Again", "at the next start")
+	}
+	out.Blank()
 }
 
 func timeOrNil(t time.Time) *time.Time {

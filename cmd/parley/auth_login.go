@@ -4,18 +4,13 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"net"
 	"net/http"
-	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/contexts"
@@ -112,7 +107,7 @@ func (a *app) login(ctx context.Context, l *login) error {
 	if err != nil {
 		return err
 	}
-	kept := &contexts.SignIn{Agent: a.signInName(), Context: a.signInContext(), Session: doc}
+	kept := &contexts.SignIn{Agent: signin.Name(a.flags.agentCard), Context: a.signInContext(), Session: doc}
 	if err := a.keepSignIn(ctx, kept); err != nil {
 		return err
 	}
@@ -178,7 +173,7 @@ func (a *app) signIn(ctx context.Context, l *login, c *a2aclient.Client) (*auth.
 	default:
 		grant = grants[0]
 	}
-	a.stderr.Note("Note", "%s asks you to sign in at %s; what you get goes to this agent only", plain.Quote(a.signInName()), plain.Line(o.Host()))
+	a.stderr.Note("Note", "%s asks you to sign in at %s; what you get goes to this agent only", plain.Quote(signin.Name(a.flags.agentCard)), plain.Line(o.Host()))
 	switch grant {
 	case auth.GrantClient:
 		return o.ClientCredentials(ctx)
@@ -198,45 +193,9 @@ func (a *app) signIn(ctx context.Context, l *login, c *a2aclient.Client) (*auth.
 			a.browse(ctx, address)
 		} else {
 			a.stderr.Note("Note", "open it in a browser; if that is on another machine, it ends at a page that cannot be reached: paste its address here, and press Enter")
-			go a.pasted(ctx, address)
+			go signin.Pasted(ctx, address, terminal.Lines(a.stdin), func(words string) { a.stderr.Note("Note", "%s", words) })
 		}
 	})
-}
-
-// pasted takes the address that a browser on another machine ended at to where a browser
-// on this one would have come: the listener judges it as it judges every request. It
-// reads until standard input or the process ends.
-func (a *app) pasted(ctx context.Context, asked string) {
-	u, err := url.Parse(asked)
-	if err != nil {
-		return
-	}
-	back := u.Query().Get("redirect_uri") + "?"
-	line := terminal.Lines(a.stdin)
-	for {
-		text, err := line(ctx, "")
-		if err != nil {
-			return
-		}
-		if text = strings.TrimSpace(text); text == "" {
-			continue
-		}
-		if !strings.HasPrefix(text, back) {
-			a.stderr.Note("Note", "the address has to begin with %s", back)
-			continue
-		}
-		var d net.Dialer // no proxy is between us and ourselves
-		req, err := http.NewRequestWithContext(ctx, http.MethodGet, text, nil)
-		if err == nil {
-			var res *http.Response
-			if res, err = (&http.Client{Transport: &http.Transport{DialContext: d.DialContext, DisableKeepAlives: true}}).Do(req); err == nil {
-				_ = res.Body.Close() // what the page says, the sign-in says, too
-			}
-		}
-		if err != nil {
-			a.stderr.Note("Note", "that did not work: %v", err)
-		}
-	}
 }
 
 // browse opens a browser, if there is one.
@@ -255,32 +214,9 @@ func (a *app) tokens() *signin.Tokens {
 		Warn: func(err error) { a.stderr.Note("Warning", "you are not signed in: %v; %s", err, again) },
 	}
 	if !a.unnamed {
-		t.Agent, t.Context = a.signInName(), a.signInContext()
+		t.Agent, t.Context = signin.Name(a.flags.agentCard), a.signInContext()
 	}
 	return t
-}
-
-// signInName is the name under which a sign-in at the agent of the command line is
-// kept: its address, in one spelling.
-func (a *app) signInName() string {
-	ref := strings.TrimRight(a.flags.agentCard, "/")
-	if !strings.Contains(ref, "://") {
-		if _, err := os.Stat(ref); err == nil {
-			if abs, err := filepath.Abs(ref); err == nil {
-				return abs
-			}
-		}
-		scheme := "https://"
-		if u, err := url.Parse("http://" + ref); err == nil && a2a.IsLoopback(u.Hostname()) {
-			scheme = "http://"
-		}
-		ref = scheme + ref
-	}
-	if u, err := url.Parse(ref); err == nil && u.Host != "" {
-		u.Host, u.User = strings.ToLower(u.Host), nil
-		return u.String()
-	}
-	return ref
 }
 
 // signInContext is the context whose agent is called; "" if there is none.

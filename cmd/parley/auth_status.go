@@ -101,7 +101,7 @@ func (a *app) signIns(all bool) ([]*contexts.SignIn, []error, error) {
 	if err := a.findAgent(); err != nil {
 		return nil, nil, err
 	}
-	s, err := dir.Load(a.signInName(), a.signInContext())
+	s, err := dir.Load(signin.Name(a.flags.agentCard), a.signInContext())
 	if err != nil || s == nil {
 		return nil, nil, err
 	}

@@ -3,10 +3,15 @@ package signin
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/url"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 
+	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/failure"
@@ -42,6 +47,65 @@ func HasBrowser(lookup func(string) (string, bool)) bool {
 		}
 	}
 	return false
+}
+
+// Pasted takes the address that a browser on another machine ended at, a line of input, to
+// where a browser on this machine would have come: the listener judges it as it judges
+// every request. asked is the address that the browser began with. It reads until ctx or
+// the input ends.
+func Pasted(ctx context.Context, asked string, line func(ctx context.Context, prompt string) (string, error), note func(string)) {
+	u, err := url.Parse(asked)
+	if err != nil {
+		return
+	}
+	back := u.Query().Get("redirect_uri") + "?"
+	here := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // without a proxy
+	for {
+		text, err := line(ctx, "")
+		if err != nil {
+			return
+		}
+		if text = strings.TrimSpace(text); text == "" {
+			continue
+		}
+		if !strings.HasPrefix(text, back) {
+			note("the address has to begin with " + back)
+			continue
+		}
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, text, nil)
+		if err == nil {
+			var res *http.Response
+			if res, err = here.Do(req); err == nil {
+				_ = res.Body.Close() // what the page says, the sign-in says, too
+			}
+		}
+		if err != nil {
+			note("that did not work: " + err.Error())
+		}
+	}
+}
+
+// Name is the name under which a sign-in at an agent is kept: its address, in one
+// spelling. An address without a scheme is https, but http on this machine.
+func Name(agent string) string {
+	agent = strings.TrimRight(agent, "/")
+	if !strings.Contains(agent, "://") {
+		if _, err := os.Stat(agent); err == nil {
+			if abs, err := filepath.Abs(agent); err == nil {
+				return abs
+			}
+		}
+		scheme := "https://"
+		if u, err := url.Parse("http://" + agent); err == nil && a2a.IsLoopback(u.Hostname()) {
+			scheme = "http://"
+		}
+		agent = scheme + agent
+	}
+	if u, err := url.Parse(agent); err == nil && u.Host != "" {
+		u.Host, u.User = strings.ToLower(u.Host), nil
+		return u.String()
+	}
+	return agent
 }
 
 // Explain says what to do about a sign-in that did not succeed.
