@@ -376,7 +376,10 @@ document.addEventListener("keydown", (e) => {
 /** @type {EventTarget | null} */
 let sent = null;
 document.addEventListener("submit", (e) => {
-  if (!e.defaultPrevented) sent = e.target;
+  sent = e.target;
+});
+document.addEventListener("input", () => {
+  sent = null;
 });
 window.addEventListener("beforeunload", (e) => {
   const draft = unsent();
