@@ -212,7 +212,7 @@ func TestALaterTurnIsLinked(t *testing.T) {
 	})
 }
 
-// So is the run of a turn that begins together with the end of the one before.
+// The run of a turn that begins together with the end of the turn before is linked, too.
 func TestATurnThatFollowsAtOnceIsLinked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, o := traced()

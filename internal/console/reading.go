@@ -86,7 +86,7 @@ func (l *reading) begin(c *Console, r *request, first *a2a.Entry) {
 		l.wire = c.newWire(r, d.Agent)
 		l.view = l.wire.add
 	case "log":
-		after, _ := position(r.FormValue("after")) // what is none is the beginning
+		after, _ := position(r.FormValue("after")) // 0, the beginning, if it is no number
 		l.view = func(e *a2a.Entry) { l.log.add(e, after) }
 	default:
 		l.sheet = newSheet(prefixOf(d.Address) + "flow")

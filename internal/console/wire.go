@@ -55,7 +55,7 @@ type wireReader struct {
 }
 
 func (c *Console) newWire(r *request, a *Agent) *wireReader {
-	after, _ := position(r.FormValue("after")) // what is none is the beginning
+	after, _ := position(r.FormValue("after")) // 0, the beginning, if it is no number
 	return &wireReader{c: c, r: r, a: a, after: after}
 }
 

@@ -311,7 +311,7 @@ func TestADraftIsNotLostByALink(t *testing.T) {
 	p.state("completed")
 	p.screen(share(t).at("/operate?view=settings"))
 	p.fill("textarea[name=draft]", "version: 1")
-	p.press("Check") // what is sent with the page is not lost with it
+	p.press("Check") // the form sends the draft, so the browser does not ask
 	p.until(`location.pathname.endsWith("/operate/draft") && document.readyState === "complete"`)
 	if len(asked) > 0 {
 		t.Error("it asks although nothing is lost")
