@@ -92,16 +92,23 @@ func (w *world) stream(req *a2a.SendMessageRequest) []a2a.Event {
 // events drains a stream that ends well and is not empty.
 func (w *world) events(seq iter.Seq2[a2a.Event, error]) []a2a.Event {
 	w.Helper()
-	var all []a2a.Event
-	for ev, err := range seq {
-		w.said.say("<", ev, err)
-		w.must(err)
-		all = append(all, ev)
-	}
+	all, err := w.drain(seq)
+	w.must(err)
 	if len(all) == 0 {
 		w.Fatal("the stream is empty")
 	}
 	return all
+}
+
+func (w *world) drain(seq iter.Seq2[a2a.Event, error]) (all []a2a.Event, err error) {
+	for ev, err := range seq {
+		w.said.say("<", ev, err)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, ev)
+	}
+	return all, nil
 }
 
 // wantStreamError drains a stream that is to bring nothing but an error.
