@@ -88,6 +88,24 @@ func TestImportRefusesDamage(t *testing.T) {
 	refused("something behind the end", 0, append(bytes.Clone(text), '\n'))
 }
 
+// noneAhead is a source that could read tasks ahead, and has no room for any.
+type noneAhead struct{ archive.Source }
+
+func (noneAhead) Ahead(context.Context, []store.Key) (map[store.Key]*store.Task, error) {
+	return nil, nil
+}
+
+// What a source does not read ahead is read when its turn comes.
+func TestExportReadsWhatWasLeftOut(t *testing.T) {
+	m := memory(t)
+	if _, err := importInto(t, m, small(t)); err != nil {
+		t.Fatal(err)
+	}
+	if got := export(t, noneAhead{m}); !bytes.Equal(got, small(t)) {
+		t.Errorf("the export differs:\n%s", got)
+	}
+}
+
 // goingOn is a source in which a task goes on while it is exported, once.
 type goingOn struct {
 	archive.Source

@@ -29,7 +29,8 @@ type Source interface {
 }
 
 // aheadSource is a source to which each question is a long way: it reads some
-// tasks at once, those that it has of keys, each as of one moment.
+// tasks at once, each as of one moment. It leaves out those that it does not have, and
+// those that would take too much memory.
 type aheadSource interface {
 	Ahead(ctx context.Context, keys []store.Key) (map[store.Key]*store.Task, error)
 }
@@ -54,7 +55,10 @@ var exportedNames = []string{store.WebhookKeys}
 // their turn are left out.
 func Export(ctx context.Context, src Source, w io.Writer) (count Count, sum string, err error) {
 	x := &exporter{src: src, sum: sha256.New(), blobs: map[string]bool{}}
-	x.bulk, _ = src.(aheadSource)
+	atOnce := exportAhead
+	if x.bulk, _ = src.(aheadSource); x.bulk != nil {
+		atOnce = exportTasks
+	}
 	x.out = bufio.NewWriterSize(w, 64<<10)
 	if err := x.write(fmt.Appendf(nil, `{"parley":"export","version":%d}`+"\n", version)); err != nil {
 		return x.count, "", err
@@ -69,9 +73,7 @@ func Export(ctx context.Context, src Source, w io.Writer) (count Count, sum stri
 		if err != nil {
 			return x.count, "", err
 		}
-		for rest := rows; len(rest) > 0; {
-			some := rest[:x.chunk(rest)]
-			rest = rest[len(some):]
+		for some := range slices.Chunk(rows, atOnce) {
 			early, err := x.ahead(ctx, some)
 			if err != nil {
 				return x.count, "", err
@@ -90,26 +92,14 @@ func Export(ctx context.Context, src Source, w io.Writer) (count Count, sum stri
 	}
 }
 
-// How much is read at a time: some tasks beside each other, or, by a source that
-// can, many at once, as long as their logs are short.
+// How many tasks are read at a time: beside each other, or by one call of a source that
+// can do that.
 const (
-	exportAhead   = 8
-	exportTasks   = 50
-	exportEntries = 2000
+	exportAhead = 8
+	exportTasks = 50
 )
 
-// chunk is how many of rows are read next.
-func (x *exporter) chunk(rows []store.Row) (n int) {
-	if x.bulk == nil {
-		return min(exportAhead, len(rows))
-	}
-	for entries := int64(0); n < min(exportTasks, len(rows)) && (n == 0 || entries+rows[n].Last <= exportEntries); n++ {
-		entries += rows[n].Last
-	}
-	return n
-}
-
-// outcome is what reading a task came to.
+// outcome is what reading a task came to. The zero value: it was not read yet.
 type outcome struct {
 	task *store.Task
 	err  error
@@ -132,9 +122,7 @@ func (x *exporter) ahead(ctx context.Context, rows []store.Row) ([]outcome, erro
 	}
 	found, err := x.bulk.Ahead(ctx, keys)
 	for i, k := range keys {
-		if all[i].task = found[k]; all[i].task == nil {
-			all[i].err = store.ErrNotFound
-		}
+		all[i].task = found[k]
 	}
 	return all, err
 }
@@ -187,15 +175,18 @@ func (x *exporter) kept(ctx context.Context) error {
 // errTorn says that the task was deleted or went on between two reads.
 var errTorn = errors.New("the task changes faster than it can be read")
 
-// task writes a task as it was read before, or reads it again.
+// task writes a task as it was read before, or reads it now.
 func (x *exporter) task(ctx context.Context, k store.Key, o outcome) error {
 	for range 100 {
+		if o == (outcome{}) {
+			o.task, o.err = read(ctx, x.src, k)
+		}
 		if o.err == nil {
 			o.err = x.whole(ctx, o.task)
 		}
 		switch {
 		case errors.Is(o.err, errTorn):
-			o.task, o.err = read(ctx, x.src, k)
+			o = outcome{}
 		case errors.Is(o.err, store.ErrNotFound):
 			return nil // deleted
 		default:

@@ -10,7 +10,9 @@ import (
 )
 
 const (
-	archivedTasks    = "SELECT " + columns + ", t.head, t.body, 0::bigint, t.key FROM unnest($1::bytea[], $2::bytea[], $3::bytea[]) AS n (tenant, owner, id) JOIN parley.task AS t ON t.tenant = n.tenant AND t.owner = n.owner AND t.id = n.id"
+	archivedSizes = "SELECT t.key, coalesce(octet_length(t.head) + octet_length(t.body), 0) + coalesce((SELECT sum(octet_length(e.body)) FROM parley.entry AS e WHERE e.task = t.key), 0) " +
+		"FROM unnest($1::bytea[], $2::bytea[], $3::bytea[]) AS n (tenant, owner, id) JOIN parley.task AS t ON t.tenant = n.tenant AND t.owner = n.owner AND t.id = n.id"
+	archivedTasks    = "SELECT " + columns + ", t.head, t.body, 0::bigint, t.key FROM parley.task AS t WHERE t.key = ANY($1::bigint[])"
 	archivedEntries  = "SELECT e.task, e.first, e.last, e.body FROM parley.entry AS e WHERE e.task = ANY($1::bigint[]) ORDER BY e.task, e.last"
 	archivedBlobs    = "SELECT b.task, b.hash FROM parley.blob_task AS b WHERE b.task = ANY($1::bigint[]) ORDER BY b.task, b.hash"
 	archivedReceipts = "SELECT r.task, r.name, r.time, r.until, r.digest, r.seq, r.answer FROM parley.receipt AS r WHERE r.task = ANY($1::bigint[]) AND r.task > 0 ORDER BY r.task, r.name"
@@ -18,8 +20,13 @@ const (
 	archivedLetters  = "SELECT l.push, l.seq, l.time, l.tries, l.reason, l.again FROM parley.letter AS l WHERE l.push = ANY($1::bigint[]) ORDER BY l.push, l.seq"
 )
 
+// aheadBytes bounds the logs and seals that Ahead reads. It is little enough to come over
+// a slow line before callWait ends.
+const aheadBytes = 8 << 20
+
 // Ahead reads those of some tasks that there are, as of one moment and in a few
-// statements: for exports, which would ask for them one by one.
+// statements: for exports, which would ask for them one by one. It leaves out what it has
+// no room for.
 func (s *Store) Ahead(ctx context.Context, keys []store.Key) (map[store.Key]*store.Task, error) {
 	var found map[store.Key]*store.Task
 	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
@@ -34,25 +41,30 @@ func readTasks(ctx context.Context, q querier, keys []store.Key) (map[store.Key]
 	byKey := map[int64]*store.Task{}
 	var tasks, pushes []int64
 	tenants, owners, ids := split(keys)
+	room := int64(aheadBytes)
+	var key, size int64
 	err := each(ctx, q, func(r pgx.Rows) error {
-		t, key := &store.Task{}, int64(0)
-		if err := scanRecord(r, &t.Record, &key); err != nil {
-			return err
+		err := r.Scan(&key, &size)
+		if err == nil && size <= room {
+			room -= size
+			tasks = append(tasks, key)
 		}
-		found[t.Key], byKey[key] = t, t
-		tasks = append(tasks, key)
-		return nil
-	}, archivedTasks, tenants, owners, ids)
-	if err != nil {
-		return nil, err
-	}
+		return err
+	}, archivedSizes, tenants, owners, ids)
 	ofPush := map[int64]store.PushID{}
-	var key int64
 	for _, part := range []struct {
 		sql  string
 		keys *[]int64
 		f    func(r pgx.Rows) error
 	}{
+		{archivedTasks, &tasks, func(r pgx.Rows) error {
+			t := &store.Task{}
+			if err := scanRecord(r, &t.Record, &key); err != nil {
+				return err
+			}
+			found[t.Key], byKey[key] = t, t
+			return nil
+		}},
 		{archivedEntries, &tasks, func(r pgx.Rows) error {
 			var first, last int64
 			var body pgtype.DriverBytes // which Unpack copies
