@@ -67,13 +67,16 @@ func (r *Reader) Backup(ctx context.Context, file string, begun func(part string
 			}
 		}
 	}
+	if err == nil {
+		err = syncDir(file)
+	}
 	switch {
 	case errors.Is(err, fs.ErrExist):
 		return fmt.Errorf("sqlite: back up to %s: it exists; choose another name", file)
 	case err != nil:
 		return fmt.Errorf("sqlite: back up: %w", err)
 	}
-	return syncDir(file)
+	return nil
 }
 
 // Size is about how large a backup would be, in bytes; 0 if that is not known.
@@ -93,7 +96,7 @@ func (r *Reader) Size(ctx context.Context) (size int64) {
 func (r *Reader) copyTo(ctx context.Context, file string) error {
 	c, err := openReader(r.path, "ro")
 	if err != nil {
-		return err
+		return fmt.Errorf("sqlite: back up: %w", err)
 	}
 	defer c.close()
 	if err := c.Exec("PRAGMA query_only = OFF"); err != nil { // it would forbid the copy, too

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
+	"github.com/ncruces/go-sqlite3/vfs"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/storetest"
 )
@@ -260,6 +261,37 @@ func testTrouble(t *testing.T, st *Store, fails func(bool), want error, late boo
 		}
 		if rs, err := st.Receipts(ctx, a.Row.Key); err != nil || len(rs) != 2 {
 			t.Errorf("its receipts in the end: %+v, %v", rs, err)
+		}
+	}
+}
+
+// writeOnly is a disk on which nothing can be opened for reading only.
+type writeOnly struct{ vfs.VFSFilename }
+
+func (d writeOnly) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
+	if flags&vfs.OPEN_READONLY != 0 {
+		return nil, flags, sqlite3.CANTOPEN
+	}
+	return d.VFSFilename.OpenFilename(name, flags)
+}
+
+// An error says once that it is SQLite's, wherever a connection that reads is missing.
+func TestErrorsNameThePackageOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "parley.db")
+	mustOpen(t, path, nil).Close()
+	onDisk(t, "write-only", writeOnly{vfs.Find("os").(vfs.VFSFilename)})
+	_, open := Open(path, nil)
+	_, look := Look(path)
+	r, err := OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	_, read := r.Get(t.Context(), store.Key{ID: "a"}, store.RowOnly)
+	backUp := r.Backup(t.Context(), path+".backup", nil)
+	for what, err := range map[string]error{"open": open, "look": look, "read": read, "back up": backUp} {
+		if !errors.Is(err, sqlite3.CANTOPEN) || strings.Count(err.Error(), "sqlite: ") != 1 {
+			t.Errorf("%s: %v", what, err)
 		}
 	}
 }

@@ -149,11 +149,14 @@ func create(path string, sc *schema) error {
 		os.Remove(fresh)
 		return fmt.Errorf("sqlite: make %s: %w", path, err)
 	}
-	if err := os.Rename(fresh, path); err != nil {
+	if err = os.Rename(fresh, path); err == nil {
+		err = syncDir(path)
+	}
+	if err != nil {
 		os.Remove(fresh)
 		return fmt.Errorf("sqlite: make the database: %w", err)
 	}
-	return syncDir(path)
+	return nil
 }
 
 // fill turns an empty file into a database, durably.

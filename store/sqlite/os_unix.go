@@ -52,11 +52,11 @@ func removeLocked(name string) { os.Remove(name) }
 func syncDir(path string) error {
 	d, err := os.Open(filepath.Dir(path))
 	if err != nil {
-		return fmt.Errorf("sqlite: sync the directory: %w", err)
+		return fmt.Errorf("sync the directory: %w", err)
 	}
 	defer d.Close()
 	if err := d.Sync(); err != nil && !errors.Is(err, unix.EINVAL) { // some file systems cannot and need not
-		return fmt.Errorf("sqlite: sync the directory: %w", err)
+		return fmt.Errorf("sync the directory: %w", err)
 	}
 	return nil
 }

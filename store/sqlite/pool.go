@@ -152,11 +152,11 @@ func (p *pool) close() {
 func openReader(path, mode string) (*conn, error) {
 	c, err := openConn(path, mode)
 	if err != nil {
-		return nil, fmt.Errorf("sqlite: open a reader: %w", err)
+		return nil, fmt.Errorf("open a reader: %w", err)
 	}
 	if err := c.Exec("PRAGMA query_only = ON; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -16384"); err != nil {
 		c.close()
-		return nil, fmt.Errorf("sqlite: open a reader: %w", err)
+		return nil, fmt.Errorf("open a reader: %w", err)
 	}
 	return c, nil
 }

@@ -66,17 +66,16 @@ func (r *Reader) Close() error {
 // read calls f with a connection to read with. It ends early when ctx does.
 func (r *Reader) read(ctx context.Context, f func(*conn) error) error {
 	c, err := r.readers.get(ctx)
-	if err != nil {
-		return err
+	if err == nil {
+		c.SetInterrupt(ctx)
+		err = f(c)
+		c.SetInterrupt(context.Background())
+		r.readers.put(c)
 	}
-	c.SetInterrupt(ctx)
-	err = f(c)
-	c.SetInterrupt(context.Background())
-	r.readers.put(c)
 	switch {
-	case err == nil || err == store.ErrNotFound:
+	case err == nil || err == store.ErrNotFound || err == store.ErrClosed:
 		return err
-	case errors.Is(err, sqlite3.INTERRUPT) && ctx.Err() != nil:
+	case ctx.Err() != nil && (errors.Is(err, sqlite3.INTERRUPT) || errors.Is(err, context.Cause(ctx))):
 		return context.Cause(ctx)
 	}
 	return fmt.Errorf("sqlite: read: %w", err)
