@@ -95,7 +95,7 @@ func (noneAhead) Ahead(context.Context, []store.Key) (map[store.Key]*store.Task,
 	return nil, nil
 }
 
-// What a source does not read ahead is read when its turn comes.
+// If a source reads no tasks ahead, each is read when its turn comes.
 func TestExportReadsWhatWasLeftOut(t *testing.T) {
 	m := memory(t)
 	if _, err := importInto(t, m, small(t)); err != nil {
