@@ -8,8 +8,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Exports hold little at a time, however large tasks are. What Ahead leaves out is read
-// page by page.
+// Exports hold little at a time, however large tasks are. Ahead leaves large ones out, to be
+// read page by page.
 func TestAheadIsBounded(t *testing.T) {
 	t.Parallel()
 	s := mustOpen(t, copied(t), nil)
