@@ -129,8 +129,7 @@ func (c *Console) chat(w http.ResponseWriter, r *request, a *Agent) {
 			return
 		}
 		d.Earlier = list.NextPageToken != ""
-		slices.SortFunc(list.Tasks, func(x, y *a2a.Task) int { return strings.Compare(x.ID, y.ID) })
-		for _, t := range list.Tasks {
+		for _, t := range slices.Backward(list.Tasks) { // the newest change is the last
 			one, answering, err := c.talkOf(r, a, t.ID)
 			if errors.Is(err, &a2a.Error{Code: a2a.CodeTaskNotFound}) {
 				continue // deleted in between

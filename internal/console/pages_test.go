@@ -609,6 +609,31 @@ func TestTasksOfOneAgentOfSeveral(t *testing.T) {
 		}
 	}))
 	v.has(v.get("/tasks?agent=beta"), `value="alpha"`, `value="beta" selected`, `value="gamma"`)
+	v.has(v.get("/tasks?agent=delta"), "There is no such agent")
+}
+
+// The task that changed last is the last of a chat, next to the field for the next message.
+func TestAChatEndsWithItsLatestMessage(t *testing.T) {
+	v := open(t, serve(t))
+	v.post("/chat/-", map[string]string{"text": "ask Which one?"})
+	tasks := regexp.MustCompile(`/tasks/-/[^"?/]+`)
+	task := tasks.FindString(v.get("/tasks"))
+	of := regexp.MustCompile(`context=([^"&]+)"`).FindStringSubmatch(v.get(task))
+	if task == "" || of == nil {
+		t.Fatalf("there is no task %q, or its page has no context", task)
+	}
+	v.post("/chat/-", map[string]string{"text": "echo newer", "context": of[1]})
+	for _, one := range tasks.FindAllString(v.get("/tasks"), -1) {
+		if one != task {
+			v.ended(one)
+		}
+	}
+	v.post(task+"/answer", map[string]string{"text": "this one"})
+	v.ended(task)
+	page := v.get("/chat/-?context=" + of[1])
+	if first, last := strings.Index(page, ">newer<"), strings.Index(page, ">this one<"); first < 0 || last < first {
+		t.Errorf("the answer is at %d, and what was said before it at %d of\n%s", last, first, page)
+	}
 }
 
 // A file that is saved has its own type, and a browser asks again for one that it keeps:

@@ -66,6 +66,10 @@ var spans = []string{"10m", "1h", "24h", "168h"}
 func (c *Console) tasks(w http.ResponseWriter, r *request) {
 	d := tasksData{Agents: c.agentRows(), States: a2a.TaskStates(), Spans: spans, Everybody: c.everybody(r), Models: c.models(),
 		Agent: r.FormValue("agent"), State: r.FormValue("state"), Context: r.FormValue("context"), Owner: r.FormValue("owner"), Since: r.FormValue("since")}
+	if d.Agent != "" && !slices.ContainsFunc(d.Agents, func(a agentRow) bool { return a.Key == d.Agent }) {
+		c.noAgent(w, r)
+		return
+	}
 	d.Filtered = d.Agent+d.State+d.Context+d.Owner+d.Since != ""
 	var err error
 	var next string
@@ -223,7 +227,6 @@ func (c *Console) changes(w http.ResponseWriter, r *request) {
 		return
 	}
 	d := tasksData{Agent: r.FormValue("agent"), State: r.FormValue("state"), Context: r.FormValue("context"), Owner: r.FormValue("owner")}
-	agent := c.find(r, d.Agent)
 	last := cmp.Or(r.Header.Get("Last-Event-ID"), r.FormValue("after"))
 	out, end := c.stream(w, r, listGap)
 	if out == nil {
@@ -255,7 +258,7 @@ func (c *Console) changes(w http.ResponseWriter, r *request) {
 		})
 		var to fragments
 		to.remove(x.dom)
-		if (agent == nil || agent.Name == t.Agent) && (d.State == "" || d.State == t.State) && (d.Context == "" || d.Context == t.Context) && (d.Owner == "" || d.Owner == t.Owner) {
+		if (d.Agent == "" || d.Agent == keyOf(t.Agent)) && (d.State == "" || d.State == t.State) && (d.Context == "" || d.Context == t.Context) && (d.Owner == "" || d.Owner == t.Owner) {
 			to.put("rows", "prepend", x.html)
 		}
 		if out.sendID(x.dom, e.ID, to.take()) != nil {
