@@ -88,17 +88,11 @@ func (c *Console) page(pattern string, f func(http.ResponseWriter, *request)) {
 		case unchecked(err):
 			c.fail(w, r, http.StatusServiceUnavailable, "Your session cannot be checked at the moment", "You stay logged in: try again shortly.")
 			return
-		case err != nil && isFragment(r):
-			c.fail(w, r, http.StatusUnauthorized, "Your session has ended", ended)
+		case (s == nil || err != nil) && (isFragment(r) || strings.HasSuffix(pattern, "/live") || strings.HasSuffix(pattern, "/waiting")):
+			http.Error(w, "Your session has ended. Copy what you have written, log in again and open the page anew.", http.StatusUnauthorized)
 			return
 		case err != nil:
 			c.leave(w, r) // the key was revoked, or has expired
-			return
-		case s == nil && r.Method == http.MethodGet && (strings.HasSuffix(pattern, "/live") || strings.HasSuffix(pattern, "/waiting")):
-			http.Error(w, "log in first", http.StatusUnauthorized)
-			return
-		case s == nil && isFragment(r):
-			c.fail(w, r, http.StatusUnauthorized, "Your session has ended", ended)
 			return
 		case s == nil:
 			toLogin(w, r)
@@ -121,9 +115,6 @@ func (c *Console) page(pattern string, f func(http.ResponseWriter, *request)) {
 		f(w, &request{r, a2a.WithCaller(r.Context(), viewer), viewer, s.CSRF})
 	})
 }
-
-// ended says what to do on a page whose session has ended.
-const ended = "Copy what you have written, log in again and open the page anew."
 
 // back is the page of the console that a form was sent from, or else another one.
 func back(r *request, otherwise string) string {

@@ -294,6 +294,9 @@ func TestADraftIsNotLostByALink(t *testing.T) {
 		}
 	})
 	p.fill("textarea[name=text]", "echo not yet sent")
+	js[bool](p, `(window.send = window.fetch, window.fetch = () => Promise.reject(), true)`)
+	p.enter()
+	p.shows("The server did not answer")
 	p.do(chromedp.Evaluate(`setTimeout(() => document.querySelector(".places a[href$=tasks]").click())`, nil))
 	select {
 	case kind := <-asked:
@@ -307,6 +310,7 @@ func TestADraftIsNotLostByALink(t *testing.T) {
 	if got := js[string](p, `document.querySelector("textarea[name=text]").value`); got != "echo not yet sent" {
 		t.Errorf("the draft is %q", got)
 	}
+	js[bool](p, `(window.fetch = window.send, true)`)
 	p.enter()
 	p.state("completed")
 	p.screen(share(t).at("/operate?view=settings"))

@@ -62,7 +62,7 @@ func TestElicitationIsAForm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t, "--mcp", "stdio", "--", me, "-asking-mcp-server")
+	s := serveFile(t, fmt.Sprintf("version: 1\nagents:\n  booking: {default: true, mcp: {command: [%q, -asking-mcp-server]}}\n  demo: {builtin: demo}\n", me))
 	p := s.open()
 	p.say("book {}")
 	p.state("input required")
@@ -81,7 +81,16 @@ func TestElicitationIsAForm(t *testing.T) {
 	s.send("/", "book {}")
 	p.screen(s.at("/inbox"))
 	p.choose("#inbox select", "Oslo")
+	s.send("/agents/demo", "ask What else?")
+	p.until(`document.title.startsWith("(2) ")`)
 	p.fill("#inbox input[type=number]", "2")
+	js[bool](p, `(document.activeElement.blur(), true)`)
+	s.send("/agents/demo", "ask Anything more?")
+	p.until(`document.title.startsWith("(3) ")`)
+	if got := js[string](p, `[...document.querySelectorAll("#inbox :is(select, input[type=number])")].map((field) => field.value).join()`); got != "Oslo,2" {
+		t.Errorf("as other questions come, what was filled in becomes %q", got)
+	}
 	p.clickOn(`document.querySelector("#inbox form.fields button.main")`)
-	p.shows("Nothing waits for you")
+	p.until(`document.title.startsWith("(2) ") && !document.querySelector("#inbox form.fields")`)
+	p.shows("Anything more?")
 }

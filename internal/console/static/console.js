@@ -1,6 +1,6 @@
 // @ts-check
 // What pages do beyond what forms and links do: the composer of a chat, and keys.
-import { apply, become, keepFocus } from "./live.js";
+import { apply, become, gone, keepFocus } from "./live.js";
 
 const composer = document.querySelector("#composer");
 if (composer instanceof HTMLFormElement) compose(composer);
@@ -209,6 +209,10 @@ if (waiting instanceof HTMLElement) {
     if (Date.now() - last < (document.hidden ? 30000 : 5000)) return;
     last = Date.now();
     const answer = await fetch(waiting.dataset.waiting ?? "", { redirect: "error" }).catch(() => undefined);
+    if (answer?.status === 401) {
+      window.clearInterval(asking);
+      gone();
+    }
     const n = answer?.ok && answer.headers.get("Parley-Waiting");
     if (!answer || !n || n === known) return;
     known = n;
@@ -216,7 +220,7 @@ if (waiting instanceof HTMLElement) {
     document.title = n === "0" ? title : `(${n}) ${title}`;
     refresh();
   };
-  window.setInterval(ask, 2500);
+  const asking = window.setInterval(ask, 2500);
 }
 
 // A page of figures is fetched anew every few seconds, while somebody looks.
@@ -250,7 +254,17 @@ async function refresh() {
 /** @param {Element} part */
 function busy(part) {
   if (part.querySelector("details.confirm[open]")) return true;
-  return [...part.querySelectorAll("textarea, input:not([type=hidden])")].some((field) => field === document.activeElement || (field instanceof HTMLTextAreaElement && field.value !== ""));
+  return [...part.querySelectorAll("textarea, input, select")].some((field) => field === document.activeElement || written(field));
+}
+
+/**
+ * Whether a field has something that the page did not bring.
+ * @param {Element} field
+ */
+function written(field) {
+  if (field instanceof HTMLSelectElement) return field.selectedOptions[0] !== (field.querySelector("[selected]") ?? field.options[0]);
+  if (field instanceof HTMLTextAreaElement) return field.value.trim() !== "" && field.value !== field.defaultValue;
+  return field instanceof HTMLInputElement && (field.value !== field.defaultValue || field.checked !== field.defaultChecked);
 }
 
 // The scrubber of a task: the page shows the task as of each position that it passes.
@@ -376,7 +390,7 @@ document.addEventListener("keydown", (e) => {
 /** @type {EventTarget | null} */
 let sent = null;
 document.addEventListener("submit", (e) => {
-  sent = e.target;
+  if (!e.defaultPrevented) sent = e.target; // else the page stays
 });
 document.addEventListener("input", () => {
   sent = null;
@@ -386,7 +400,8 @@ window.addEventListener("beforeunload", (e) => {
   if (draft && draft.form !== sent) e.preventDefault();
 });
 
-/** The field whose text, or whose form's files, would be lost with the page. */
+/** The field that would be lost with the page, or whose form's files would. */
 function unsent() {
-  return [...document.querySelectorAll("textarea")].find((t) => (t.value.trim() && t.value !== t.defaultValue) || (t.form?.querySelector("#attached")?.childElementCount ?? 0) > 0);
+  const fields = /** @type {(HTMLInputElement | HTMLTextAreaElement)[]} */ ([...document.querySelectorAll("textarea, [data-send] :is(input, select)")]);
+  return fields.find((field) => written(field) || (field.form?.querySelector("#attached")?.childElementCount ?? 0) > 0);
 }

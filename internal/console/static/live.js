@@ -162,10 +162,7 @@ function follow(address, come) {
       close();
       connection(false);
     });
-    source.addEventListener("gone", () => {
-      close();
-      location.reload();
-    });
+    source.addEventListener("gone", gone);
     source.onopen = () => connection(false);
     source.onerror = () => {
       if (over) return;
@@ -183,10 +180,24 @@ function follow(address, come) {
   const close = () => {
     over = true;
     source.close();
+    streams.delete(close);
   };
   begin();
-  window.addEventListener("pagehide", close, { once: true });
+  streams.add(close);
   return close;
+}
+
+/** @type {Set<() => void>} what closes the streams that are open */
+const streams = new Set();
+function closeAll() {
+  for (const close of streams) close();
+}
+window.addEventListener("pagehide", closeAll);
+
+/** Reads the page anew where it cannot go on, or leads to the login: its session has ended. */
+export function gone() {
+  closeAll(); // also if the reader stays, for the sake of a draft
+  location.reload();
 }
 
 // The list that the page has, whose events have ids of their own.
