@@ -106,9 +106,14 @@ func inOrder(card *a2a.AgentCard) []*a2a.SecurityScheme {
 	return list
 }
 
+// wantsToken reports whether Options.Token is asked.
+func (c *Client) wantsToken() bool {
+	return c.opts.Token != nil && c.creds.bearer == "" && c.creds.basic == ""
+}
+
 // withToken adds the token of Options.Token for a request to an address.
 func (c *Client) withToken(ctx context.Context, creds *credentials, to *url.URL) (*credentials, error) {
-	if c.opts.Token == nil || creds.bearer != "" || creds.basic != "" {
+	if !c.wantsToken() {
 		return creds, nil
 	}
 	token, err := c.opts.Token(ctx, c.named, to)

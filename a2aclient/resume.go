@@ -19,7 +19,7 @@ const steady = 5 * time.Second
 // resumable reports whether the stream can go on after a cut.
 func (s *stream) resumable(err error) bool {
 	switch {
-	case s.ctx.Err() != nil || s.c.opts.retries() == 0 || s.taskID == "" || !temporary(err):
+	case s.ctx.Err() != nil || s.c.opts.retries() == 0 || s.taskID == "" || !temporary(err) && !s.expired(err):
 		return false
 	case s.begun:
 		return true
@@ -28,6 +28,12 @@ func (s *stream) resumable(err error) bool {
 		return said(err) == nil // what the agent says to begin with is its answer
 	}
 	return s.maybeTaken(err)
+}
+
+// expired reports whether a token has come to its end with the stream, so that another
+// one may be had. Two in a row are not tried: the agent may refuse every one.
+func (s *stream) expired(err error) bool {
+	return errors.Is(err, a2a.ErrUnauthenticated) && s.c.wantsToken() && !s.renewed
 }
 
 // maybeTaken reports whether a message that was cut before the first element
@@ -68,6 +74,7 @@ func (s *stream) repeat(cut error) (*conn, error) {
 // again resumes the stream after a cut. The error is final.
 func (s *stream) again(cut error) (*conn, error) {
 	s.resumed = true
+	s.renewed = s.renewed || s.expired(cut)
 	s.c.opts.lost(s.taskID, cut)
 	for err := cut; ; {
 		if int(s.failures) >= s.c.opts.retries() {

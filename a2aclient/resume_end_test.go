@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/wire"
 )
 
 func TestGivesUpAfterRetriesWithoutProgress(t *testing.T) {
@@ -340,4 +342,66 @@ func TestBehindTheLastEvent(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestATokenThatExpiresInAStream: the server ends the stream with a refusal, and the
+// client goes on with the next token, once.
+func TestATokenThatExpiresInAStream(t *testing.T) {
+	s := counting(3)
+	for _, c := range []struct {
+		name     string
+		good     string        // the last token that is taken
+		lasts    time.Duration // a connection
+		static   bool          // the token is the caller's own
+		want     int           // elements
+		requests int
+	}{
+		{name: "another token is good", good: "2", want: 6, requests: 2},
+		{name: "another token is refused", good: "1", want: 2, requests: 2},
+		{name: "each one expires at once", good: "9", want: 3, requests: 2},
+		{name: "each one expires after a while", good: "9", lasts: 2 * steady, want: 6, requests: 5},
+		{name: "there is no other", static: true, good: "1", want: 2, requests: 1},
+	} {
+		both(t, func(t *testing.T, binding string) {
+			t.Run(c.name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					streams := 0
+					f := &fake{handle: func(x *exchange) {
+						expired := &a2a.Error{Code: a2a.CodeUnauthenticated, Message: "the token has expired"}
+						if x.header.Get("Authorization") > "Bearer "+c.good {
+							x.fail(expired)
+							return
+						}
+						streams++
+						from, to := streams, streams+1
+						if c.good == "2" && streams == 2 {
+							to = len(s)
+						}
+						x.stream(x.event(strconv.Itoa(from), &a2a.StreamResponse{Task: s.at(from)}))
+						for n := from; n < to; n++ {
+							x.write(x.event(strconv.Itoa(n+1), s[n]))
+						}
+						if to < len(s) {
+							time.Sleep(c.lasts)
+							name := map[bool]string{true: "error"}[x.id == nil]
+							x.write(wire.AppendEvent(nil, "", name, x.failure(expired)))
+						}
+					}}
+					asked := 0
+					o := &Options{Token: func(context.Context, *a2a.AgentCard, *url.URL) (string, error) {
+						asked++
+						return strconv.Itoa(asked), nil
+					}}
+					if c.static {
+						o.Bearer = "1"
+					}
+					client, _ := inMemory(t, f, binding, o)
+					els, err := collect(client.SendStreamingMessage(t.Context(), hello()))
+					if finished := c.want == len(s); len(els) != c.want || len(f.seen()) != c.requests || finished != (err == nil) || !finished && !errors.Is(err, a2a.ErrUnauthenticated) {
+						t.Errorf("%s, %v in %d requests; want %d elements in %d", brief(els), err, len(f.seen()), c.want, c.requests)
+					}
+				})
+			})
+		})
+	}
 }

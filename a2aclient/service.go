@@ -187,8 +187,9 @@ func yieldAnswer(res *a2a.SendMessageResponse, err error, yield func(*a2a.Stream
 // stream. From then on, a stream that is cut is resumed: by an end without a
 // terminal state, a broken connection, the statuses 502, 503 and 504, or 45 s
 // without a byte, keep-alives included (over gRPC they are not seen: there TCP
-// finds out, which takes minutes). Resuming waits from 250 ms up to 8 s
-// between attempts and gives up after Options.Retries of them without
+// finds out, which takes minutes), or once by Unauthenticated, where
+// Options.Token may return another token by then. Resuming waits from 250 ms up
+// to 8 s between attempts and gives up after Options.Retries of them without
 // progress, which is an element or a connection that lasted 5 s.
 //
 // With servers whose events have ids that are growing integers, as Parley's

@@ -37,6 +37,7 @@ type stream struct {
 
 	resumed  bool
 	failures failures  // attempts in a row without progress
+	renewed  bool      // a token expired, and no connection has lasted since
 	fetched  *a2a.Task // by the last GetTask, not yet handed on
 	told     digest    // of the Task that was the last element; none if it was another
 }
@@ -95,7 +96,7 @@ func (s *stream) run() {
 			return
 		}
 		if s.begun && time.Since(opened) >= steady {
-			s.failures = 0
+			s.failures, s.renewed = 0, false
 		}
 		switch {
 		case s.repeatable(err):
