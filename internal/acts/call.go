@@ -129,6 +129,7 @@ type request struct {
 	params map[string]any
 	header http.Header // service parameters and credentials
 	raw    *rawCall    // in place of an operation
+	kept   *kept
 }
 
 type rawCall struct {
@@ -234,23 +235,21 @@ type Stream struct {
 	changed chan struct{}
 }
 
-// maxEvents is how many events of a stream are kept: no test brings as many.
-const maxEvents = 10_000
-
 // openStream begins to read. next returns nil, nil at the end.
-func openStream(cancel context.CancelFunc, next func() (*StreamEvent, error)) *Stream {
+func openStream(cancel context.CancelFunc, k *kept, next func() (*StreamEvent, error)) *Stream {
 	s := &Stream{cancel: cancel, done: make(chan struct{}), changed: make(chan struct{})}
 	go func() {
 		defer close(s.done)
 		for {
 			e, err := next()
+			if e != nil && err == nil {
+				if err = k.add(keptItem); err != nil {
+					cancel()
+				}
+			}
 			s.mu.Lock()
 			if e != nil {
 				s.events = append(s.events, e)
-			}
-			if len(s.events) == maxEvents && err == nil && e != nil {
-				err = fmt.Errorf("the stream had no end after %d events", maxEvents)
-				cancel()
 			}
 			if e == nil || err != nil {
 				s.ended, s.broken = true, err

@@ -251,7 +251,7 @@ func grpcDefectsOf(t *testing.T, url string, corpus *Corpus) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	a := fetchCard(t.Context(), &Options{Client: http.DefaultClient}, url+card, nil)
+	a := fetchCard(t.Context(), &Options{Client: http.DefaultClient}, new(kept), url+card, nil)
 	right, ok := a.raw.(obj)
 	if !ok {
 		t.Fatalf("no card: %v", a.broken)

@@ -64,7 +64,7 @@ func dialGRPC(o *Options, i *iface, secure bool) (*grpcCaller, error) {
 		}
 		creds = credentials.NewTLS(t)
 	}
-	conn, err := grpc.NewClient("passthrough:///"+at, grpc.WithTransportCredentials(creds), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxBody)))
+	conn, err := grpc.NewClient("passthrough:///"+at, grpc.WithTransportCredentials(creds), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxKept)))
 	if err != nil {
 		return nil, err
 	}
@@ -115,13 +115,16 @@ func (c *grpcCaller) call(ctx context.Context, r *request) *Answer {
 	a.exchange.Request = append([]string{"gRPC " + full + " to " + c.i.url}, headerLines(http.Header(md))...)
 	a.exchange.Request = append(a.exchange.Request, bodyLines(body)...)
 	if method.IsStreamingServer() {
-		c.stream(ctx, cancel, a, full, in, method.Output())
+		c.stream(ctx, cancel, r.kept, a, full, in, method.Output())
 		return a
 	}
 	defer cancel()
 	out := dynamicpb.NewMessage(method.Output())
 	var header, trailer metadata.MD
 	err = c.conn.Invoke(ctx, full, in, out, grpc.Header(&header), grpc.Trailer(&trailer))
+	if err == nil {
+		err = r.kept.add(proto.Size(out))
+	}
 	a.header = headers(header, trailer)
 	if err != nil {
 		c.refused(a, err)
@@ -136,7 +139,7 @@ func (c *grpcCaller) call(ctx context.Context, r *request) *Answer {
 }
 
 // stream opens a stream. A call that fails at once is an error and no stream.
-func (c *grpcCaller) stream(ctx context.Context, cancel context.CancelFunc, a *Answer, full string, in proto.Message, output protoreflect.MessageDescriptor) {
+func (c *grpcCaller) stream(ctx context.Context, cancel context.CancelFunc, k *kept, a *Answer, full string, in proto.Message, output protoreflect.MessageDescriptor) {
 	s, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, full)
 	if err == nil {
 		if err = s.SendMsg(in); err == nil || errors.Is(err, io.EOF) {
@@ -151,6 +154,9 @@ func (c *grpcCaller) stream(ctx context.Context, cancel context.CancelFunc, a *A
 	next := func() (*StreamEvent, proto.Message, error) {
 		out := dynamicpb.NewMessage(output)
 		err := s.RecvMsg(out)
+		if err == nil {
+			err = k.add(proto.Size(out))
+		}
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil, nil, nil
@@ -170,7 +176,7 @@ func (c *grpcCaller) stream(ctx context.Context, cancel context.CancelFunc, a *A
 		return
 	}
 	a.exchange.Response = []string{"OK", ""}
-	a.stream = openStream(cancel, func() (*StreamEvent, error) {
+	a.stream = openStream(cancel, k, func() (*StreamEvent, error) {
 		e, m, err := first, message, error(nil)
 		if first != nil {
 			first = nil
@@ -214,7 +220,7 @@ func (c *grpcCaller) refused(a *Answer, err error) {
 	st, _ := status.FromError(err)
 	a.exchange.Response = append([]string{codeName(st.Code()) + ": " + st.Message()}, headerLines(a.header)...)
 	switch {
-	case st.Code() == codes.Unavailable || st.Code() == codes.DeadlineExceeded || st.Code() == codes.Canceled:
+	case errors.Is(err, errTooMuch) || st.Code() == codes.Unavailable || st.Code() == codes.DeadlineExceeded || st.Code() == codes.Canceled:
 		a.broken = err
 	default:
 		a.err = c.opError(st)

@@ -2,6 +2,7 @@ package acts
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/parley-a2a/parley/internal/wire"
 )
@@ -24,6 +26,40 @@ type exchanged struct {
 	version     string
 	operation   string
 	event       func(data []byte) *StreamEvent // of a stream; nil: streams are not expected
+	kept        *kept
+}
+
+// kept counts the bytes that an agent has a test keep, of answers, events and webhooks.
+type kept struct{ bytes atomic.Int64 }
+
+const (
+	// maxKept is far above what any test needs.
+	maxKept = 16 << 20
+	// keptItem is what an event or a delivery counts besides its text.
+	keptItem = 1 << 10
+)
+
+var errTooMuch = fmt.Errorf("the agent sent more than %d bytes in one test", maxKept)
+
+func (k *kept) add(n int) error {
+	if k.bytes.Add(int64(n)) > maxKept {
+		return errTooMuch
+	}
+	return nil
+}
+
+// over refuses what may still come.
+func (k *kept) over() { k.bytes.Store(maxKept) }
+
+// keptBody counts what is read of a body.
+type keptBody struct {
+	io.Reader
+	kept *kept
+}
+
+func (b keptBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	return n, cmp.Or(b.kept.add(n), err)
 }
 
 // exchange makes an HTTP request. The caller fills in the fields of the Answer
@@ -54,8 +90,8 @@ func exchange(ctx context.Context, o *Options, x *exchanged) *Answer {
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	if kind == "text/event-stream" && x.event != nil {
 		a.exchange.Response = append(a.exchange.Response, "")
-		r := wire.NewReader(res.Body, maxBody)
-		a.stream = openStream(cancel, func() (*StreamEvent, error) {
+		r := wire.NewReader(keptBody{res.Body, x.kept}, maxKept)
+		a.stream = openStream(cancel, x.kept, func() (*StreamEvent, error) {
 			ev, err := r.Next()
 			switch {
 			case errors.Is(err, io.EOF):
@@ -71,7 +107,7 @@ func exchange(ctx context.Context, o *Options, x *exchanged) *Answer {
 	}
 	defer cancel()
 	defer res.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(res.Body, maxBody))
+	text, err := io.ReadAll(keptBody{res.Body, x.kept})
 	a.exchange.Response = append(a.exchange.Response, bodyLines(text)...)
 	if err != nil {
 		a.broken = err

@@ -18,7 +18,7 @@ type jsonrpcCaller struct {
 func (c *jsonrpcCaller) call(ctx context.Context, r *request) *Answer {
 	h := http.Header{"Content-Type": {"application/json"}, "Accept": {"application/json, text/event-stream"}}
 	maps.Copy(h, r.header)
-	x := &exchanged{method: "POST", url: c.i.url, header: h, binding: JSONRPC, version: c.i.version, operation: r.op}
+	x := &exchanged{method: "POST", url: c.i.url, header: h, binding: JSONRPC, version: c.i.version, operation: r.op, kept: r.kept}
 	var id any
 	if r.raw != nil {
 		x.method, x.url, x.body, x.header = r.raw.method, r.raw.url, r.raw.body, r.header

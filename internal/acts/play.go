@@ -31,6 +31,7 @@ type player struct {
 	answers  map[string]*Answer
 	order    []*Answer
 	hooks    map[string]*hook
+	kept     kept
 	tasks    map[string]bool // ids that this test met
 	depth    int             // of variables that name others
 }
@@ -106,9 +107,11 @@ func (p *player) end() {
 		a.stream.close()
 		p.o.watch.streamed(p.i, a, a.id)
 	}
+	p.kept.over()
 	for _, h := range p.hooks {
 		h.mu.Lock()
-		got := slices.Clone(h.got)
+		got := h.got
+		h.got = nil // the receiver lasts longer
 		h.mu.Unlock()
 		for _, d := range got {
 			a := &Answer{exchange: &Exchange{Binding: p.i.binding, Version: p.i.version, Operation: "webhook", Request: d.shown()}}
@@ -120,7 +123,7 @@ func (p *player) end() {
 func (p *player) hook(name string) *hook {
 	h := p.hooks[name]
 	if h == nil {
-		h = p.rec.add()
+		h = p.rec.add(&p.kept)
 		p.hooks[name] = h
 	}
 	return h

@@ -45,9 +45,9 @@ func (p *player) ask(ctx context.Context, s *Step) (*Answer, error) {
 	switch {
 	case s.Operation == "get_agent_card":
 		h.Del("Content-Type")
-		a = fetchCard(call, p.o, p.target.cardURL, h)
+		a = fetchCard(call, p.o, &p.kept, p.target.cardURL, h)
 	default:
-		r := &request{op: s.Operation, header: h}
+		r := &request{op: s.Operation, header: h, kept: &p.kept}
 		if s.Raw != nil {
 			if r.raw, err = p.raw(s.Raw, h); err != nil {
 				return nil, err

@@ -18,7 +18,7 @@ type restCaller struct {
 
 func (c *restCaller) call(ctx context.Context, r *request) *Answer {
 	h := http.Header{"Accept": {"application/json, application/a2a+json, text/event-stream"}}
-	x := &exchanged{header: h, binding: REST, version: c.i.version, operation: r.op}
+	x := &exchanged{header: h, binding: REST, version: c.i.version, operation: r.op, kept: r.kept}
 	if r.raw != nil {
 		x.method, x.url, x.body, x.header = r.raw.method, r.raw.url, r.raw.body, r.header
 	} else {

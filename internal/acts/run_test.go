@@ -1,7 +1,10 @@
 package acts
 
 import (
+	"bytes"
 	"context"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -256,18 +259,68 @@ func TestUntil(t *testing.T) {
 	}
 }
 
-// An agent that sends without end is left after ten thousand events.
+// An agent that sends without end is left.
 func TestStreamWithoutEnd(t *testing.T) {
+	const most = maxKept / keptItem
 	n, closed := 0, false
-	s := openStream(func() { closed = true }, func() (*StreamEvent, error) {
-		if n++; n > 2*maxEvents {
+	s := openStream(func() { closed = true }, new(kept), func() (*StreamEvent, error) {
+		if n++; n > 2*most {
 			return nil, nil
 		}
 		return &StreamEvent{value: obj{"statusUpdate": obj{}}}, nil
 	})
 	<-s.done
-	if _, broken := s.over(); broken == nil || !closed || len(s.seen()) != maxEvents {
+	if _, broken := s.over(); broken == nil || !closed || len(s.seen()) != most+1 {
 		t.Errorf("%d events, closed: %v, %v", len(s.seen()), closed, broken)
+	}
+}
+
+// An agent that sends without end is left, and no more is kept of it than maxKept.
+func TestWhatATestKeepsIsBounded(t *testing.T) {
+	chunk := []byte("data: \"" + strings.Repeat("x", 1<<20) + "\"\n\n")
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/stream" {
+			w.Header().Set("Content-Type", "text/event-stream")
+		}
+		for r.Context().Err() == nil {
+			if _, err := w.Write(chunk); err != nil {
+				return
+			}
+		}
+	}))
+	defer srv.Close()
+	ask := func(path string) *Answer {
+		event := func(data []byte) *StreamEvent { return &StreamEvent{raw: data} }
+		return exchange(t.Context(), &Options{Client: srv.Client()}, &exchanged{method: "GET", url: srv.URL + path, event: event, kept: new(kept)})
+	}
+	if a := ask("/answer"); a.broken != errTooMuch {
+		t.Errorf("an answer: %v", a.broken)
+	}
+	a := ask("/stream")
+	<-a.stream.done
+	if _, broken := a.stream.over(); broken == nil || len(a.stream.seen()) != 15 {
+		t.Errorf("a stream: %d events of a MiB, %v", len(a.stream.seen()), broken)
+	}
+
+	rec, err := receive(&Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.close()
+	p := &player{o: &Options{watch: &watcher{}}, i: &iface{}, rec: rec, hooks: map[string]*hook{}}
+	h := p.hook("h")
+	for n, want := range []int{1, 2, 0} {
+		if n == 2 {
+			p.end()
+		}
+		res, err := http.Post(h.url, "application/json", bytes.NewReader(chunk))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != 200 || len(h.got) != want {
+			t.Errorf("webhook %d: HTTP %d, %d kept", n, res.StatusCode, len(h.got))
+		}
 	}
 }
 

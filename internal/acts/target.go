@@ -63,8 +63,6 @@ func (i *iface) addressed(params obj) obj {
 
 var bindingOf = map[string]string{"JSONRPC": JSONRPC, "HTTP+JSON": REST, "GRPC": GRPC}
 
-const maxBody = 16 << 20
-
 // cardPaths are where cards are; the second one is of versions before 0.3.
 var cardPaths = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 
@@ -91,7 +89,7 @@ func discover(ctx context.Context, o *Options) (*target, error) {
 	}
 	var last error
 	for _, at := range urls {
-		a := fetchCard(ctx, o, at, nil)
+		a := fetchCard(ctx, o, new(kept), at, nil)
 		card, ok := a.raw.(obj)
 		switch {
 		case a.broken != nil:
@@ -112,10 +110,10 @@ func discover(ctx context.Context, o *Options) (*target, error) {
 }
 
 // fetchCard gets the card, without credentials unless header has them.
-func fetchCard(ctx context.Context, o *Options, at string, header http.Header) *Answer {
+func fetchCard(ctx context.Context, o *Options, k *kept, at string, header http.Header) *Answer {
 	h := http.Header{"Accept": {"application/json"}}
 	maps.Copy(h, header)
-	a := exchange(ctx, o, &exchanged{method: "GET", url: at, header: h, binding: "card", operation: "get_agent_card"})
+	a := exchange(ctx, o, &exchanged{method: "GET", url: at, header: h, binding: "card", operation: "get_agent_card", kept: k})
 	a.value = a.raw
 	if a.broken == nil && (a.status < 200 || a.status > 299) {
 		a.err = restError(a)

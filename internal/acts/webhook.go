@@ -26,7 +26,8 @@ type receiver struct {
 
 // hook is one address of a receiver.
 type hook struct {
-	url string
+	url  string
+	kept *kept
 
 	mu      sync.Mutex // protects the fields below
 	got     []*delivery
@@ -39,8 +40,6 @@ type delivery struct {
 	text   []byte
 	body   any // nil if it is no JSON
 }
-
-const maxDeliveries = 1000
 
 // receive opens the receiver.
 func receive(o *Options) (*receiver, error) {
@@ -66,9 +65,9 @@ func (r *receiver) close() {
 	<-r.done
 }
 
-func (r *receiver) add() *hook {
+func (r *receiver) add(k *kept) *hook {
 	id := "/hook/" + uuid.NewString()
-	h := &hook{url: r.url + id, changed: make(chan struct{})}
+	h := &hook{url: r.url + id, kept: k, changed: make(chan struct{})}
 	r.mu.Lock()
 	r.hooks[id] = h
 	r.mu.Unlock()
@@ -95,16 +94,14 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		io.WriteString(w, token)
 		return
 	}
-	text, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxBody))
-	if err != nil {
+	text, err := io.ReadAll(keptBody{req.Body, h.kept})
+	if err != nil || h.kept.add(keptItem) != nil {
 		return
 	}
 	d := &delivery{method: req.Method, header: req.Header, text: text}
 	d.body, _ = decode(text)
 	h.mu.Lock()
-	if len(h.got) < maxDeliveries {
-		h.got = append(h.got, d)
-	}
+	h.got = append(h.got, d)
 	close(h.changed)
 	h.changed = make(chan struct{})
 	h.mu.Unlock()
