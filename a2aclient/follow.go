@@ -50,6 +50,8 @@ const (
 	maxPollPause = 30 * time.Second
 	// maxPollFailures is how many polls in a row may fail.
 	maxPollFailures = 5
+	// answerTime is how long a task may show the question that was just answered.
+	answerTime = time.Minute
 )
 
 // rests reports whether waiting ends in this state. Unspecified does not: it says
@@ -79,6 +81,12 @@ func (f *Follower) Send(ctx context.Context, req *a2a.SendMessageRequest) iter.S
 			}
 			f.logger().Debug("the agent does not stream after all: sending without", "err", err)
 		}
+		var asked *a2a.Task
+		if id := req.Message.TaskID; id != "" {
+			// An agent that returns at once may return the question that the message
+			// answers. If the task cannot be read, the message says why, or begins it.
+			asked, _ = f.Agent.GetTask(ctx, &a2a.GetTaskRequest{ID: id, HistoryLength: new(int32(0))})
+		}
 		resp, err := f.Agent.SendMessage(ctx, immediately(req))
 		switch {
 		case err != nil:
@@ -86,7 +94,7 @@ func (f *Follower) Send(ctx context.Context, req *a2a.SendMessageRequest) iter.S
 		case resp.Task == nil:
 			yield(&a2a.StreamResponse{Message: resp.Message}, nil)
 		case yield(&a2a.StreamResponse{Task: resp.Task}, nil):
-			f.watch(ctx, resp.Task, &a2a.GetTaskRequest{ID: resp.Task.ID}, yield)
+			f.watch(ctx, resp.Task, asked, &a2a.GetTaskRequest{ID: resp.Task.ID}, yield)
 		}
 	}
 }
@@ -116,7 +124,7 @@ func (f *Follower) Watch(ctx context.Context, req *a2a.GetTaskRequest) iter.Seq2
 			return
 		}
 		if yield(&a2a.StreamResponse{Task: t}, nil) {
-			f.watch(ctx, t, req, yield)
+			f.watch(ctx, t, nil, req, yield)
 		}
 	}
 }
@@ -149,13 +157,17 @@ func (f *Follower) recover(ctx context.Context, id string, lost error, yield fun
 		return
 	}
 	f.logger().Debug("the stream is lost: polling", "task", id, "err", lost)
-	f.watch(ctx, &a2a.Task{ID: id}, &a2a.GetTaskRequest{ID: id}, yield)
+	f.watch(ctx, &a2a.Task{ID: id}, nil, &a2a.GetTaskRequest{ID: id}, yield)
 }
 
-// watch polls until waiting ends.
-func (f *Follower) watch(ctx context.Context, last *a2a.Task, req *a2a.GetTaskRequest, yield func(*a2a.StreamResponse, error) bool) {
-	wait, failures := min(firstPoll, f.poll()), 0
-	for !rests(last.Status.State) {
+// watch polls until waiting ends. The status of asked, if there is one, does not end it
+// for a while.
+func (f *Follower) watch(ctx context.Context, last, asked *a2a.Task, req *a2a.GetTaskRequest, yield func(*a2a.StreamResponse, error) bool) {
+	wait, failures, began := min(firstPoll, f.poll()), 0, time.Now()
+	old := func() bool {
+		return asked != nil && reflect.DeepEqual(last.Status, asked.Status) && time.Since(began) < answerTime
+	}
+	for !rests(last.Status.State) || old() {
 		if err := wake.Pause(ctx, wait); err != nil {
 			yield(nil, err)
 			return

@@ -243,3 +243,50 @@ func TestSubscribeFallsBackToPolling(t *testing.T) {
 		}
 	})
 }
+
+// An agent that returns at once may return the question that the message answers.
+func TestAnswersArePolledPastTheirQuestion(t *testing.T) {
+	asks := func(text string) *a2a.Task {
+		q := task(a2a.TaskStateInputRequired)
+		q.Status.Message = &a2a.Message{MessageID: "q", Role: a2a.RoleAgent, Parts: []*a2a.Part{a2a.TextPart(text)}}
+		return q
+	}
+	answer := &a2a.SendMessageRequest{Message: &a2a.Message{MessageID: "m2", Role: a2a.RoleUser, TaskID: "t1", Parts: []*a2a.Part{a2a.TextPart("x")}}}
+	for _, c := range []struct {
+		name   string
+		script scripted
+		want   []string
+		last   time.Duration // poll
+	}{
+		{
+			name:   "the question that it answers",
+			script: scripted{send: &a2a.SendMessageResponse{Task: asks("where?")}, gets: []any{asks("where?"), asks("where?"), task(2), task(3)}},
+			want:   []string{"INPUT_REQUIRED", "WORKING", "COMPLETED"}, last: 3750 * time.Millisecond,
+		},
+		{
+			name:   "another question",
+			script: scripted{send: &a2a.SendMessageResponse{Task: asks("when?")}, gets: []any{asks("where?")}},
+			want:   []string{"INPUT_REQUIRED"},
+		},
+		{
+			name:   "an agent that does not react",
+			script: scripted{send: &a2a.SendMessageResponse{Task: asks("where?")}, gets: []any{asks("where?")}},
+			want:   []string{"INPUT_REQUIRED"}, last: answerTime - 250*time.Millisecond + 2*time.Second,
+		},
+		{
+			name:   "a task that the message begins",
+			script: scripted{send: &a2a.SendMessageResponse{Task: task(2)}, gets: []any{a2a.ErrTaskNotFound, task(6)}},
+			want:   []string{"WORKING", "INPUT_REQUIRED"}, last: 250 * time.Millisecond,
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := c.script
+				got, err := states(followerOf(&s, false).Send(t.Context(), answer))
+				if last := s.gotAt[len(s.gotAt)-1]; err != nil || !slices.Equal(got, c.want) || last > c.last {
+					t.Errorf("showed %v, %v, polled until %v; want %v until %v", got, err, last, c.want, c.last)
+				}
+			})
+		})
+	}
+}
