@@ -315,6 +315,44 @@ func TestServerDoesNotAnswer(t *testing.T) {
 	})
 }
 
+// Close waits once for a server that is down, however much is queued.
+func TestCloseWaitsOnce(t *testing.T) {
+	t.Parallel()
+	address := copied(t)
+	p := newProxy(t, cluster.Address())
+	st := mustOpen(t, cluster.Via(p.address(), nameOf(address)), &Options{NoListen: true, Conns: 1})
+	const appends = 5
+	done := make(chan error, appends+1)
+	held, hold := make(chan struct{}), make(chan struct{})
+	st.OnCommit(func(store.Commit) { close(held); <-hold })
+	st.Append(taskOf("first", "node"), func(error) {})
+	<-held
+	for i := range appends { // a batch each
+		a := taskOf(fmt.Sprint("task ", i), "node")
+		a.Entries[0].Body = make([]byte, 256<<10)
+		a.Pushes = []store.PushConfig{{Key: a.Row.Key, ID: "hook", Created: firstDay}} // whose key is asked for first, a few times at once
+		st.Append(a, func(err error) { done <- err })
+	}
+	p.set(func() { p.down = true })
+	p.cut()
+	closed := make(chan error)
+	go func() { closed <- st.Close() }()
+	eventually(t, "it closes", st.closed.Load)
+	close(hold)
+	if err := <-closed; err != nil {
+		t.Fatal(err)
+	}
+	for i := range appends {
+		want := store.ErrClosed
+		if i == 0 {
+			want = store.ErrUnreachable
+		}
+		if err := <-done; !errors.Is(err, want) {
+			t.Errorf("append %d: %v, want %v", i, err, want)
+		}
+	}
+}
+
 // TestPausedProcess: one that stands still in the middle of a transaction loses
 // its locks, so that others get its tasks.
 func TestPausedProcess(t *testing.T) {

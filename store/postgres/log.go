@@ -77,6 +77,9 @@ func (w *writer) commit(all []*store.Append) []error {
 			w.carefully(ctx, all, errs)
 		case err != nil:
 			settle(w.changes, errs, err)
+			if w.s.closed.Load() && errors.Is(err, store.ErrUnreachable) {
+				w.s.end() // or Close would wait as long for each batch that is queued behind
+			}
 		}
 	}
 	return errs
@@ -97,6 +100,9 @@ var errOdd = errors.New("a row is not as an append says")
 // try writes changes in one transaction.
 func (w *writer) try(ctx context.Context, all []*store.Append, changes []change) error {
 	begun := time.Now()
+	if err := w.s.usable(ctx); err != nil {
+		return err
+	}
 	if err := w.know(ctx, all, changes); err != nil {
 		return err
 	}

@@ -108,6 +108,7 @@ type Store struct {
 	afterCount func() // each page of countScope; for tests, if not nil
 
 	closing sync.Once
+	closed  atomic.Bool // Close was called
 }
 
 // slots is in how many slots tallies are counted. Programs that share one wait
@@ -245,6 +246,7 @@ func (s *Store) OnCommit(f func(store.Commit)) { s.watcher.Store(&f) }
 // Close implements store.Store.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
+		s.closed.Store(true)
 		s.writer.group.Close() // which waits for what is queued
 		if s.deleted.Load() {
 			s.dropNow(context.Background())
