@@ -10,6 +10,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -111,6 +112,56 @@ func TestAuthorizationSurvivesRestarts(t *testing.T) {
 		login <- nil
 		task = w.eventually(task.ID, a2a.TaskStateCompleted)
 		wantTexts(t, []*a2a.Message{task.Status.Message}, "by browser")
+		w.stop()
+	})
+}
+
+// A task that came to wait for a login after it was found to be old is not retired: it
+// would not be deleted, and nobody would watch for the login any more.
+func TestRetireSparesATaskThatWaitsForALogin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		login, ended := make(chan error, 1), make(chan error, 1)
+		w := newWorld(t, nil, browser(login, ended))
+		task := w.mustSend(send("go"))
+		if w.owners.Retire(store.Key{ID: task.ID}) {
+			t.Error("the task was retired")
+		}
+		login <- nil
+		w.eventually(task.ID, a2a.TaskStateCompleted)
+	})
+}
+
+// A question that another goroutine of the agent asks meanwhile does not end the watch
+// for a login: after a crash the task goes on without its client.
+func TestAQuestionBesideAnAuthorizationSurvivesACrash(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		login, ended := make(chan error), make(chan error, 9)
+		wait := browser(login, ended)
+		ag := agent.Func(func(ctx context.Context, t *agent.Turn) error {
+			ctx, cancel := context.WithCancel(ctx)
+			defer cancel()
+			go func() {
+				if wake.Pause(ctx, time.Second) == nil {
+					_, _ = t.Ask(ctx, "and your name?")
+				}
+			}()
+			return wait.Run(ctx, t)
+		})
+		w, kill := newMortal(t, st, ag, nil)
+		task := w.mustSend(send("go"))
+		time.Sleep(time.Minute)
+		wantState(t, w.mustGet(task.ID), a2a.TaskStateInputRequired)
+		kill()
+		w = newWorld(t, st, ag)
+		synctest.Wait()
+		select {
+		case login <- nil:
+		default:
+			t.Fatal("nobody watches for the login")
+		}
+		w.eventually(task.ID, a2a.TaskStateCompleted)
 		w.stop()
 	})
 }

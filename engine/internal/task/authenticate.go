@@ -56,7 +56,6 @@ func (h *host) Authenticate(ctx context.Context, prompt []*a2a.Part, wait func(c
 			}
 			o.auth.asked(name)
 			if wait != nil {
-				o.out.pending[len(o.out.pending)-1].wanted = true
 				running = true
 				go waitFor(inner, wait, waited)
 			}

@@ -45,7 +45,7 @@ func (o *Owner) newRecordLocked(en *a2a.Entry) record {
 	case a2a.EntryArtifact:
 		en.Artifact.Generation = o.draft.generation
 	}
-	r := record{entry: en}
+	r := record{entry: en, wanted: o.parking.bound > 0}
 	var blobs []store.Blob
 	kept := stored.SpillEntry(en, &blobs)
 	r.body, r.blobs = o.encodeLocked(kept), blobs

@@ -40,7 +40,7 @@ func (o *Owner) retire() bool {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.waitsLocked() {
+	if !o.waitsLocked() || o.parking.bound > 0 {
 		return false
 	}
 	o.closeLocked() // nobody waits for the agent's function to return
