@@ -16,7 +16,6 @@ import (
 // agentRow is an agent in a list or a choice.
 type agentRow struct {
 	Agent
-	Key  string
 	Host *admin.Agent // nil for those who do not operate the server
 
 	Running, Waiting int // tasks at work, and those that wait for their client
@@ -25,9 +24,7 @@ type agentRow struct {
 type agentData struct {
 	Agent    *Agent
 	Card     *a2a.AgentCard // as it is published
-	Key      string
-	Chat     string       // the address of the chat with it, up to a parameter
-	Admin    *admin.Agent // nil for those who do not operate the server
+	Admin    *admin.Agent   // nil for those who do not operate the server
 	Raw      string
 	Login    []string // ways to authenticate, in words; each suffices
 	Curl     string
@@ -52,7 +49,7 @@ type ability struct {
 
 func (c *Console) agentRows() (rows []agentRow) {
 	for _, a := range c.opts.Agents() {
-		rows = append(rows, agentRow{Agent: a, Key: a.key()})
+		rows = append(rows, agentRow{Agent: a})
 	}
 	return rows
 }
@@ -100,7 +97,7 @@ func (c *Console) agent(w http.ResponseWriter, r *request, a *Agent) {
 		http.Redirect(w, r.Request, base(r.Request)+"/elsewhere?agent="+url.QueryEscape(a.ref), http.StatusSeeOther)
 		return
 	}
-	d := agentData{Agent: a, Key: a.key(), Card: a.Card, Chat: base(r.Request) + "/chat/" + a.key() + "?"}
+	d := agentData{Agent: a, Card: a.Card}
 	if c.opts.Published != nil {
 		card := new(a2a.AgentCard)
 		if doc := c.opts.Published(r.Request, a.Name); doc != nil && json.Unmarshal(doc, card) == nil {

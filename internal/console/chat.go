@@ -38,7 +38,7 @@ func (c *Console) home(w http.ResponseWriter, r *request) {
 	case r.answers() == "":
 		to = "/tasks"
 	case len(agents) > 0:
-		to = "/chat/" + agents[0].key()
+		to = "/chat/" + agents[0].Key()
 	}
 	http.Redirect(w, r.Request, base(r.Request)+to, http.StatusSeeOther)
 }
@@ -57,7 +57,6 @@ type talk struct {
 type chatData struct {
 	Agents    []Agent
 	Agent     *Agent
-	Key       string
 	Context   string
 	Ref       string // of an agent of another server
 	Unlisted  bool   // the agent does not say which tasks there are
@@ -79,7 +78,7 @@ func taskAddress(r *http.Request, agent, id string) string {
 
 // talkOf reads a task's log into a conversation.
 func (c *Console) talkOf(r *request, a *Agent, id string) (*talk, string, error) {
-	address := taskAddress(r.Request, a.key(), id)
+	address := taskAddress(r.Request, a.Key(), id)
 	s := newSheet(prefixOf(address) + "flow")
 	f := newFlow(s, address, id, r.answers())
 	n := 0
@@ -92,10 +91,10 @@ func (c *Console) talkOf(r *request, a *Agent, id string) (*talk, string, error)
 			break
 		}
 	}
-	t := &talk{Agent: a.key(), ID: id, Address: address, Prefix: f.prefix, Flow: template.HTML(s.HTML()),
+	t := &talk{Agent: a.Key(), ID: id, Address: address, Prefix: f.prefix, Flow: template.HTML(s.HTML()),
 		Standing: template.HTML(s.filled[f.prefix+"state"])}
 	if !f.state.Terminal() {
-		t.Live = liveName(a.key(), id, f.seq)
+		t.Live = liveName(a.Key(), id, f.seq)
 	}
 	answering := ""
 	if f.state.Interrupted() {
@@ -105,7 +104,7 @@ func (c *Console) talkOf(r *request, a *Agent, id string) (*talk, string, error)
 }
 
 func (c *Console) chat(w http.ResponseWriter, r *request, a *Agent) {
-	d := chatData{Agents: c.opts.Agents(), Agent: a, Key: a.key(), Context: r.FormValue("context"), MaxUpload: c.opts.MaxUpload}
+	d := chatData{Agents: c.opts.Agents(), Agent: a, Context: r.FormValue("context"), MaxUpload: c.opts.MaxUpload}
 	d.Ref, d.Sends = a.ref, r.answers() != ""
 	d.Accept, d.Say = accepts(a.Card), r.FormValue("say")
 	for _, s := range a.Card.Skills {
@@ -197,7 +196,7 @@ func (c *Console) send(w http.ResponseWriter, r *request, a *Agent, m *a2a.Messa
 		to = res.Task.ContextID
 	}
 	if !r.fragment() {
-		chat := base(r.Request) + "/chat/" + a.key() + "?context=" + url.QueryEscape(to)
+		chat := base(r.Request) + "/chat/" + a.Key() + "?context=" + url.QueryEscape(to)
 		switch {
 		case m.TaskID != "":
 			chat = back(r, chat)
@@ -205,7 +204,7 @@ func (c *Console) send(w http.ResponseWriter, r *request, a *Agent, m *a2a.Messa
 			c.said(w, r, a, m, res.Message)
 			return
 		case a.ref != "":
-			chat = taskAddress(r.Request, a.key(), res.Task.ID)
+			chat = taskAddress(r.Request, a.Key(), res.Task.ID)
 		}
 		http.Redirect(w, r.Request, chat, http.StatusSeeOther)
 		return
@@ -213,7 +212,7 @@ func (c *Console) send(w http.ResponseWriter, r *request, a *Agent, m *a2a.Messa
 	var out fragments
 	switch {
 	case r.FormValue("from") == "inbox":
-		out.remove(rowName(taskAddress(r.Request, a.key(), m.TaskID)))
+		out.remove(rowName(taskAddress(r.Request, a.Key(), m.TaskID)))
 		n := c.waiting(r.ctx)
 		out.fill("waiting", execute("waiting", n))
 		out.fill("waiting-words", execute("waiting-words", n))
@@ -245,7 +244,7 @@ func exchange(r *request, m, answer *a2a.Message) *talk {
 
 // said shows such a message on a page of its own, to a browser without scripts.
 func (c *Console) said(w http.ResponseWriter, r *request, a *Agent, m, answer *a2a.Message) {
-	c.show(w, r, "chat", page{Title: a.Card.Name, Place: "chat", Data: chatData{Agents: c.opts.Agents(), Agent: a, Key: a.key(), Context: answer.ContextID, MaxUpload: c.opts.MaxUpload, Sends: true, Accept: accepts(a.Card), Talks: []*talk{exchange(r, m, answer)}}})
+	c.show(w, r, "chat", page{Title: a.Card.Name, Place: "chat", Data: chatData{Agents: c.opts.Agents(), Agent: a, Context: answer.ContextID, MaxUpload: c.opts.MaxUpload, Sends: true, Accept: accepts(a.Card), Talks: []*talk{exchange(r, m, answer)}}})
 }
 
 // retry says again what the last message of a task said, in the task's context.

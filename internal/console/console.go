@@ -37,11 +37,11 @@ type Agent struct {
 	ref string // of an agent of another server: what names it
 }
 
-// key names the agent in the console's addresses.
-func (a *Agent) key() string { return keyOf(a.Name) }
+// Key names the agent in the console's addresses.
+func (a Agent) Key() string { return keyOf(a.Name) }
 
-// nameless stands for the agent without a name; it is no name that an agent can have.
-const nameless = "-"
+// keyOf names an agent in addresses by its name in the administration.
+func keyOf(agent string) string { return cmp.Or(agent, "-") } // no agent has that name
 
 // Options says what a Console shows. All functions may be called by many goroutines
 // at once, with a context that carries the viewer as its caller.
@@ -252,7 +252,7 @@ func (c *Console) find(r *request, key string) *Agent {
 		return c.foreign(r, key)
 	}
 	for _, a := range c.opts.Agents() {
-		if a.key() == key {
+		if a.Key() == key {
 			return &a
 		}
 	}

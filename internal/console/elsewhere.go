@@ -104,8 +104,8 @@ func (c *Console) look(r *request, d *elsewhereData) error {
 	if err != nil {
 		return err
 	}
-	key, card := foreignKey(d.Ref), calmCard(f.Card)
-	d.agentData = agentData{Agent: &Agent{Name: key, Card: card}, Card: card, Key: key, Chat: base(r.Request) + "/chat/" + key + "?"}
+	card := calmCard(f.Card)
+	d.agentData = agentData{Agent: &Agent{Name: foreignKey(d.Ref), Card: card}, Card: card}
 	d.agentData.read()
 	d.Findings = f.Findings
 	d.CLI = "parley send -a " + quote(d.Ref) + " 'hello'"
@@ -188,7 +188,7 @@ const farPause = 2 * time.Second
 // a stream begins with the whole conversation, in place of what the page has.
 func (c *Console) followFar(r *request, t *followed, send func(seq int64, html string) error) (over bool) {
 	var to fragments
-	address := taskAddress(r.Request, t.agent.key(), t.id)
+	address := taskAddress(r.Request, t.agent.Key(), t.id)
 	var f *flow
 	var last string
 	anew := func(task *a2a.Task) error {

@@ -348,7 +348,7 @@ func (c *Console) follow(r *request, t *followed, out *eventStream, send func(se
 		return c.followFar(r, t, send)
 	}
 	var to fragments
-	f := newFlow(&to, taskAddress(r.Request, t.agent.key(), t.id), t.id, c.answersTo(r, t.agent, t.id))
+	f := newFlow(&to, taskAddress(r.Request, t.agent.Key(), t.id), t.id, c.answersTo(r, t.agent, t.id))
 	for batch, err := range c.opts.Log(r.ctx, t.agent.Name, t.id, 0, true) {
 		if err != nil {
 			// The browser comes again, and goes on; not for what it cannot see.

@@ -36,7 +36,6 @@ func titled(page string, views []view, name string) string {
 
 type taskData struct {
 	Agent     *Agent
-	Key       string
 	ID        string
 	Context   string
 	State     a2a.TaskState
@@ -73,7 +72,7 @@ func (c *Console) task(w http.ResponseWriter, r *request, a *Agent) {
 		return
 	}
 	id := r.PathValue("task")
-	d := taskData{Agent: a, Key: a.key(), ID: id, View: r.FormValue("view"), Views: views, At: at, Address: taskAddress(r.Request, a.key(), id)}
+	d := taskData{Agent: a, ID: id, View: r.FormValue("view"), Views: views, At: at, Address: taskAddress(r.Request, a.Key(), id)}
 	if !slices.ContainsFunc(views, func(v view) bool { return v.Name == d.View }) {
 		d.View = ""
 	}
@@ -185,13 +184,13 @@ func keepFor(s string) (time.Duration, error) {
 }
 
 func (d *taskData) talk(f *flow, s *sheet) {
-	d.Talk = &talk{Agent: d.Key, ID: d.ID, Address: d.Address, Prefix: f.prefix, Flow: template.HTML(s.HTML())}
+	d.Talk = &talk{Agent: d.Agent.Key(), ID: d.ID, Address: d.Address, Prefix: f.prefix, Flow: template.HTML(s.HTML())}
 	if d.At > 0 {
 		return
 	}
 	d.Talk.Standing = template.HTML(s.filled[f.prefix+"state"])
 	if !f.state.Terminal() {
-		d.Talk.Live = liveName(d.Key, d.ID, f.seq)
+		d.Talk.Live = liveName(d.Agent.Key(), d.ID, f.seq)
 	}
 	d.Reply = f.state.Interrupted() && d.Own && (f.asked == nil || f.asked.Form == nil)
 }
@@ -284,7 +283,7 @@ func (c *Console) cancel(w http.ResponseWriter, r *request, a *Agent) {
 		w.WriteHeader(http.StatusNoContent) // the page's stream brings what comes of it
 		return
 	}
-	http.Redirect(w, r.Request, back(r, taskAddress(r.Request, a.key(), id)), http.StatusSeeOther)
+	http.Redirect(w, r.Request, back(r, taskAddress(r.Request, a.Key(), id)), http.StatusSeeOther)
 }
 
 // shown are the media types of bytes that a page shows. Everything else is saved:

@@ -20,7 +20,7 @@ import (
 // row is a task in a list.
 type row struct {
 	DOM       string // the id of its element
-	Key, ID   string
+	ID        string
 	Address   string
 	Agent     string // its title
 	Owner     string
@@ -35,7 +35,8 @@ type row struct {
 	Models    bool // the list has a column for tokens
 	Tokens    string
 
-	Asks *block // of the inbox
+	task *a2a.Task // of the viewer's own list
+	Asks *block    // of the inbox
 }
 
 type tasksData struct {
@@ -66,7 +67,7 @@ var spans = []string{"10m", "1h", "24h", "168h"}
 func (c *Console) tasks(w http.ResponseWriter, r *request) {
 	d := tasksData{Agents: c.agentRows(), States: a2a.TaskStates(), Spans: spans, Everybody: c.everybody(r), Models: c.models(),
 		Agent: r.FormValue("agent"), State: r.FormValue("state"), Context: r.FormValue("context"), Owner: r.FormValue("owner"), Since: r.FormValue("since")}
-	if d.Agent != "" && !slices.ContainsFunc(d.Agents, func(a agentRow) bool { return a.Key == d.Agent }) {
+	if d.Agent != "" && !slices.ContainsFunc(d.Agents, func(a agentRow) bool { return a.Key() == d.Agent }) {
 		c.noAgent(w, r)
 		return
 	}
@@ -147,13 +148,13 @@ func (c *Console) everybodys(r *request, d *tasksData) (rows []row, total int, n
 }
 
 func (c *Console) rowOf(r *request, t *admin.Task) row {
-	key, title, tokens := nameless, t.Agent, ""
+	title, tokens := t.Agent, ""
 	for _, a := range c.opts.Agents() {
 		if a.Name == t.Agent {
-			key, title, tokens = a.key(), a.Card.Name, c.tokens(r, &a, t.ID, t.Tenant+" "+t.Owner, t.Updated)
+			title, tokens = a.Card.Name, c.tokens(r, &a, t.ID, t.Tenant+" "+t.Owner, t.Updated)
 		}
 	}
-	one := row{Key: key, ID: t.ID, Address: taskAddress(r.Request, key, t.ID), Agent: title, Owner: t.Owner, Words: words(t.Words),
+	one := row{ID: t.ID, Address: taskAddress(r.Request, keyOf(t.Agent), t.ID), Agent: title, Owner: t.Owner, Words: words(t.Words),
 		State: t.State, Label: strings.ReplaceAll(t.State, "-", " "), Attempt: t.Attempt, Changed: t.Updated, Now: c.now(), Everybody: true, Models: c.models(), Tokens: tokens}
 	if t.Wait != nil && t.Wait.For != admin.WaitAgent && t.Wait.For != admin.WaitClient {
 		one.Wait = t.Wait.Reason
@@ -179,7 +180,7 @@ func (c *Console) own(r *request, d *tasksData) (rows []row, total int, next str
 	}
 	agents := slices.Clone(d.Agents) // which the page has as a choice
 	if d.Agent != "" {
-		agents = slices.DeleteFunc(agents, func(a agentRow) bool { return a.Key != d.Agent })
+		agents = slices.DeleteFunc(agents, func(a agentRow) bool { return a.Key() != d.Agent })
 	}
 	for _, a := range agents {
 		q := req
@@ -206,11 +207,11 @@ func (c *Console) own(r *request, d *tasksData) (rows []row, total int, next str
 }
 
 func (c *Console) ownRow(r *request, a *agentRow, t *a2a.Task) row {
-	said, address := "", taskAddress(r.Request, a.Key, t.ID)
+	said, address := "", taskAddress(r.Request, a.Key(), t.ID)
 	if len(t.History) > 0 {
 		said = firstWords(t.History[0])
 	}
-	return row{DOM: rowName(address), Key: a.Key, ID: t.ID, Address: address, Agent: a.Card.Name, Words: words(said),
+	return row{DOM: rowName(address), task: t, ID: t.ID, Address: address, Agent: a.Card.Name, Words: words(said),
 		State: admin.StateWord(t.Status.State), Label: label(t.Status.State), Changed: t.Status.Timestamp, Now: c.now(),
 		Models: c.models(), Tokens: c.tokens(r, &a.Agent, t.ID, r.viewer.Tenant+" "+r.viewer.Subject, t.Status.Timestamp)}
 }
@@ -291,24 +292,15 @@ func (c *Console) inbox(w http.ResponseWriter, r *request) {
 		}
 	}
 	slices.SortStableFunc(rows, func(x, y row) int { return x.Changed.Compare(y.Changed) })
-	shown := rows[:0]
-	for _, o := range rows {
-		a := c.find(r, o.Key)
-		if a == nil {
-			continue
-		}
-		t, err := a.Service.GetTask(r.ctx, &a2a.GetTaskRequest{ID: o.ID, HistoryLength: new(int32)})
-		if err != nil || !t.Status.State.Interrupted() {
-			continue // answered in between
-		}
-		o.Asks = &block{ID: o.DOM + "q", Class: "asks", State: t.Status.State, Task: o.Address, CSRF: r.answers(), Form: questionOf(t.Status.Message), Inbox: true}
-		if m := t.Status.Message; m != nil {
+	for i := range rows {
+		o, s := &rows[i], rows[i].task.Status
+		o.Asks = &block{ID: o.DOM + "q", Class: "asks", State: s.State, Task: o.Address, CSRF: r.answers(), Form: questionOf(s.Message), Inbox: true}
+		if m := s.Message; m != nil {
 			f := flow{task: o.Address}
 			o.Asks.Parts = f.partsOf(m.Parts, "m="+url.QueryEscape(m.MessageID), 0)
 		}
-		shown = append(shown, o)
 	}
-	c.show(w, r, "inbox", page{Title: "Inbox", Place: "inbox", Data: inboxData{shown, more}})
+	c.show(w, r, "inbox", page{Title: "Inbox", Place: "inbox", Data: inboxData{rows, more}})
 }
 
 type inboxData struct {

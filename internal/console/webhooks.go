@@ -70,14 +70,6 @@ func (c *Console) again(w http.ResponseWriter, r *request) {
 	c.webhooksAfter(w, r, did)
 }
 
-// keyOf names an agent in addresses by its name in the administration.
-func keyOf(agent string) string {
-	if agent == "" {
-		return nameless
-	}
-	return agent
-}
-
 // operates lets operators through, and tells others why not.
 func (c *Console) operates(w http.ResponseWriter, r *request) bool {
 	switch {

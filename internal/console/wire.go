@@ -164,9 +164,9 @@ func (c *Console) resend(w http.ResponseWriter, r *request, a *Agent) {
 	case err != nil:
 		c.failed(w, r, err)
 	case res.Task != nil:
-		http.Redirect(w, r.Request, taskAddress(r.Request, a.key(), res.Task.ID)+"?view=wire", http.StatusSeeOther)
+		http.Redirect(w, r.Request, taskAddress(r.Request, a.Key(), res.Task.ID)+"?view=wire", http.StatusSeeOther)
 	default:
-		http.Redirect(w, r.Request, base(r.Request)+"/chat/"+a.key()+"?context="+url.QueryEscape(res.Message.ContextID), http.StatusSeeOther)
+		http.Redirect(w, r.Request, base(r.Request)+"/chat/"+a.Key()+"?context="+url.QueryEscape(res.Message.ContextID), http.StatusSeeOther)
 	}
 }
 
