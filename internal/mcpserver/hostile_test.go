@@ -277,7 +277,7 @@ func TestAnswerKeepsWhatTheTaskHadMade(t *testing.T) {
 		{StatusUpdate: &a2a.TaskStatusUpdateEvent{TaskID: "t", Status: a2a.TaskStatus{State: a2a.TaskStateCompleted}}},
 	}}, &a2a.AgentCard{Capabilities: a2a.AgentCapabilities{Streaming: new(true)}}, nil)
 	w := &work{s: s, wait: -1}
-	if err := w.follow(t.Context(), &a2a.SendMessageRequest{Message: &a2a.Message{TaskID: "t"}}); err != nil {
+	if err := w.follow(t.Context(), &a2a.SendMessageRequest{Message: &a2a.Message{TaskID: "t"}}, "t"); err != nil {
 		t.Fatal(err)
 	}
 	if got := show(s.result(w.task, false)); got != "one two|" {

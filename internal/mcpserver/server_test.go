@@ -465,6 +465,13 @@ func TestAgentWithoutStreamsIsPolled(t *testing.T) {
 	w := connect(t, ways[0], ag, ag.Card(), &Options{Poll: 20 * time.Millisecond}, nil)
 	got, _ := w.call("send_message", `{"message":"stream 3 10"}`)
 	contains(t, got, "chunk")
+	_, res := w.call("send_message", `{"message":"ask Which city?"}`)
+	got, _ = w.call("answer_task", fmt.Sprintf(`{"task_id":%q,"message":"Berlin"}`, member(res, "task_id")))
+	contains(t, got, "Berlin")
+	got, _ = w.call("get_task", fmt.Sprintf(`{"task_id":%q,"wait_seconds":10}`, member(res, "task_id")))
+	contains(t, got, "Berlin")
+	got, _ = w.call("get_task", `{"task_id":"nobody","wait_seconds":10}`)
+	contains(t, got, "ERROR TaskNotFound")
 }
 
 func TestAgentThatIsGone(t *testing.T) {

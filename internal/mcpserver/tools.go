@@ -195,21 +195,20 @@ func (s *Server) get(ctx context.Context, r *mcp.CallToolRequest, in getArgs) (*
 		in.Wait = new(int)
 	}
 	w := s.work(r, in.Wait)
-	t, err := s.agent.GetTask(ctx, &a2a.GetTaskRequest{ID: in.TaskID})
-	if err != nil {
-		return s.failure(err), nil, nil
-	}
-	if w.wait > 0 && !rests(t) {
-		w.task = t
-		if err := w.follow(ctx, nil); err != nil {
-			if ctx.Err() != nil {
-				return s.failure(context.Canceled), nil, nil // the look ends, and the task goes on
-			}
-			return w.end(ctx, err), nil, nil
+	if w.wait == 0 {
+		t, err := s.agent.GetTask(ctx, &a2a.GetTaskRequest{ID: in.TaskID})
+		if err != nil {
+			return s.failure(err), nil, nil
 		}
-		t = w.task
+		return s.result(t, false), nil, nil
 	}
-	return s.result(t, false), nil, nil
+	if err := w.follow(ctx, nil, in.TaskID); err != nil {
+		if ctx.Err() != nil {
+			return s.failure(context.Canceled), nil, nil // the look ends, and the task goes on
+		}
+		return w.end(ctx, err), nil, nil
+	}
+	return s.result(w.task, false), nil, nil
 }
 
 func (s *Server) cancel(ctx context.Context, _ *mcp.CallToolRequest, in taskArgs) (*mcp.CallToolResult, any, error) {

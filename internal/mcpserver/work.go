@@ -83,7 +83,7 @@ func (w *work) run(ctx context.Context, taskID, contextID string, in *sendArgs) 
 		if err := w.callSkill(m); err != nil {
 			return w.s.failure(err), nil, nil
 		}
-		if err := w.follow(ctx, &a2a.SendMessageRequest{Message: m}); err != nil {
+		if err := w.follow(ctx, &a2a.SendMessageRequest{Message: m}, taskID); err != nil {
 			return w.end(ctx, err), nil, nil
 		}
 		if w.direct != nil {
@@ -156,14 +156,14 @@ func (w *work) end(ctx context.Context, err error) *mcp.CallToolResult {
 	return w.s.failure(context.Canceled) // nobody reads it
 }
 
-// follow sends req, or subscribes to w.task, and returns when the task rests or an
-// answer came without one. errLate says that the call waits no longer.
-func (w *work) follow(ctx context.Context, req *a2a.SendMessageRequest) error {
+// follow sends req, or subscribes to the task with the id, and returns when the task
+// rests or an answer came without one. errLate says that the call waits no longer.
+func (w *work) follow(ctx context.Context, req *a2a.SendMessageRequest, id string) error {
 	// At least the ids are waited for, so that there is something to go on with.
 	ctx, stop := context.WithCancel(ctx)
 	events, ended := make(chan *a2a.StreamResponse), make(chan error, 1)
 	go func() {
-		ended <- w.s.events(ctx, req, w.taskID(), func(ev *a2a.StreamResponse) bool {
+		ended <- w.s.events(ctx, req, id, func(ev *a2a.StreamResponse) bool {
 			select {
 			case events <- ev:
 				return true
@@ -186,12 +186,21 @@ func (w *work) follow(ctx context.Context, req *a2a.SendMessageRequest) error {
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
 	isLate := false
+	var asked *a2a.TaskStatus
 	for {
 		select {
 		case ev := <-events:
 			if ev.Message != nil {
 				w.direct = ev.Message
 				return nil
+			}
+			if req != nil && id != "" && w.task == nil && ev.Task != nil && ev.State().Interrupted() {
+				// The task may be as it was when it asked: its artifacts count, its
+				// state does not, unless nothing follows.
+				before := *ev.Task
+				asked = &ev.Task.Status
+				before.Status = a2a.TaskStatus{State: a2a.TaskStateWorking, Timestamp: asked.Timestamp}
+				ev = &a2a.StreamResponse{Task: &before}
 			}
 			if err := w.apply(ctx, ev); err != nil {
 				return err
@@ -204,7 +213,11 @@ func (w *work) follow(ctx context.Context, req *a2a.SendMessageRequest) error {
 			}
 		case err := <-ended:
 			over = true
-			if err == nil && !rests(w.task) {
+			switch {
+			case err != nil || rests(w.task):
+			case asked != nil:
+				w.task.Status = *asked
+			default:
 				err = a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent stopped to answer before the task ended")
 			}
 			return err
@@ -220,13 +233,6 @@ func (w *work) follow(ctx context.Context, req *a2a.SendMessageRequest) error {
 			return context.Cause(ctx)
 		}
 	}
-}
-
-func (w *work) taskID() string {
-	if w.task == nil {
-		return ""
-	}
-	return w.task.ID
 }
 
 // apply moves the task on by an event, and tells of it.
