@@ -177,7 +177,7 @@ func (c *credentials) addTo(req *http.Request) *http.Request {
 // would change what is asked or hand over credentials. To another host goes
 // nothing that the caller put into headers.
 func checkRedirect(req *http.Request, via []*http.Request) error {
-	first, to := via[0], req.URL.Scheme+"://"+req.URL.Host
+	first, to := via[0], location(req.URL)
 	switch {
 	case len(via) >= 10:
 		return &errRedirect{"it redirects in circles"}

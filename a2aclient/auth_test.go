@@ -298,6 +298,20 @@ func TestRedirectRules(t *testing.T) {
 	}
 }
 
+// What went wrong behind a redirect is not said of the host that redirects.
+func TestRedirectsThatFailNameTheirTarget(t *testing.T) {
+	dead := httptest.NewServer(nil)
+	dead.Close()
+	host := strings.TrimPrefix(dead.URL, "http://")
+	for status, want := range map[int]string{307: "the connection to " + host + " broke: ", 302: "redirects to " + dead.URL + "/b in a way"} {
+		f := &fake{handle: func(x *exchange) { http.Redirect(x.w, x.r, dead.URL+"/b?key=1", status) }}
+		_, err := dial(t, f, a2a.BindingJSONRPC, nil).SendMessage(t.Context(), hello())
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("HTTP %d: %v, want %q", status, err, want)
+		}
+	}
+}
+
 // The text of an error of net/http holds the URL, and with it a key in a query.
 func TestNoKeyInErrors(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }))

@@ -96,9 +96,13 @@ func (d *dialing) watch(ctx context.Context) context.Context {
 }
 
 // transportError wraps what http.Client.Do returned. The text of a *url.Error
-// has the whole URL in it, which may hold an API key, and goes.
+// has the whole URL in it, which may hold an API key, and goes. Behind a redirect its
+// host is another one.
 func (d *dialing) transportError(host string, err error) *TransportError {
 	for u, ok := errors.AsType[*url.Error](err); ok; u, ok = errors.AsType[*url.Error](err) {
+		if at, bad := url.Parse(u.URL); bad == nil && at.Host != "" {
+			host = at.Host
+		}
 		err = u.Err
 	}
 	if _, ok := errors.AsType[*AddressError](err); ok {
