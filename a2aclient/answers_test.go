@@ -94,6 +94,20 @@ func TestAnswersThatAreNoResult(t *testing.T) {
 	}
 }
 
+// A caller that waits for a task without an id would ask for "" from then on.
+func TestTasksWithoutAnID(t *testing.T) {
+	both(t, func(t *testing.T, binding string) {
+		f := &fake{handle: func(x *exchange) { x.json(new(a2a.Task)) }}
+		c := dial(t, f, binding, nil)
+		if task, err := c.GetTask(t.Context(), &a2a.GetTaskRequest{ID: "t1"}); task != nil || !errors.Is(err, a2a.ErrInvalidAgentResponse) {
+			t.Errorf("GetTask: %v, %v", task, err)
+		}
+		if task, err := c.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: "t1"}); task != nil || !errors.Is(err, a2a.ErrInvalidAgentResponse) {
+			t.Errorf("CancelTask: %v, %v", task, err)
+		}
+	})
+}
+
 // Errors inside a stream, with and without a name for the event, as the first
 // event and later.
 func TestErrorsInStreams(t *testing.T) {
