@@ -194,7 +194,7 @@ func matchEvent(w any, n int, views []any) *Mismatch {
 		n = int(i)
 	}
 	at := fmt.Sprintf("events[%d]", n)
-	if n >= len(views) {
+	if n < 0 || n >= len(views) {
 		return &Mismatch{at, "an event", fmt.Sprintf("%d events", len(views))}
 	}
 	return match(any(what), views[n], true, at)

@@ -341,6 +341,21 @@ func TestAgentsAddNoLines(t *testing.T) {
 	}
 }
 
+// Whatever an agent answers, and a corpus expects, is judged and is no panic.
+func TestOddAnswersAreJudged(t *testing.T) {
+	for _, kind := range []any{nil, 1.0, "task", obj{}, []any{"task"}} {
+		for shape := range map[string]bool{"SendResult": true, "StreamResponse": true} {
+			x := &inspector{shapes: shapes03, old: true, seen: map[string]bool{}}
+			if x.inspect(shape, obj{"kind": kind}); len(x.found) == 0 {
+				t.Errorf("%s of kind %v has no fault", shape, kind)
+			}
+		}
+	}
+	if matchEvent(obj{"index": -1.0}, 0, []any{obj{}}) == nil {
+		t.Error("there is an event -1")
+	}
+}
+
 // Variables that name each other are a mistake of the file, and no endless way.
 func TestVariablesInACircle(t *testing.T) {
 	p := &player{o: &Options{}, i: &iface{}, doc: &Document{Variables: map[string]string{"a": "{{b}}{{b}}", "b": "{{a}}{{a}}", "c": "{{d}}/x", "d": "y"}}}

@@ -360,7 +360,8 @@ func (x *inspector) inspect(kind string, v any) {
 			o, ok := v.(obj)
 			check := map[string]string{"SendResult": "send-result", "StreamResponse": "stream-event"}[kind]
 			x.seen[check] = true
-			is := map[any]string{"task": "Task", "message": "Message", "status-update": "StatusUpdate", "artifact-update": "ArtifactUpdate"}[o["kind"]]
+			word, _ := o["kind"].(string)
+			is := map[string]string{"task": "Task", "message": "Message", "status-update": "StatusUpdate", "artifact-update": "ArtifactUpdate"}[word]
 			if !ok || is == "" || kind == "SendResult" && strings.HasSuffix(is, "Update") {
 				x.bad(check, "kind", "the kind of what this is", o["kind"], o["kind"] != nil)
 				return
