@@ -216,7 +216,7 @@ func (t *target) choose(o *Options) (closeAll func(), err error) {
 		kept = append(kept, i)
 	}
 	if len(kept) == 0 {
-		message := "the card at " + t.cardURL + " has no interface that can be judged"
+		message := cut(strings.Join(append([]string{"the card at " + t.cardURL + " has no interface that can be judged"}, t.skipped...), "; "), 500)
 		if len(found) > 0 {
 			message = "none of the interfaces that are wanted is on the card at " + t.cardURL + ": it has " + strings.Join(found, ", ")
 		}
