@@ -25,7 +25,7 @@ type exchanged struct {
 	binding     string
 	version     string
 	operation   string
-	event       func(data []byte) *StreamEvent // of a stream; nil: streams are not expected
+	event       func(e *StreamEvent, o obj) // reads what a stream's event has; nil: streams are not expected
 	kept        *kept
 }
 
@@ -101,7 +101,14 @@ func exchange(ctx context.Context, o *Options, x *exchanged) *Answer {
 				res.Body.Close()
 				return nil, err
 			}
-			return x.event(ev.Data), nil
+			e := &StreamEvent{}
+			e.raw, _ = decode(ev.Data)
+			if o, ok := e.raw.(obj); ok {
+				x.event(e, o)
+			} else {
+				e.bad = "its data is no JSON object: " + cut(string(ev.Data), maxShown)
+			}
+			return e, nil
 		})
 		return a
 	}

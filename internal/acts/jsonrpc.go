@@ -52,20 +52,12 @@ func (c *jsonrpcCaller) call(ctx context.Context, r *request) *Answer {
 		}
 		x.body = body
 	}
-	x.event = func(data []byte) *StreamEvent {
-		e := &StreamEvent{}
-		e.raw, _ = decode(data)
-		envelope, ok := e.raw.(obj)
-		if !ok {
-			e.bad = "its data is no JSON object: " + cut(string(data), maxShown)
-			return e
-		}
+	x.event = func(e *StreamEvent, envelope obj) {
 		if envelope["error"] != nil {
 			e.err = rpcError(envelope["error"], http.StatusOK)
-			return e
+		} else {
+			e.value = c.i.hear(r.op, envelope["result"])
 		}
-		e.value = c.i.hear(r.op, envelope["result"])
-		return e
 	}
 	a := exchange(ctx, c.o, x)
 	a.id = id

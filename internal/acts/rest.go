@@ -55,19 +55,12 @@ func (c *restCaller) call(ctx context.Context, r *request) *Answer {
 		}
 		maps.Copy(h, r.header)
 	}
-	x.event = func(data []byte) *StreamEvent {
-		e := &StreamEvent{}
-		e.raw, _ = decode(data)
-		o, ok := e.raw.(obj)
-		switch {
-		case !ok:
-			e.bad = "its data is no JSON object: " + cut(string(data), maxShown)
-		case o["error"] != nil:
+	x.event = func(e *StreamEvent, o obj) {
+		if o["error"] != nil {
 			e.err = googleError(o, http.StatusOK)
-		default:
+		} else {
 			e.value = c.i.hear(r.op, o)
 		}
-		return e
 	}
 	a := exchange(ctx, c.o, x)
 	c.o.watch.rest(c.i, a)

@@ -290,7 +290,7 @@ func TestWhatATestKeepsIsBounded(t *testing.T) {
 	}))
 	defer srv.Close()
 	ask := func(path string) *Answer {
-		event := func(data []byte) *StreamEvent { return &StreamEvent{raw: data} }
+		event := func(*StreamEvent, obj) {}
 		return exchange(t.Context(), &Options{Client: srv.Client()}, &exchanged{method: "GET", url: srv.URL + path, event: event, kept: new(kept)})
 	}
 	if a := ask("/answer"); a.broken != errTooMuch {
