@@ -3,7 +3,6 @@ package contexts
 import (
 	"errors"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -76,14 +75,7 @@ func (d Catalogs) Remove(name string) error {
 	if d == "" || !names.MatchString(name) {
 		return d.none(name)
 	}
-	path := Dir(d).file(name)
-	switch err := os.Remove(path); {
-	case errors.Is(err, fs.ErrNotExist):
-		return d.none(name)
-	case err != nil:
-		return unusable(path, err)
-	}
-	return nil
+	return remove(Dir(d).file(name), d.none(name))
 }
 
 // Names returns the names of all catalogs, sorted.

@@ -131,10 +131,7 @@ func (d Dir) Use(name string) error {
 		if d == "" {
 			return nil
 		}
-		if err := os.Remove(filepath.Join(string(d), current)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return unusable(string(d), err)
-		}
-		return nil
+		return remove(filepath.Join(string(d), current), nil)
 	}
 	if _, err := d.Load(name); err != nil {
 		return err
@@ -169,14 +166,22 @@ func (d Dir) Remove(name string) error {
 	if err != nil {
 		return err
 	}
-	switch err := os.Remove(d.file(name)); {
-	case errors.Is(err, fs.ErrNotExist):
-		return d.none(name)
-	case err != nil:
-		return unusable(d.file(name), err)
+	if err := remove(d.file(name), d.none(name)); err != nil {
+		return err
 	}
 	if now == name {
 		return d.Use("")
+	}
+	return nil
+}
+
+// remove deletes a file. If there is none, missing is the error.
+func remove(path string, missing error) error {
+	switch err := os.Remove(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return missing
+	case err != nil:
+		return unusable(path, err)
 	}
 	return nil
 }

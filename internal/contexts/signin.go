@@ -81,11 +81,7 @@ func (d SignIns) Save(s *SignIn) error {
 // Remove deletes a sign-in. The file of its lock stays: another process may wait for it,
 // and would have the lock beside one that made the file anew.
 func (d SignIns) Remove(s *SignIn) error {
-	path := d.file(s.Agent, s.Context)
-	if err := os.Remove(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return unusable(path, err)
-	}
-	return nil
+	return remove(d.file(s.Agent, s.Context), nil)
 }
 
 // List returns all sign-ins, by agent and context. One that cannot be read is an error
