@@ -74,7 +74,7 @@ func (p *Location) OpenBeside(ctx context.Context) (Reader, error) {
 
 // openThere opens a database of PostgreSQL that exists.
 func (p *Location) openThere(ctx context.Context) (*postgres.Store, error) {
-	st, err := postgres.Open(ctx, p.Address, &postgres.Options{Existing: true, Migrating: p.Migrating})
+	st, err := postgres.Open(ctx, p.Address, &postgres.Options{Existing: true})
 	if err != nil {
 		return nil, p.Absent(err)
 	}

@@ -28,7 +28,7 @@ func Look(ctx context.Context, address string, alive time.Duration) (*State, err
 	if err != nil {
 		return nil, wrap("open", err)
 	}
-	s := &State{Version: at.version, Knows: current.version(), Refused: current.check(at)}
+	s := &State{Version: at.version, Knows: current.version(), Refused: wrap("open", current.check(at))}
 	is := d.server.Load()
 	s.Server, s.Durability = is.version, is.words()
 	if !is.allows() {

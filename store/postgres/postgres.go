@@ -30,7 +30,8 @@ type Options struct {
 	// same.
 	Listen string
 	// Existing refuses a database in which the schema is not there yet, with
-	// fs.ErrNotExist, rather than make it: for commands that only look.
+	// fs.ErrNotExist, or is that of an older version, rather than make or change it: for
+	// commands beside servers.
 	Existing bool
 	// Migrating is told, when Open brings a database of an older version to this one,
 	// how many of the steps are done: first none, at last all. Nil is told nothing.
@@ -141,14 +142,14 @@ func Open(ctx context.Context, address string, o *Options) (*Store, error) {
 // ready judges the server, makes the schema, and finds out what the store needs to know.
 func (s *Store) ready(ctx context.Context) (err error) {
 	if s.o.Existing {
-		err = s.exists(ctx)
+		err = current.exists(ctx, s.db)
 	} else {
 		err = s.admit()
 	}
 	if err == nil {
 		err = s.probe(ctx)
 	}
-	if err == nil {
+	if err == nil && !s.o.Existing {
 		err = current.migrate(ctx, s.db)
 	}
 	if err == nil {

@@ -87,19 +87,28 @@ func version(ctx context.Context, q querier) (s state, err error) {
 	return s, nil
 }
 
-// exists wants a schema of ours in the database.
-func (d *db) exists(ctx context.Context) error {
+// errNoSchema is fs.ErrNotExist, which says less.
+var errNoSchema = store.Because(errors.New("there is nothing of parley's in this database; it is made when a server starts with it"), fs.ErrNotExist)
+
+// exists wants a database of this version, or of a newer one that this program can work
+// with: programs beside servers leave it as it is.
+func (s *schema) exists(ctx context.Context, d *db) error {
 	at, err := look(ctx, d)
-	if err == nil && at.version == 0 {
-		err = fmt.Errorf("there is nothing of parley's in this database: %w", fs.ErrNotExist)
+	switch {
+	case err != nil:
+		return err
+	case at.version == 0:
+		return errNoSchema
+	case at.version < s.version():
+		return fmt.Errorf("the database was made by an older version of this program (schema %d, this one has %d); start a server of this version with it once", at.version, s.version())
 	}
-	return err
+	return s.check(at)
 }
 
 // check says whether this program can work with a database as it is.
 func (s *schema) check(at state) error {
 	if at.works > s.version() {
-		return fmt.Errorf("postgres: the database was made by a newer version of this program (schema %d, which programs from schema %d on can work with; this one has %d); use that version, or another database",
+		return fmt.Errorf("the database was made by a newer version of this program (schema %d, which programs from schema %d on can work with; this one has %d); use that version, or another database",
 			at.version, at.works, s.version())
 	}
 	return nil

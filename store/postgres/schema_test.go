@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -50,6 +51,29 @@ func migrate(t testing.TB, address string, sc *schema) error {
 // later is this program's schema with steps behind it.
 func later(works int, steps ...string) *schema {
 	return &schema{steps: append(append([]string{}, current.steps...), steps...), works: works}
+}
+
+// A program beside servers does not change the schema under them.
+func TestExistingIsLeftAsItIs(t *testing.T) {
+	pgtest.Require(t)
+	address := cluster.Database(t)
+	if _, err := Open(t.Context(), address, &Options{Existing: true}); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("an empty database: %v", err)
+	}
+	mustOpen(t, address, &Options{NoListen: true}).Close()
+	was := current
+	defer func() { current = was }()
+	current = *later(1, "SELECT 1")
+	if _, err := Open(t.Context(), address, &Options{Existing: true}); err == nil || !strings.Contains(err.Error(), "older version") {
+		t.Errorf("a database of an older version: %v", err)
+	}
+	if got := sql(t, address, "SELECT version FROM parley.schema"); got != strconv.Itoa(was.version()) {
+		t.Errorf("the schema is of version %s", got)
+	}
+	sql(t, address, "UPDATE parley.schema SET version = 99, works = 99")
+	if _, err := Open(t.Context(), address, nil); err == nil || strings.Count(err.Error(), "postgres: ") != 1 {
+		t.Errorf("a database of a newer version: %v", err)
+	}
 }
 
 func TestManyProgramsStartAtOnce(t *testing.T) {

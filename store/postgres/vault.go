@@ -2,12 +2,7 @@ package postgres
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
 	"sync"
-
-	"github.com/parley-a2a/parley/store"
 )
 
 // Vault is a store.Vault: the part of a Store that programs may change while servers
@@ -29,17 +24,7 @@ func openVault(ctx context.Context, address string, sc *schema) (*Vault, error) 
 	if err != nil {
 		return nil, err
 	}
-	at, err := look(ctx, d)
-	switch {
-	case err != nil:
-	case at.version == 0:
-		err = errNoSchema
-	case at.version < sc.version():
-		err = fmt.Errorf("the database was made by an older version of this program (schema %d, this one has %d); start a server of this version with it once", at.version, sc.version())
-	default:
-		err = sc.check(at)
-	}
-	if err != nil {
+	if err := sc.exists(ctx, d); err != nil {
 		d.pool.Close()
 		return nil, wrap("open", err)
 	}
@@ -50,9 +35,6 @@ func openVault(ctx context.Context, address string, sc *schema) (*Vault, error) 
 		d.pool.Close()
 	})}, nil
 }
-
-// errNoSchema is fs.ErrNotExist, which says less.
-var errNoSchema = store.Because(errors.New("there is nothing of this program in the database; it is made when a server starts with it"), fs.ErrNotExist)
 
 // Close ends the vault. Calling it again does nothing.
 func (v *Vault) Close() error {
