@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/ncruces/go-sqlite3"
+	"github.com/parley-a2a/parley/store"
 )
 
 // pageSize is SQLite's default, in bytes.
@@ -41,6 +42,18 @@ func locate(path string) (string, error) {
 		return "", fmt.Errorf("sqlite: make a directory for the database: %w", err)
 	}
 	return path, nil
+}
+
+// existing is locate for a database that has to be there; else it is fs.ErrNotExist.
+func existing(path string) (string, error) {
+	info, err := os.Stat(path)
+	if err == nil && info.Size() == 0 {
+		err = store.Because(errors.New("the file is empty"), fs.ErrNotExist)
+	}
+	if err != nil {
+		return "", fmt.Errorf("sqlite: there is no database at %s, it is made when a server starts: %w", path, err)
+	}
+	return locate(path)
 }
 
 // makeDir makes the directory of a database. One that it makes and that is hidden, such
@@ -186,7 +199,10 @@ func inspect(path string, sc *schema) error {
 	}
 	err := sidecars(path)
 	if err == nil {
-		err = look(path, sc)
+		var c *conn
+		if c, err = openUnchanged(path, sc); err == nil {
+			c.close()
+		}
 	}
 	if err != nil {
 		for _, name := range made {
@@ -196,18 +212,22 @@ func inspect(path string, sc *schema) error {
 	return err
 }
 
-// look verifies the database through a connection that changes no byte of it:
-// the log stays as it is when it ends.
-func look(path string, sc *schema) error {
+// openUnchanged opens and verifies a database that has its sidecars, and changes no byte
+// of it: the last connection to close would move the log into it, which is for the Store
+// to do.
+func openUnchanged(path string, sc *schema) (*conn, error) {
 	c, err := openConn(path, "rw")
 	if err != nil {
-		return unreadable(path, err)
+		return nil, unreadable(path, err)
 	}
-	defer c.close()
-	if _, err := c.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true); err != nil {
-		return fmt.Errorf("sqlite: open %s: %w", path, err)
+	if _, err = c.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true); err == nil {
+		err = sc.verify(c, path)
 	}
-	return sc.verify(c, path)
+	if err != nil {
+		c.close()
+		return nil, err
+	}
+	return c, nil
 }
 
 // unwritable explains that files cannot be made beside the database.

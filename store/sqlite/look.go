@@ -3,10 +3,8 @@ package sqlite
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 )
 
 // State is what Look found.
@@ -22,20 +20,8 @@ type State struct {
 // OpenReader it makes no file beside it. Without a database it is fs.ErrNotExist; a
 // file of another program is an error, too.
 func Look(path string) (*State, error) {
-	info, err := os.Stat(path)
+	path, err := existing(path)
 	if err != nil {
-		return nil, fmt.Errorf("sqlite: there is no database at %s: %w", path, err)
-	}
-	if info.Size() == 0 {
-		return nil, fmt.Errorf("sqlite: %s is empty: %w", path, os.ErrNotExist)
-	}
-	if path, err = filepath.EvalSymlinks(path); err == nil {
-		path, err = filepath.Abs(path)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("sqlite: %w", err)
-	}
-	if err := glance(path); err != nil {
 		return nil, err
 	}
 	s := &State{Knows: current.version()}

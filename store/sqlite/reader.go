@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/parley-a2a/parley/store"
@@ -24,30 +23,15 @@ type Reader struct {
 // index of the write-ahead log anew, and it may leave that log, empty, beside
 // the database. For as long as one call reads, the log cannot begin anew.
 func OpenReader(path string) (*Reader, error) {
-	info, err := os.Stat(path)
-	if err == nil && info.Size() == 0 {
-		err = errors.New("it is empty")
-	}
+	path, err := existing(path)
 	if err != nil {
-		return nil, fmt.Errorf("sqlite: there is no database at %s: %w", path, err)
-	}
-	if path, err = locate(path); err != nil {
 		return nil, err
 	}
 	if err := sidecars(path); err != nil {
 		return nil, err
 	}
-	c, err := openConn(path, "rw")
+	c, err := openUnchanged(path, &current)
 	if err != nil {
-		return nil, unreadable(path, err)
-	}
-	// Without this the last one to close moves the log into the database,
-	// which is for the Store to do.
-	if _, err = c.Config(sqlite3.DBCONFIG_NO_CKPT_ON_CLOSE, true); err == nil {
-		err = current.verify(c, path)
-	}
-	if err != nil {
-		c.close()
 		return nil, err
 	}
 	return &Reader{path: path, readers: newPool(path, 2), anchor: c}, nil

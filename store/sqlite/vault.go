@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"sync"
 	"time"
 
@@ -39,21 +38,11 @@ func OpenVault(path string) (*Vault, error) {
 }
 
 func openVault(path string, sc *schema) (_ *Vault, err error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return nil, fmt.Errorf("sqlite: there is no database at %s, it is made when a server starts: %w", path, err)
-	}
-	if info.Size() == 0 {
-		return nil, fmt.Errorf("sqlite: %s is empty; start a server with it first, which makes a database of it", path)
-	}
-	if path, err = locate(path); err != nil {
+	if path, err = existing(path); err != nil {
 		return nil, err
 	}
 	// As for a Store: one of another version is left as it is.
 	if err := inspect(path, sc); err != nil {
-		return nil, err
-	}
-	if err := sidecars(path); err != nil {
 		return nil, err
 	}
 	c, err := openConn(path, "rw")
