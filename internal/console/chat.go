@@ -73,7 +73,11 @@ type chatData struct {
 
 // taskAddress is where a task's page is.
 func taskAddress(r *http.Request, agent, id string) string {
-	return base(r) + "/tasks/" + url.PathEscape(agent) + "/" + url.PathEscape(id)
+	return base(r) + taskPath(agent, id)
+}
+
+func taskPath(agent, id string) string {
+	return "/tasks/" + url.PathEscape(agent) + "/" + url.PathEscape(id)
 }
 
 // talkOf reads a task's log into a conversation.

@@ -12,12 +12,6 @@ import (
 // parts of the page of an operator.
 var rooms = []view{{"", "Now"}, {"settings", "Settings"}, {"keys", "Keys"}, {"audit", "Audit log"}}
 
-// workRow is a task at work with the address of its page.
-type workRow struct {
-	admin.Task
-	Address string
-}
-
 type operateData struct {
 	View  string
 	Views []view
@@ -25,8 +19,7 @@ type operateData struct {
 	Ready *admin.Readiness
 	Nodes []admin.Node
 	Store *admin.Store
-	Work  []workRow
-	Total int
+	Work  *admin.Tasks
 
 	Charts []chart
 	Span   time.Duration // of the charts
@@ -116,15 +109,8 @@ func (d *operateData) now(r *request, a admin.API) (err error) {
 	if d.Store, err = a.Store(r.ctx); err != nil {
 		return err
 	}
-	list, err := a.Tasks(r.ctx, admin.TaskQuery{AtWork: true, Query: admin.Query{Limit: 20}})
-	if err != nil {
-		return err
-	}
-	for _, t := range list.Tasks {
-		d.Work = append(d.Work, workRow{t, taskAddress(r.Request, keyOf(t.Agent), t.ID)})
-	}
-	d.Total = list.Total
-	return nil
+	d.Work, err = a.Tasks(r.ctx, admin.TaskQuery{AtWork: true, Query: admin.Query{Limit: 20}})
+	return err
 }
 
 // draft checks a draft of parley.yaml.

@@ -8,22 +8,11 @@ import (
 
 type webhooksData struct {
 	Failing    bool
-	Deliveries []delivery
+	Deliveries []admin.Delivery
 	Next       string
-	Letters    []letter
+	Letters    []admin.DeadLetter
 	NextLetter string
 	Did        *admin.Redelivered
-}
-
-// delivery is a webhook with the address of its task's page.
-type delivery struct {
-	admin.Delivery
-	Address string
-}
-
-type letter struct {
-	admin.DeadLetter
-	Address string
 }
 
 // webhooks lists what is delivered, what is tried again and what was given up.
@@ -35,8 +24,8 @@ func (c *Console) webhooksAfter(w http.ResponseWriter, r *request, did *admin.Re
 	if !c.operates(w, r) {
 		return
 	}
-	d := webhooksData{Failing: r.FormValue("failing") != "", Did: did}
-	list, err := c.opts.Admin.Deliveries(r.ctx, admin.DeliveryQuery{Query: admin.Query{After: r.FormValue("after")}, Failing: d.Failing})
+	failing := r.FormValue("failing") != ""
+	list, err := c.opts.Admin.Deliveries(r.ctx, admin.DeliveryQuery{Query: admin.Query{After: r.FormValue("after")}, Failing: failing})
 	if err != nil {
 		c.failed(w, r, err)
 		return
@@ -46,13 +35,7 @@ func (c *Console) webhooksAfter(w http.ResponseWriter, r *request, did *admin.Re
 		c.failed(w, r, err)
 		return
 	}
-	for _, x := range list.Deliveries {
-		d.Deliveries = append(d.Deliveries, delivery{x, taskAddress(r.Request, keyOf(x.Task.Agent), x.Task.ID)})
-	}
-	for _, x := range dead.Letters {
-		d.Letters = append(d.Letters, letter{x, taskAddress(r.Request, keyOf(x.Task.Agent), x.Task.ID)})
-	}
-	d.Next, d.NextLetter = list.Next, dead.Next
+	d := webhooksData{failing, list.Deliveries, list.Next, dead.Letters, dead.Next, did}
 	c.show(w, r, "webhooks", page{Title: "Webhooks", Place: "webhooks", Data: d})
 }
 
