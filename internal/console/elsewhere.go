@@ -93,7 +93,7 @@ func (c *Console) elsewhere(w http.ResponseWriter, r *request) {
 			d.Trouble, status = reason(err), http.StatusBadGateway
 		}
 	}
-	c.showStatus(w, r, status, "elsewhere", page{Title: "Another server’s agent", Place: "agents", Data: &d})
+	c.show(w, r, "elsewhere", page{Status: status, Title: "Another server’s agent", Place: "agents", Data: &d})
 }
 
 func (c *Console) look(r *request, d *elsewhereData) error {

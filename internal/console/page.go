@@ -2,6 +2,7 @@ package console
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"embed"
@@ -49,9 +50,10 @@ var mark = sync.OnceValue(func() string {
 
 // page is what every template gets.
 type page struct {
-	Title string
-	Place string // which of the places on the left it is in
-	Data  any
+	Status int // of the answer; 0 is 200
+	Title  string
+	Place  string // which of the places on the left it is in
+	Data   any
 
 	Base, Mark, Name, Version, CSRF string
 	Viewer                          string
@@ -176,10 +178,6 @@ func (c *Console) At(prefix string, from func(*http.Request) *url.URL) http.Hand
 }
 
 func (c *Console) render(w http.ResponseWriter, r *http.Request, name string, p page) {
-	c.renderStatus(w, r, http.StatusOK, name, p)
-}
-
-func (c *Console) renderStatus(w http.ResponseWriter, r *http.Request, status int, name string, p page) {
 	p.Base, p.Mark, p.Name, p.Version, p.Now = base(r), mark(), c.opts.Name, c.opts.Version, c.now()
 	var b bytes.Buffer
 	if err := pages().ExecuteTemplate(&b, name, p); err != nil {
@@ -189,22 +187,18 @@ func (c *Console) renderStatus(w http.ResponseWriter, r *http.Request, status in
 	}
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
+	w.WriteHeader(cmp.Or(p.Status, http.StatusOK))
 	_, _ = w.Write(b.Bytes())
 }
 
 // show renders a page for a viewer.
 func (c *Console) show(w http.ResponseWriter, r *request, name string, p page) {
-	c.showStatus(w, r, http.StatusOK, name, p)
-}
-
-func (c *Console) showStatus(w http.ResponseWriter, r *request, status int, name string, p page) {
 	p.Elsewhere = c.reachesOut(r)
 	p.CSRF, p.Viewer = r.csrf, r.viewer.Subject
 	p.Waiting = c.waiting(r.ctx)
 	p.Operator = c.everybody(r)
 	p.Admin = c.opts.Admin != nil && r.viewer.May(a2a.ScopeAdminWrite)
-	c.renderStatus(w, r.Request, status, name, p)
+	c.render(w, r.Request, name, p)
 }
 
 // fail renders a page that says what went wrong and what to do. A script shows it on its
@@ -214,7 +208,7 @@ func (c *Console) fail(w http.ResponseWriter, r *http.Request, status int, what,
 		http.Error(w, what+". "+do, status)
 		return
 	}
-	c.renderStatus(w, r, status, "failure", page{Title: what, Data: do})
+	c.render(w, r, "failure", page{Status: status, Title: what, Data: do})
 }
 
 // failed renders the error of an operation.

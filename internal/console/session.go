@@ -77,14 +77,6 @@ func (j *jar) open(name, text string, v any) bool {
 	return err == nil && json.Unmarshal(plain, v) == nil
 }
 
-func (j *jar) unseal(text string, now time.Time) *session {
-	s := new(session)
-	if !j.open(cookieName, text, s) || !now.Before(s.Until) {
-		return nil
-	}
-	return s
-}
-
 func (c *Console) begin(w http.ResponseWriter, r *http.Request, s *session) bool {
 	s.CSRF, s.Until = rand.Text(), c.now().Add(sessionTime)
 	sealed := c.jar.seal(cookieName, s)
@@ -103,20 +95,15 @@ const maxCookie = 3800
 
 // session returns the request's session and its viewer; nil if there is none.
 func (c *Console) session(r *http.Request) (*session, a2a.Caller, error) {
+	s := new(session)
 	cookie, err := r.Cookie(cookieName)
-	if err != nil {
+	if err != nil || !c.jar.open(cookieName, cookie.Value, s) || !c.now().Before(s.Until) {
 		return nil, a2a.Caller{}, nil
 	}
-	s := c.jar.unseal(cookie.Value, c.now())
 	switch {
-	case s == nil:
-		return nil, a2a.Caller{}, nil
-	case s.Local:
-		if c.opts.Token == "" {
-			return nil, a2a.Caller{}, nil
-		}
+	case s.Local && c.opts.Token != "":
 		return s, c.opts.Local, nil
-	case c.opts.Viewer == nil:
+	case s.Local || c.opts.Viewer == nil: // what let it in is no longer there
 		return nil, a2a.Caller{}, nil
 	}
 	caller, err := c.opts.Viewer(r, s.Credentials, true)
@@ -146,7 +133,7 @@ func (c *Console) opening(w http.ResponseWriter, r *http.Request, to string) {
 }
 
 func (c *Console) login(w http.ResponseWriter, r *http.Request) {
-	c.render(w, r, "login", page{Title: "Log in", Data: c.ways(wanted(r.FormValue("to")))})
+	c.askLogin(w, r, http.StatusOK, r.FormValue("to"), "")
 }
 
 // toLogin leads to the login, and from there to the page that was asked for.
@@ -173,18 +160,23 @@ func wanted(to string) string {
 
 type loginData struct {
 	Keys, Link bool
-	Issuer     string // where people sign in; "" for nowhere
+	Issuer     string
 	Wrong      string
 	To         string // the page that comes then: see wanted
 }
 
-// ways are the ways to log in.
-func (c *Console) ways(to string) loginData {
-	d := loginData{Keys: c.opts.Viewer != nil, Link: c.opts.Token != "", To: to}
-	if c.opts.Login != nil && d.Keys {
-		d.Issuer = c.opts.Login.Name()
+// askLogin renders the login, with what was wrong about the one before.
+func (c *Console) askLogin(w http.ResponseWriter, r *http.Request, status int, to, wrong string) {
+	d := loginData{Keys: c.opts.Viewer != nil, Link: c.opts.Token != "", Issuer: c.issuer(), Wrong: wrong, To: wanted(to)}
+	c.render(w, r, "login", page{Status: status, Title: "Log in", Data: d})
+}
+
+// issuer is where people sign in; "" for nowhere.
+func (c *Console) issuer() string {
+	if c.opts.Login == nil || c.opts.Viewer == nil {
+		return ""
 	}
-	return d
+	return c.opts.Login.Name()
 }
 
 // pendingCookie holds a sign-in while the browser is at the issuer. It has to come
@@ -203,7 +195,7 @@ type pending struct {
 // toIssuer sends the browser to sign in.
 func (c *Console) toIssuer(w http.ResponseWriter, r *http.Request) {
 	to := wanted(r.FormValue("to"))
-	if c.ways(to).Issuer == "" {
+	if c.issuer() == "" {
 		c.nowhere(w, r)
 		return
 	}
@@ -226,7 +218,7 @@ func (c *Console) pend(w http.ResponseWriter, r *http.Request, value string, age
 func (c *Console) fromIssuer(w http.ResponseWriter, r *http.Request) {
 	var p pending
 	cookie, err := r.Cookie(pendingCookie)
-	if c.ways("").Issuer == "" || err != nil || !c.jar.open(pendingCookie, cookie.Value, &p) || !c.now().Before(p.Until) {
+	if c.issuer() == "" || err != nil || !c.jar.open(pendingCookie, cookie.Value, &p) || !c.now().Before(p.Until) {
 		c.fail(w, r, http.StatusBadRequest, "This sign-in has expired", "Start again at the login page.")
 		return
 	}
@@ -254,33 +246,28 @@ func (c *Console) fromIssuer(w http.ResponseWriter, r *http.Request) {
 // refused says that nobody was signed in. What the issuer said is in the log.
 func (c *Console) refused(w http.ResponseWriter, r *http.Request, to string, err error) {
 	c.log.WarnContext(r.Context(), "a sign-in to the console came to nothing", "error", err)
-	d := c.ways(to)
-	d.Wrong = "You are not signed in: " + d.Issuer + " refused, or its answer was not accepted. The server's log says why."
-	c.renderStatus(w, r, http.StatusForbidden, "login", page{Title: "Log in", Data: d})
+	c.askLogin(w, r, http.StatusForbidden, to, "You are not signed in: "+c.issuer()+" refused, or its answer was not accepted. The server's log says why.")
 }
 
 // enter begins a session with an API key or a token.
 func (c *Console) enter(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 16<<10)
 	key := strings.TrimSpace(r.PostFormValue("key"))
-	d := c.ways(wanted(r.PostFormValue("to")))
+	to := r.PostFormValue("to")
 	if c.opts.Viewer == nil || key == "" {
-		d.Wrong = "Enter an API key, such as parley key create prints."
-		c.renderStatus(w, r, http.StatusBadRequest, "login", page{Title: "Log in", Data: d})
+		c.askLogin(w, r, http.StatusBadRequest, to, "Enter an API key, such as parley key create prints.")
 		return
 	}
 	s := &session{Credentials: Credentials{Bearer: key}}
 	if _, err := c.opts.Viewer(r, s.Credentials, false); err != nil {
-		d.Wrong = message(err)
-		c.renderStatus(w, r, http.StatusForbidden, "login", page{Title: "Log in", Data: d})
+		c.askLogin(w, r, http.StatusForbidden, to, message(err))
 		return
 	}
 	if !c.begin(w, r, s) {
-		d.Wrong = "This token is too long for a session: expected one of at most 2 KiB."
-		c.renderStatus(w, r, http.StatusForbidden, "login", page{Title: "Log in", Data: d})
+		c.askLogin(w, r, http.StatusForbidden, to, "This token is too long for a session: expected one of at most 2 KiB.")
 		return
 	}
-	http.Redirect(w, r, base(r)+d.To, http.StatusSeeOther)
+	http.Redirect(w, r, base(r)+wanted(to), http.StatusSeeOther)
 }
 
 func (c *Console) leave(w http.ResponseWriter, r *http.Request) {

@@ -19,14 +19,6 @@ function compose(form) {
   /** @type {string | undefined} the id of a message whose answer did not come */
   let unsure;
 
-  for (const b of document.querySelectorAll("[data-example]")) {
-    b.addEventListener("click", (e) => {
-      e.preventDefault();
-      text.value = /** @type {HTMLElement} */ (b).dataset.example ?? "";
-      text.focus();
-    });
-  }
-
   choice.addEventListener("change", () => {
     attach([...(choice.files ?? [])]);
     choice.value = "";
