@@ -182,7 +182,7 @@ func (r *Resolver) fetch(ctx context.Context, u *url.URL) (*cached, error) {
 	case s == http.StatusUnauthorized || s == http.StatusForbidden:
 		return nil, &CardError{Kind: CardForbidden, Err: said}
 	case s == http.StatusTooManyRequests || s == http.StatusRequestTimeout || s >= 500 && s != http.StatusNotImplemented:
-		return nil, &CardError{Kind: CardUnreachable, Err: said}
+		return nil, &CardError{Kind: CardUnreachable, Err: withRetryAfter(said, res)}
 	}
 	return nil, &CardError{Kind: CardNotFound, Err: fmt.Errorf("there is no card at %s (HTTP %d)", location(u), res.StatusCode)}
 }

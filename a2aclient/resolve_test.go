@@ -354,3 +354,16 @@ func to(addr string) func(context.Context, string, string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", addr)
 	}
 }
+
+func TestABusyHostSaysWhenToAskForItsCard(t *testing.T) {
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Retry-After", "60")
+		w.WriteHeader(http.StatusTooManyRequests)
+	}))
+	defer srv.Close()
+	_, err := Resolve(t.Context(), srv.URL, nil)
+	var e *a2a.Error
+	if !errors.As(err, &e) || e.Code != a2a.CodeRateLimited || e.RetryAfter != time.Minute {
+		t.Errorf("got %v", err)
+	}
+}

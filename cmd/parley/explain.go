@@ -98,7 +98,11 @@ func (a *app) explainCard(e *a2aclient.CardError) *failure.Error {
 		return failure.New(failure.CodeCardInvalid, e.Error(), e).WithHint("give the address of an A2A agent, or the full URL of its card")
 	case a2aclient.CardUnreachable:
 		text, _, _ := strings.Cut(e.Error(), " (possibly because of ") // x509's guess, in quotes in quotes; the hint knows
-		return a.hintUnreachable(failure.New(failure.CodeUnreachable, text, e))
+		f := failure.New(failure.CodeUnreachable, text, e)
+		if said, ok := errors.AsType[*a2a.Error](e.Err); ok { // it is running
+			return f.WithHint("%s", a.protocolHint(said))
+		}
+		return a.hintUnreachable(f)
 	case a2aclient.CardForbidden:
 		return a.credentials(e.Error(), e)
 	case a2aclient.CardRefused:

@@ -49,6 +49,10 @@ func TestExplain(t *testing.T) {
 		{name: "no card", err: card(a2aclient.CardNotFound, errors.New("404")), code: "A2ACLI_ERR_CARD_NOT_FOUND", exit: 3, hint: "./card.json"},
 		{name: "a wrong card", err: card(a2aclient.CardInvalid, errors.New("html")), code: "A2ACLI_ERR_CARD_INVALID", exit: 1},
 		{name: "no host", err: card(a2aclient.CardUnreachable, down), code: "A2ACLI_ERR_UNREACHABLE", exit: 3},
+		{
+			name: "a host that has no time for its card", err: card(a2aclient.CardUnreachable, &a2a.Error{Code: a2a.CodeRateLimited, Message: "slow", Peer: true, RetryAfter: time.Minute}),
+			code: "A2ACLI_ERR_UNREACHABLE", exit: 3, hint: "try again in 1m0s",
+		},
 		{name: "no agent", err: down, code: "A2ACLI_ERR_UNREACHABLE", exit: 3},
 		{
 			name: "a connection that broke", sending: true, err: &a2aclient.TransportError{Host: "h", Err: io.ErrUnexpectedEOF},
