@@ -70,11 +70,7 @@ func (o *operation) answered(res any) {
 	case *a2a.Task:
 		o.about(r.ID, r.ContextID, r.Status.State)
 	case *a2a.SendMessageResponse:
-		if r.Task != nil {
-			o.answered(r.Task)
-		} else if r.Message != nil {
-			o.about(r.Message.TaskID, r.Message.ContextID, a2a.TaskStateUnspecified)
-		}
+		o.answered(&a2a.StreamResponse{Task: r.Task, Message: r.Message})
 	case *a2a.StreamResponse:
 		switch {
 		case r.Task != nil:
