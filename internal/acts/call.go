@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // Exchange is one request and what came back, as they were sent, but for credentials.
@@ -232,12 +234,12 @@ type Stream struct {
 	ended   bool
 	broken  error // why it ended, if that was no end of the protocol's
 	cut     bool  // this side closed it before it had ended
-	changed chan struct{}
+	changed wake.Bell
 }
 
 // openStream begins to read. next returns nil, nil at the end.
 func openStream(cancel context.CancelFunc, k *kept, next func() (*StreamEvent, error)) *Stream {
-	s := &Stream{cancel: cancel, done: make(chan struct{}), changed: make(chan struct{})}
+	s := &Stream{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
 		for {
@@ -255,8 +257,7 @@ func openStream(cancel context.CancelFunc, k *kept, next func() (*StreamEvent, e
 				s.ended, s.broken = true, err
 			}
 			over := s.ended
-			close(s.changed)
-			s.changed = make(chan struct{})
+			s.changed.Ring()
 			s.mu.Unlock()
 			if over {
 				return
@@ -289,7 +290,7 @@ func (s *Stream) wasCut() bool {
 func (s *Stream) wait(ctx context.Context, enough func(events []*StreamEvent, ended bool) bool) bool {
 	for {
 		s.mu.Lock()
-		ok, changed, ended := enough(s.events, s.ended), s.changed, s.ended
+		ok, changed, ended := enough(s.events, s.ended), s.changed.Wait(), s.ended
 		s.mu.Unlock()
 		if ok || ended {
 			return ok

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // receiver is an HTTP server that webhooks are sent to.
@@ -31,7 +33,7 @@ type hook struct {
 
 	mu      sync.Mutex // protects the fields below
 	got     []*delivery
-	changed chan struct{}
+	changed wake.Bell
 }
 
 type delivery struct {
@@ -67,7 +69,7 @@ func (r *receiver) close() {
 
 func (r *receiver) add(k *kept) *hook {
 	id := "/hook/" + uuid.NewString()
-	h := &hook{url: r.url + id, kept: k, changed: make(chan struct{})}
+	h := &hook{url: r.url + id, kept: k}
 	r.mu.Lock()
 	r.hooks[id] = h
 	r.mu.Unlock()
@@ -102,8 +104,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	d.body, _ = decode(text)
 	h.mu.Lock()
 	h.got = append(h.got, d)
-	close(h.changed)
-	h.changed = make(chan struct{})
+	h.changed.Ring()
 	h.mu.Unlock()
 	w.WriteHeader(http.StatusOK)
 }
@@ -112,7 +113,7 @@ func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 func (h *hook) wait(ctx context.Context, enough func([]*delivery) bool) ([]*delivery, bool) {
 	for {
 		h.mu.Lock()
-		got, changed := h.got, h.changed
+		got, changed := h.got, h.changed.Wait()
 		h.mu.Unlock()
 		if enough(got) {
 			return got, true
