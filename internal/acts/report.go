@@ -29,8 +29,12 @@ type Interface struct {
 
 // Count is how many tests came to what.
 type Count struct {
-	Total, Passed, Failed, Skipped, Errors int
-	Known                                  int // of the failed, those of the baseline
+	Total   int `json:"total"`
+	Passed  int `json:"passed"`
+	Failed  int `json:"failed"`
+	Skipped int `json:"skipped"`
+	Errors  int `json:"errors"`
+	Known   int `json:"-"` // of the failed, those of the baseline
 }
 
 func (c *Count) add(r *Result) {

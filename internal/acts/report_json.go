@@ -43,25 +43,16 @@ func writeJSON(w io.Writer, v any) error {
 
 // summary is that of the corpus' own report (ACTS §13.2).
 type summary struct {
-	levelSummary
-	Duration int64                   `json:"duration_ms"`
-	ByLevel  map[string]levelSummary `json:"by_level"`
-}
-
-type levelSummary struct {
-	Total   int `json:"total"`
-	Passed  int `json:"passed"`
-	Failed  int `json:"failed"`
-	Skipped int `json:"skipped"`
-	Errors  int `json:"errors"`
+	Count
+	Duration int64            `json:"duration_ms"`
+	ByLevel  map[string]Count `json:"by_level"`
 }
 
 func (r *Report) summary(f func(*Result) bool) summary {
-	of := func(level Level) levelSummary {
-		c := r.Counts(func(x *Result) bool { return (f == nil || f(x)) && (level == "" || x.Level == level) })
-		return levelSummary{c.Total, c.Passed, c.Failed, c.Skipped, c.Errors}
+	of := func(level Level) Count {
+		return r.Counts(func(x *Result) bool { return (f == nil || f(x)) && (level == "" || x.Level == level) })
 	}
-	s := summary{levelSummary: of(""), Duration: r.Took.Milliseconds(), ByLevel: map[string]levelSummary{}}
+	s := summary{Count: of(""), Duration: r.Took.Milliseconds(), ByLevel: map[string]Count{}}
 	for _, l := range Levels {
 		s.ByLevel[string(l)] = of(l)
 	}
