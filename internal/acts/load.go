@@ -171,9 +171,9 @@ func Parse(name string, text []byte, strict bool) (d *Document, include []string
 func (p *parser) document(n *yaml.Node) (*Document, []string) {
 	m := p.object(n, "the document")
 	p.rest(m, "the document", "acts_version", "spec_version", "spec_ref", "metadata", "variables", "include", "suites", "fixtures")
-	d := &Document{Name: p.file, Variables: map[string]string{}, Fixtures: map[string][]*Step{}}
+	d := &Document{Variables: map[string]string{}, Fixtures: map[string][]*Step{}}
 	acts := p.need(n, m, "the document", "acts_version")
-	d.SpecVersion = p.text(p.need(n, m, "the document", "spec_version"), "spec_version")
+	version := p.text(p.need(n, m, "the document", "spec_version"), "spec_version")
 	if v := p.text(acts, "acts_version"); v != "1" && !strings.HasPrefix(v, "1.") && !strings.HasPrefix(v, "0.") {
 		p.fail(acts, "acts_version is %q: this runner reads 1.x", v)
 	}
@@ -197,7 +197,7 @@ func (p *parser) document(n *yaml.Node) (*Document, []string) {
 	}
 	if ok {
 		for _, s := range p.list(suites.value, "suites") {
-			d.Suites = append(d.Suites, p.suite(s, d.SpecVersion))
+			d.Suites = append(d.Suites, p.suite(s, version))
 		}
 	}
 	return d, include
@@ -214,12 +214,8 @@ func (p *parser) suite(n *yaml.Node, version string) *Suite {
 	m := p.object(n, "a suite")
 	p.rest(m, "a suite", "id", "name", "description", "tags", "tests")
 	s := &Suite{ID: p.text(p.need(n, m, "a suite", "id"), "the suite's id"), Name: p.text(p.need(n, m, "a suite", "name"), "the suite's name")}
-	var tags []string
-	take(m, "suite "+s.ID, "tags", p.words, &tags)
 	for _, c := range p.list(p.need(n, m, "suite "+s.ID, "tests"), "tests") {
-		t := p.test(c, version)
-		t.Tags = append(slices.Clone(tags), t.Tags...)
-		s.Tests = append(s.Tests, t)
+		s.Tests = append(s.Tests, p.test(c, version))
 	}
 	return s
 }
@@ -232,9 +228,7 @@ func (p *parser) test(n *yaml.Node, version string) *Test {
 	p.rest(m, what, "id", "name", "description", "spec_ref", "level", "tags", "transport", "preconditions", "requires_behaviors",
 		"origin", "runner_requirements", "steps", "assertions", "versions", "given", "observe")
 	take(m, what, "name", p.text, &t.Name)
-	take(m, what, "description", p.text, &t.Description)
 	take(m, what, "spec_ref", p.text, &t.Ref)
-	take(m, what, "tags", p.words, &t.Tags)
 	take(m, what, "requires_behaviors", p.words, &t.Behaviors)
 	take(m, what, "runner_requirements", p.words, &t.Needs)
 	take(m, what, "versions", p.words, &t.Versions)

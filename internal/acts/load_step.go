@@ -36,15 +36,11 @@ func (p *parser) step(n *yaml.Node, test string) *Step {
 	}
 	take(m, what, "operation", p.operation, &s.Operation)
 	take(m, what, "params", p.values, &s.Params)
-	if v, ok := m["raw"]; ok {
-		s.Raw = p.raw(v.value, what)
-	}
+	take(m, what, "raw", p.raw, &s.Raw)
 	_, s.Client = m["client_response"]
 	take(m, what, "read", p.text, &s.Read)
 	take(m, what, "close", p.text, &s.Close)
-	if v, ok := m["deliveries"]; ok {
-		s.Wait = p.deliveries(v.value, what)
-	}
+	take(m, what, "deliveries", p.deliveries, &s.Wait)
 	if v, ok := m["assertion"]; ok {
 		s.Assertions = append(s.Assertions, p.assertion(v.value, what))
 	}
@@ -74,9 +70,7 @@ func (p *parser) step(n *yaml.Node, test string) *Step {
 		slices.SortFunc(s.Capture, func(a, b Capture) int { return strings.Compare(a.Name, b.Name) })
 	}
 	s.Assertions = append(s.Assertions, p.assertions(m["assertions"].value, what)...)
-	if v, ok := m["repeat"]; ok {
-		s.Repeat = p.repeat(v.value, what)
-	}
+	take(m, what, "repeat", p.repeat, &s.Repeat)
 	take(m, what, "delay_ms", p.millis, &s.Delay)
 	return s
 }
@@ -91,8 +85,8 @@ func (p *parser) operation(n *yaml.Node, what string) string {
 }
 
 func (p *parser) raw(n *yaml.Node, what string) *RawRequest {
-	m := p.object(n, what+": raw")
-	p.rest(m, what+": raw", "method", "path", "headers", "body", "body_raw")
+	m := p.object(n, what)
+	p.rest(m, what, "method", "path", "headers", "body", "body_raw")
 	r := &RawRequest{Method: "POST", Path: "/"}
 	take(m, what, "method", p.one("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH"), &r.Method)
 	take(m, what, "path", p.text, &r.Path)
@@ -150,8 +144,8 @@ func (p *parser) expectError(n *yaml.Node, what string, v map[string]any) {
 }
 
 func (p *parser) deliveries(n *yaml.Node, what string) *Deliveries {
-	m := p.object(n, what+": deliveries")
-	p.rest(m, what+": deliveries", "hook", "min", "end")
+	m := p.object(n, what)
+	p.rest(m, what, "hook", "min", "end")
 	d := &Deliveries{Hook: "url"}
 	take(m, what, "hook", p.text, &d.Hook)
 	take(m, what, "min", p.number, &d.Min)
@@ -160,10 +154,10 @@ func (p *parser) deliveries(n *yaml.Node, what string) *Deliveries {
 }
 
 func (p *parser) repeat(n *yaml.Node, what string) *Repeat {
-	m := p.object(n, what+": repeat")
-	p.rest(m, what+": repeat", "until", "max_attempts", "delay_ms", "backoff")
+	m := p.object(n, what)
+	p.rest(m, what, "until", "max_attempts", "delay_ms", "backoff")
 	r := &Repeat{Attempts: 10, Delay: time.Second}
-	until := p.need(n, m, what+": repeat", "until")
+	until := p.need(n, m, what, "until")
 	r.Until = p.text(until, what+": until")
 	if _, err := parseUntil(r.Until); err != nil {
 		p.fail(until, "%s: until: %v", what, err)

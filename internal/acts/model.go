@@ -49,11 +49,9 @@ type Note struct {
 
 // Document is one file.
 type Document struct {
-	Name        string // of the file
-	SpecVersion string // of the protocol that its tests are for
-	Variables   map[string]string
-	Fixtures    map[string][]*Step // by name; ours
-	Suites      []*Suite
+	Variables map[string]string
+	Fixtures  map[string][]*Step // by name; ours
+	Suites    []*Suite
 }
 
 // Suite is a named group of tests.
@@ -64,20 +62,19 @@ type Suite struct {
 
 // Test is one scenario that judges one requirement.
 type Test struct {
-	ID, Name, Description string
-	Ref                   string // the clause
-	Level                 Level
-	Tags                  []string
-	Bindings              []string // of the words of ACTS; empty: all
-	Versions              []string // of the protocol; the document's, unless it says more
-	Capabilities          map[string]any
-	Extensions, Skills    []string
-	Behaviors             []string // prefixes that the agent has to know
-	Needs                 []string // what the runner has to be able to do
-	Given                 []string // fixtures that run first; ours
-	Observe               []string // checks of watch.go in place of steps; ours
-	Steps                 []*Step
-	Assertions            []*Assertion
+	ID, Name           string
+	Ref                string // the clause
+	Level              Level
+	Bindings           []string // of the words of ACTS; empty: all
+	Versions           []string // of the protocol; the document's, unless it says more
+	Capabilities       map[string]any
+	Extensions, Skills []string
+	Behaviors          []string // prefixes that the agent has to know
+	Needs              []string // what the runner has to be able to do
+	Given              []string // fixtures that run first; ours
+	Observe            []string // checks of watch.go in place of steps; ours
+	Steps              []*Step
+	Assertions         []*Assertion
 
 	File string
 	Line int
