@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -32,12 +33,14 @@ type Tokens struct {
 	Again          string          // the command that signs in
 	Log            *slog.Logger
 
-	mu      sync.Mutex // protects the fields below; held while a token is renewed
+	used atomic.Bool // a request had a token
+
+	made    sync.Once
+	turn    chan struct{} // holds a token while one call uses the fields below, and while it renews
 	looked  bool
 	kept    *contexts.SignIn // as the file was read or written last; nil: there is nothing
 	session *auth.OAuthSession
 	warned  bool
-	used    bool
 }
 
 const (
@@ -48,17 +51,18 @@ const (
 )
 
 // Used reports whether a request had a token.
-func (t *Tokens) Used() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.used
-}
+func (t *Tokens) Used() bool { return t.used.Load() }
 
 // Token returns the token for a request to an address of a card's agent; "" if the
 // user has not signed in there.
 func (t *Tokens) Token(ctx context.Context, card *a2a.AgentCard, to *url.URL) (string, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.made.Do(func() { t.turn = make(chan struct{}, 1) })
+	select {
+	case t.turn <- struct{}{}:
+		defer func() { <-t.turn }()
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
 	if err := t.look(); err != nil || t.session == nil {
 		return "", err
 	}
@@ -74,7 +78,7 @@ func (t *Tokens) Token(ctx context.Context, card *a2a.AgentCard, to *url.URL) (s
 			return "", err
 		}
 	}
-	t.used = true
+	t.used.Store(true)
 	return t.session.Access, nil
 }
 

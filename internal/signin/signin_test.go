@@ -335,6 +335,37 @@ func refuse(status int) *http.HandlerFunc {
 	return &f
 }
 
+// A request that ends does not wait for the renewal of another one.
+func TestARequestThatEndsWaitsForNoRenewal(t *testing.T) {
+	d := newDesk(t, time.Second, nil)
+	asked, release := make(chan bool), make(chan bool)
+	f := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		close(asked)
+		<-release
+		w.WriteHeader(http.StatusServiceUnavailable)
+	})
+	d.issuer.answer.Store(&f)
+	p := d.process()
+	renewed := make(chan bool, 1)
+	go func() {
+		_, _ = p.token(agentURL)
+		renewed <- true
+	}()
+	<-asked
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.Token(ctx, d.card, nil); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	select {
+	case <-renewed:
+		t.Error("it waited for the renewal")
+	default:
+	}
+	close(release)
+	<-renewed
+}
+
 func TestUnreadableSignIn(t *testing.T) {
 	d := newDesk(t, time.Hour, nil)
 	if err := d.dir.Save(&contexts.SignIn{Agent: agentURL, Session: json.RawMessage(`["no session"]`)}); err != nil {
