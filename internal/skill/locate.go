@@ -15,71 +15,79 @@ import (
 
 // locate finds where in a value that does not fit a schema the reason is, and says what
 // it is. The library says where in the schema.
-func locate(root, s *jsonschema.Schema, value any, at string, depth int) (pointer, what string) {
+func (c *check) locate(s *jsonschema.Schema, doc json.RawMessage, at string, depth int) (pointer, what string) {
 	if depth > maxRefs {
-		return at, "does not fit the skill's schema"
+		return at, unfit
 	}
 	if s.Ref != "" && only(s) {
-		if to := target(root, s.Ref); to != nil {
-			return locate(root, to, value, at, depth+1)
+		if to := target(c.root, s.Ref); to != nil {
+			return c.locate(to, doc, at, depth+1)
 		}
 	}
-	switch v := value.(type) {
-	case map[string]any:
-		for _, name := range s.Required {
-			if _, ok := v[name]; !ok {
-				return at + "/" + escape(name), "is required"
-			}
-		}
-		others := checker(root, s.AdditionalProperties)
-		for _, name := range slices.Sorted(maps.Keys(v)) {
-			in, known := s.Properties[name]
-			if known && checker(root, in)(v[name]) != nil {
-				return locate(root, in, v[name], at+"/"+escape(name), depth+1)
-			}
-			if !known && s.AdditionalProperties != nil && len(s.PatternProperties) == 0 && others(v[name]) != nil {
-				if never(s.AdditionalProperties) {
-					return at + "/" + escape(name), "is no argument of this skill; it takes " + strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", ")
-				}
-				return locate(root, s.AdditionalProperties, v[name], at+"/"+escape(name), depth+1)
-			}
-		}
-	case []any:
-		each := checker(root, s.Items) // once: there may be many
-		for i, e := range v {
-			if each(e) != nil {
-				return locate(root, s.Items, e, at+"/"+strconv.Itoa(i), depth+1)
-			}
+	members, elements := inside(doc)
+	for _, name := range s.Required {
+		if _, ok := members[name]; members != nil && !ok {
+			return at + "/" + escape(name), "is required"
 		}
 	}
-	return at, reason(root, s, value)
+	others := c.checker(s.AdditionalProperties)
+	for _, name := range slices.Sorted(maps.Keys(members)) {
+		in, known := s.Properties[name]
+		if known && c.checker(in)(members[name]) != nil {
+			return c.locate(in, members[name], at+"/"+escape(name), depth+1)
+		}
+		if !known && s.AdditionalProperties != nil && len(s.PatternProperties) == 0 && others(members[name]) != nil {
+			if never(s.AdditionalProperties) {
+				return at + "/" + escape(name), "is no argument of this skill; it takes " + strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", ")
+			}
+			return c.locate(s.AdditionalProperties, members[name], at+"/"+escape(name), depth+1)
+		}
+	}
+	each := c.checker(s.Items) // once: there may be many
+	for i, e := range elements {
+		if each(e) != nil {
+			return c.locate(s.Items, e, at+"/"+strconv.Itoa(i), depth+1)
+		}
+	}
+	return at, c.reason(s, doc)
 }
 
-// checker returns what validates values by a part of a schema, whose references mean the
-// whole's. A part that is nil takes everything.
-func checker(root, s *jsonschema.Schema) func(value any) error {
-	if s == nil {
-		return func(any) error { return nil }
+// checker returns what validates values by a part of the schema, whose references mean the
+// whole's. A part that is nil takes everything, and so does any part once the check has
+// taken all the work it may.
+func (c *check) checker(s *jsonschema.Schema) func(doc json.RawMessage) error {
+	fits := func(json.RawMessage) error { return nil }
+	if c.left -= c.size; s == nil || c.left < 0 {
+		return fits
 	}
 	alone := *s
-	alone.Defs, alone.Definitions = root.Defs, nil
+	alone.Defs, alone.Definitions = c.root.Defs, nil
 	resolved, err := alone.CloneSchemas().Resolve(nil)
 	if err != nil {
-		return func(any) error { return nil }
+		return fits
 	}
-	return resolved.Validate
+	return func(doc json.RawMessage) error {
+		var value any
+		if !c.affords(doc, s) || json.Unmarshal(doc, &value) != nil {
+			return nil
+		}
+		return resolved.Validate(value)
+	}
 }
 
+// unfit is what is said of a value where no better reason is known.
+const unfit = "does not fit the skill's schema"
+
 // reason says why a value does not fit, in words of ours where the reason is a usual one.
-func reason(root, s *jsonschema.Schema, value any) string {
+func (c *check) reason(s *jsonschema.Schema, doc json.RawMessage) string {
 	types := s.Types
 	if s.Type != "" {
 		types = []string{s.Type}
 	}
-	if len(types) > 0 && checker(root, &jsonschema.Schema{Types: types})(value) != nil {
+	if len(types) > 0 && c.checker(&jsonschema.Schema{Types: types})(doc) != nil {
 		return "must be of type " + strings.Join(types, " or ")
 	}
-	if len(s.Enum) > 0 && checker(root, &jsonschema.Schema{Enum: s.Enum})(value) != nil {
+	if len(s.Enum) > 0 && c.checker(&jsonschema.Schema{Enum: s.Enum})(doc) != nil {
 		var all []string
 		for _, v := range s.Enum {
 			doc, _ := json.Marshal(v) // it came out of JSON
@@ -87,14 +95,14 @@ func reason(root, s *jsonschema.Schema, value any) string {
 		}
 		return "must be one of " + strings.Join(all, ", ")
 	}
-	err := checker(root, s)(value)
+	err := c.checker(s)(doc)
 	if err == nil {
-		return "does not fit the skill's schema"
+		return unfit
 	}
 	for inner := errors.Unwrap(err); inner != nil; inner = errors.Unwrap(err) {
 		err = inner
 	}
-	return "does not fit the skill's schema: " + err.Error()
+	return unfit + ": " + err.Error()
 }
 
 // maxRefs bounds how far a chain of schemas is followed.
@@ -116,9 +124,7 @@ func checkRefs(root *jsonschema.Schema) error {
 		if s.DynamicRef != "" {
 			return errors.New("has $dynamicRef, which is not supported")
 		}
-		inPlace := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*jsonschema.Schema{s.Not, s.If, s.Then, s.Else})
-		inPlace = slices.AppendSeq(inPlace, maps.Values(s.DependentSchemas))
-		inPlace = slices.AppendSeq(inPlace, maps.Values(s.DependencySchemas))
+		inPlace := inPlace(s)
 		if s.Ref != "" {
 			to := target(root, s.Ref)
 			if to == nil {
@@ -140,6 +146,13 @@ func checkRefs(root *jsonschema.Schema) error {
 		}
 	}
 	return nil
+}
+
+// inPlace lists those in a schema that judge the same value, its reference apart.
+func inPlace(s *jsonschema.Schema) []*jsonschema.Schema {
+	list := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*jsonschema.Schema{s.Not, s.If, s.Then, s.Else})
+	list = slices.AppendSeq(list, maps.Values(s.DependentSchemas))
+	return slices.AppendSeq(list, maps.Values(s.DependencySchemas))
 }
 
 // everywhere lists a schema and those in it.

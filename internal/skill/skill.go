@@ -31,6 +31,8 @@ type Set struct {
 type schema struct {
 	root     *jsonschema.Schema
 	resolved *jsonschema.Resolved
+	size     int                        // how many schemas it is made of
+	patterns map[*jsonschema.Schema]int // how large the patterns of each are
 }
 
 // New returns the skills of a card; nil if it does not declare the extension. The error
@@ -79,11 +81,15 @@ func compile(doc a2a.JSON) (*schema, error) {
 	if err := checkRefs(root); err != nil {
 		return nil, err
 	}
-	resolved, err := root.CloneSchemas().Resolve(nil)
-	if err != nil {
+	k := &schema{root: root}
+	if err := k.measure(); err != nil {
+		return nil, err
+	}
+	var err error
+	if k.resolved, err = root.CloneSchemas().Resolve(nil); err != nil {
 		return nil, fmt.Errorf("cannot be used: %w", err)
 	}
-	return &schema{root, resolved}, nil
+	return k, nil
 }
 
 // Has reports whether the skill can be called.
@@ -106,14 +112,18 @@ func (s *Set) Check(m *a2a.Message) error {
 	if k == nil {
 		return nil
 	}
+	doc := json.RawMessage(call.Arguments)
 	var arguments any
-	if err := json.Unmarshal(call.Arguments, &arguments); err != nil {
+	if err := json.Unmarshal(doc, &arguments); err != nil {
 		return a2a.InvalidSkill("/arguments", "must be JSON")
+	}
+	if !k.check(doc).affords(doc, k.root) {
+		return a2a.InvalidSkill("/arguments", "would take too long to compare with the skill's schema; send fewer of them, less deeply nested")
 	}
 	if k.resolved.Validate(arguments) == nil {
 		return nil
 	}
-	pointer, what := locate(k.root, k.root, arguments, "/arguments", 0)
+	pointer, what := k.check(doc).locate(k.root, doc, "/arguments", 0)
 	return a2a.InvalidSkill(pointer, cut(what))
 }
 

@@ -120,6 +120,7 @@ func TestSchemasThatCannotBeUsed(t *testing.T) {
 		`{"$defs":{"a":{"type":"string"}},"definitions":{"a":{"type":"number"}}}`: "both $defs and definitions",
 		`{"$dynamicRef":"#x"}`:                 "$dynamicRef",
 		`{"properties":{"a":{"pattern":"("}}}`: "cannot be used",
+		`{"properties":{"a":{"pattern":"(` + strings.Repeat("a", 40) + `){1000}"}}}`: "patterns are too large",
 	} {
 		if _, err := New(cardWith(map[string]a2a.JSON{"s": a2a.JSON(schema)}, "s")); err == nil || !strings.Contains(err.Error(), why) || !strings.Contains(err.Error(), `"s"`) {
 			t.Errorf("%s: %v, want %s", schema, err, why)
