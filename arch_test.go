@@ -85,10 +85,10 @@ var house = []struct {
 		"internal/admin":   {"a2a", "internal/wire"},
 	}},
 	{"Other agents", "behind a URL, a model, MCP or A2A", map[string][]string{
-		"agent/httpagent": {"a2a", "agent", "internal/json", "internal/queue", "internal/egress", "internal/scarce", "internal/upload", "internal/wire", "internal/telemetry", "internal/wake"},
-		"agent/mcp":       {"a2a", "agent", "internal/json", "internal/queue", "internal/scarce", "internal/skill", "internal/upload", "internal/telemetry", "internal/wake", "internal/child"},
-		"agent/openai":    {"a2a", "agent", "internal/egress", "internal/queue", "internal/scarce", "internal/upload", "internal/wire", "internal/telemetry", "internal/telemetry/metrics", "internal/wake"},
-		"agent/proxy":     {"a2a", "agent", "a2aclient", "internal/egress", "internal/scarce", "internal/upload", "internal/telemetry", "internal/wake", "internal/webhook"},
+		"agent/httpagent": {"a2a", "agent", "internal/json", "internal/queue", "internal/egress", "internal/wire", "internal/telemetry", "internal/wake"},
+		"agent/mcp":       {"a2a", "agent", "internal/egress", "internal/json", "internal/queue", "internal/scarce", "internal/skill", "internal/upload", "internal/telemetry", "internal/wake", "internal/child"},
+		"agent/openai":    {"a2a", "agent", "internal/egress", "internal/queue", "internal/wire", "internal/telemetry", "internal/telemetry/metrics", "internal/wake"},
+		"agent/proxy":     {"a2a", "agent", "a2aclient", "internal/egress", "internal/telemetry", "internal/wake", "internal/webhook"},
 	}},
 	{"Server", "a network over a2a.Service", map[string][]string{
 		"a2aserver":        {"a2a", "internal/json", "internal/wire", "internal/audit", "internal/budget", "internal/catalog", "internal/dialect", "internal/egress", "internal/port", "internal/queue", "internal/webhook", "internal/telemetry", "internal/telemetry/metrics"},

@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"log/slog"
 	"math"
-	"net"
 	"net/http"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
-	"github.com/parley-a2a/parley/internal/scarce"
-	"github.com/parley-a2a/parley/internal/upload"
+	"github.com/parley-a2a/parley/internal/egress"
 )
 
 // Options adjusts an Agent. A nil *Options means all defaults.
@@ -69,21 +67,9 @@ func (o *Options) callbackWait() time.Duration { return cmp.Or(o.CallbackWait, 2
 
 // client returns a client that follows no redirects.
 func (o *Options) client() *http.Client {
-	var c http.Client
+	c := http.Client{Transport: egress.Unjudged()}
 	if o.Client != nil {
 		c = *o.Client
-	} else {
-		c.Transport = &http.Transport{
-			DialContext:            scarce.Dial((&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext),
-			ForceAttemptHTTP2:      true,
-			HTTP2:                  upload.HTTP2(),
-			TLSHandshakeTimeout:    10 * time.Second,
-			ExpectContinueTimeout:  time.Second,
-			MaxIdleConns:           256,
-			MaxIdleConnsPerHost:    64,
-			IdleConnTimeout:        90 * time.Second,
-			MaxResponseHeaderBytes: 64 << 10,
-		}
 	}
 	c.Timeout = 0
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

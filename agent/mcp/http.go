@@ -2,18 +2,16 @@ package mcp
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"mime"
-	"net"
 	"net/http"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
-	"github.com/parley-a2a/parley/internal/scarce"
+	"github.com/parley-a2a/parley/internal/egress"
 	"github.com/parley-a2a/parley/internal/upload"
 )
 
@@ -29,14 +27,9 @@ func httpClient(until context.Context, s *Server, at *url.URL, o *Options) *http
 	}
 	next := c.Transport
 	if next == nil {
-		next = &http.Transport{
-			DialContext:         scarce.Dial((&net.Dialer{Timeout: 10 * time.Second}).DialContext),
-			TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},
-			TLSHandshakeTimeout: 30 * time.Second,
-			IdleConnTimeout:     90 * time.Second,
-			ForceAttemptHTTP2:   true,
-			HTTP2:               upload.HTTP2(),
-		}
+		t := egress.Unjudged()
+		t.TLSHandshakeTimeout = 30 * time.Second
+		next = t
 	}
 	theirs := c.CheckRedirect
 	c.CheckRedirect = func(req *http.Request, via []*http.Request) error {

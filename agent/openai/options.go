@@ -3,15 +3,13 @@ package openai
 import (
 	"cmp"
 	"log/slog"
-	"net"
 	"net/http"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/parley-a2a/parley/a2a"
-	"github.com/parley-a2a/parley/internal/scarce"
-	"github.com/parley-a2a/parley/internal/upload"
+	"github.com/parley-a2a/parley/internal/egress"
 )
 
 // Options adjusts an agent. A nil *Options means all defaults.
@@ -121,14 +119,7 @@ func (o *Options) logger() *slog.Logger { return cmp.Or(o.Logger, slog.New(slog.
 // newClient is the default client. The reader of a body notices that nothing comes
 // (Options.Timeout), so the client bounds only what comes before the body.
 func newClient() *http.Client {
-	return &http.Client{Transport: &http.Transport{
-		Proxy:                  http.ProxyFromEnvironment,
-		DialContext:            scarce.Dial((&net.Dialer{Timeout: 10 * time.Second}).DialContext),
-		TLSHandshakeTimeout:    10 * time.Second,
-		ForceAttemptHTTP2:      true,
-		HTTP2:                  upload.HTTP2(),
-		MaxIdleConnsPerHost:    16,
-		IdleConnTimeout:        time.Minute,
-		MaxResponseHeaderBytes: 256 << 10,
-	}}
+	t := egress.Unjudged()
+	t.Proxy = http.ProxyFromEnvironment
+	return &http.Client{Transport: t}
 }

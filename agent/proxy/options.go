@@ -4,14 +4,12 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
-	"net"
 	"net/http"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
-	"github.com/parley-a2a/parley/internal/scarce"
-	"github.com/parley-a2a/parley/internal/upload"
+	"github.com/parley-a2a/parley/internal/egress"
 )
 
 // Options adjusts an Agent. A nil *Options means all defaults.
@@ -96,7 +94,7 @@ func (o *Options) client() *a2aclient.Options {
 		Retries: clientRetries,
 	}
 	if co.HTTPClient == nil {
-		co.HTTPClient = newHTTPClient()
+		co.HTTPClient = &http.Client{Transport: egress.Unjudged()}
 	}
 	for name, value := range o.Headers {
 		if co.Header == nil {
@@ -110,17 +108,3 @@ func (o *Options) client() *a2aclient.Options {
 // clientRetries is how often the client resumes a stream in a row before the
 // proxy looks at the task itself, and at the agent's card.
 const clientRetries = 3
-
-// newHTTPClient has room for as many connections as there are streams.
-func newHTTPClient() *http.Client {
-	return &http.Client{Transport: &http.Transport{
-		DialContext:         scarce.Dial((&net.Dialer{Timeout: 10 * time.Second}).DialContext),
-		TLSHandshakeTimeout: 10 * time.Second,
-		IdleConnTimeout:     90 * time.Second,
-		MaxIdleConnsPerHost: 64,
-		ForceAttemptHTTP2:   true,
-		HTTP2:               upload.HTTP2(),
-		ReadBufferSize:      4 << 10,
-		WriteBufferSize:     4 << 10,
-	}}
-}

@@ -3,6 +3,7 @@ package egress
 import (
 	"cmp"
 	"crypto/tls"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -55,6 +56,23 @@ func (p *Policy) Transport(l *Limits) *http.Transport {
 		MaxIdleConnsPerHost:    8, // as many as the engine posts at a time for a caller
 		IdleConnTimeout:        30 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
+	}
+}
+
+// Unjudged returns a transport that goes wherever its user says: for agents, whose
+// addresses the operator has named. It keeps at most 256 idle connections, 64 for each
+// host, for 90 s, dials for 10 s, and again while this machine has nothing left for a
+// connection. It knows no other timeout but that of a handshake, and no proxy.
+func Unjudged() *http.Transport {
+	return &http.Transport{
+		DialContext:            scarce.Dial((&net.Dialer{Timeout: dialTimeout}).DialContext),
+		TLSHandshakeTimeout:    dialTimeout,
+		ForceAttemptHTTP2:      true,
+		HTTP2:                  upload.HTTP2(),
+		MaxIdleConns:           256,
+		MaxIdleConnsPerHost:    64,
+		IdleConnTimeout:        90 * time.Second,
+		MaxResponseHeaderBytes: 256 << 10,
 	}
 }
 
