@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/child"
 	"github.com/parley-a2a/parley/internal/queue"
 	"github.com/parley-a2a/parley/internal/scarce"
 )
@@ -63,7 +64,7 @@ func Exec(argv []string, o *ExecOptions) Agent {
 	}
 	o = cmp.Or(o, new(ExecOptions))
 	return &command{
-		argv: slices.Clone(argv), opts: o, hold: holdTime, linger: lingerTime, stall: stallTime, mute: muteTime,
+		argv: slices.Clone(argv), opts: o, hold: holdTime, linger: child.Linger, stall: stallTime, mute: muteTime,
 		places: queue.New(o.concurrency()), room: fileRoom{dir: o.FilesDir},
 	}
 }
@@ -71,10 +72,6 @@ func Exec(argv []string, o *ExecOptions) Agent {
 const (
 	// holdTime is how long the newest line waits for the next.
 	holdTime = 50 * time.Millisecond
-	// lingerTime is how long output may go on after the command's own process
-	// has ended, and how long a pipe may stay silent after everything was
-	// killed before it is given up.
-	lingerTime = 250 * time.Millisecond
 	// stallTime is how long a command may leave its input unread while more waits.
 	stallTime = 10 * time.Second
 	// muteTime is how long a command with ExecLines may write no line before the log
@@ -86,7 +83,7 @@ const (
 type command struct {
 	argv                []string
 	opts                *ExecOptions
-	hold, linger, stall time.Duration // holdTime, lingerTime and stallTime, but in tests
+	hold, linger, stall time.Duration // holdTime, child.Linger and stallTime, but in tests
 	mute                time.Duration // muteTime, but in tests
 	places              *queue.Queue  // limits processes at work
 	room                fileRoom      // where files come and go
@@ -109,7 +106,7 @@ func (c *command) Run(ctx context.Context, t *Turn) error {
 	task := t.Task().ID
 	log := t.Log(c.opts.logger()).With("command", c.name())
 	if c.opts.Mode == ExecLines {
-		return c.fault((&session{c: c, t: t, task: task, log: log, artifacts: map[string]*Artifact{}}).run(ctx))
+		return c.fault((&session{outlet: outlet{c: c}, t: t, task: task, log: log, artifacts: map[string]*Artifact{}}).run(ctx))
 	}
 	return c.fault(c.runPlain(ctx, t, log))
 }
@@ -141,14 +138,13 @@ func (c *command) runPlain(ctx context.Context, t *Turn, log *slog.Logger) error
 	defer cancel()
 	p.input <- []byte(input)
 	close(p.input)
-	r := &run{c: c, p: p, out: &lines{w: t.Artifact("output")}, room: c.opts.maxOutput()}
+	r := &run{outlet: c.outlet(p), out: &lines{w: t.Artifact("output")}, room: c.opts.maxOutput()}
 	err = r.follow(ctx)
-	p.close()
 	switch {
 	case err != nil:
 		return err
-	case p.err != nil:
-		return Public(exitReason(p.err), p.err)
+	case p.Cause != nil:
+		return Public(exitReason(p.Cause), p.Cause)
 	case f != nil:
 		return f.collect(ctx, t, r.room)
 	}

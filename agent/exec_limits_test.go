@@ -90,7 +90,7 @@ func TestExecTimeout(t *testing.T) {
 	}
 
 	synctest.Test(t, func(t *testing.T) {
-		s := &session{c: speaker(&ExecOptions{Timeout: time.Second}, ""), slow: wake.Stopped(), left: time.Second}
+		s := &session{outlet: outlet{c: speaker(&ExecOptions{Timeout: time.Second}, "")}, slow: wake.Stopped(), left: time.Second}
 		s.resume()
 		time.Sleep(400 * time.Millisecond)
 		s.suspend()
@@ -139,7 +139,7 @@ func TestExecGivesUpWithoutLoss(t *testing.T) {
 	}
 	defer p.close()
 	close(p.input)
-	<-p.exited
+	<-p.Exited
 	if !p.giveUp() {
 		t.Fatal("cannot give up")
 	}
@@ -171,6 +171,6 @@ func TestExecDropsWhatIsNotRead(t *testing.T) {
 			t.Fatal("it is still being written")
 		}
 	}
-	<-p.exited
+	<-p.Exited
 	close(p.input)
 }

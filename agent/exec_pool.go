@@ -27,8 +27,8 @@ func (c *command) take(ctx context.Context, s *session, f *folders) (p *process,
 			return p, false, err
 		}
 		select {
-		case <-p.exited: // while nobody needed it
-			s.log.Warn("a process that was kept has ended; another takes its place", "error", p.err)
+		case <-p.Exited: // while nobody needed it
+			s.log.Warn("a process that was kept has ended; another takes its place", "error", p.Cause)
 			close(p.input)
 			p.close()
 		default:
@@ -87,7 +87,7 @@ func (s *session) cancel(reason string) {
 	} else if line, err := (&told{Type: "cancel", Task: s.task, Reason: reason}).encode(); err == nil {
 		select {
 		case s.p.input <- line:
-		case <-s.p.exited:
+		case <-s.p.Exited:
 		case <-time.After(polite): // it has not read what came before
 			polite = 0
 		}

@@ -21,8 +21,6 @@ type process struct {
 	// at its end. A piece is valid until the next has been received.
 	pieces chan []byte
 	quiet  chan struct{} // closed at the end of standard error
-	exited chan struct{} // closed when the command's own process has ended
-	err    error         // why it did not succeed; set before exited is closed
 
 	log     atomic.Pointer[slog.Logger] // of the task that it serves
 	logRoom atomic.Int64                // how many bytes of standard error the log still takes
@@ -54,7 +52,6 @@ func start(l launch) (*process, error) {
 		input:  make(chan []byte, 1),
 		pieces: make(chan []byte),
 		quiet:  make(chan struct{}),
-		exited: make(chan struct{}),
 		stop:   make(chan struct{}),
 	}
 	p.serves(l.log)
@@ -65,15 +62,7 @@ func start(l launch) (*process, error) {
 		begin = func() error { return startLimited(cmd, l.memory) }
 	}
 	var err error
-	p.Process, err = child.Start(cmd, begin, func(c *child.Process, err error) {
-		defer close(p.exited)
-		p.err = err
-		// Somebody who holds its input open and does not read must not keep what is
-		// written to it. An error means that the system has no deadlines of pipes: then
-		// close ends the write.
-		_ = c.In.SetWriteDeadline(time.Now().Add(lingerTime))
-	})
-	if err != nil {
+	if p.Process, err = child.Start(cmd, begin); err != nil {
 		return nil, err
 	}
 	p.Work.Go(func() { p.feed(p.In) })
@@ -93,8 +82,8 @@ func start(l launch) (*process, error) {
 }
 
 // feed writes what is sent to input. A command that does not read its input to the
-// end is no error; what it does not read is dropped, at the latest lingerTime after the
-// command has ended.
+// end is no error; what it does not read is dropped, at the latest child.Linger after
+// the command has ended.
 func (p *process) feed(f *os.File) {
 	defer f.Close()
 	var err error

@@ -18,7 +18,6 @@ import (
 // session is one run with a command that speaks in lines. All its fields belong to
 // the goroutine in run.
 type session struct {
-	c    *command
 	t    *Turn
 	task string // its id
 	log  *slog.Logger
@@ -29,31 +28,24 @@ type session struct {
 	steps     []outcome            // that came of its steps, in their order
 	runs      int                  // processes that were told the message
 
-	// of the present process
-	placed   bool     // it counts among those at work
-	p        *process // nil once it is somebody else's, or nobody's
+	outlet        // of the present process, and so is all that follows
+	placed   bool // it counts among those at work
 	f        *folders
-	reused   bool            // it served others before
-	hungUp   bool            // its input was closed
-	pieces   <-chan []byte   // nil once standard output has ended
-	exited   <-chan struct{} // nil once the process has ended
-	killed   bool            // what it left running was killed
-	late     int             // pieces read after that
-	given    bool            // its output was given up
-	room     int64           // how many bytes may still be printed
-	n        int             // of the newest line
-	spoke    bool            // it wrote a line about this task
-	asked    int             // questions so far
-	asking   bool            // one is open
-	stepped  int             // steps so far
-	stepping bool            // a step is being done
-	undone   bool            // one was begun and came to nothing
-	patience *time.Timer     // with a process that closed its output, or an output whose process ended
-	slow     *time.Timer     // when the time of the run is up
-	mute     *time.Timer     // when the log says that it has written no line
-	began    time.Time       // when the time began to run
-	left     time.Duration   // what was left of it then
-	evict    chan struct{}   // closed when the process, which waits for an answer, has to go; nil while it works
+	reused   bool          // it served others before
+	hungUp   bool          // its input was closed
+	room     int64         // how many bytes may still be printed
+	n        int           // of the newest line
+	spoke    bool          // it wrote a line about this task
+	asked    int           // questions so far
+	asking   bool          // one is open
+	stepped  int           // steps so far
+	stepping bool          // a step is being done
+	undone   bool          // one was begun and came to nothing
+	slow     *time.Timer   // when the time of the run is up
+	mute     *time.Timer   // when the log says that it has written no line
+	began    time.Time     // when the time began to run
+	left     time.Duration // what was left of it then
+	evict    chan struct{} // closed when the process, which waits for an answer, has to go; nil while it works
 }
 
 // outcome is a step and what came of it.
@@ -99,9 +91,9 @@ func (s *session) serve(ctx context.Context) error {
 		return err
 	}
 	*s = session{
-		c: s.c, t: s.t, task: s.task, log: s.log, answers: s.answers, steps: s.steps, artifacts: s.artifacts, runs: s.runs,
-		placed: true, p: p, f: f, reused: reused, pieces: p.pieces, exited: p.exited, room: s.c.opts.maxOutput(),
-		patience: wake.Stopped(), slow: wake.Stopped(), left: s.c.opts.timeout(), mute: wake.Stopped(),
+		t: s.t, task: s.task, log: s.log, answers: s.answers, steps: s.steps, artifacts: s.artifacts, runs: s.runs,
+		outlet: s.c.outlet(p), placed: true, f: f, reused: reused, room: s.c.opts.maxOutput(),
+		slow: wake.Stopped(), left: s.c.opts.timeout(), mute: wake.Stopped(),
 	}
 	defer s.mute.Stop()
 	defer s.patience.Stop()
@@ -333,8 +325,8 @@ func (s *session) finish(ctx context.Context, err error) error {
 		if !s.c.put(s.p, s.exited != nil && s.pieces != nil) {
 			s.hangUp()
 			s.p.wind(grace, grace, linger)
-			if s.p.err != nil {
-				s.log.Warn("command did not end well after it had ended its task", "error", s.p.err)
+			if s.p.Cause != nil {
+				s.log.Warn("command did not end well after it had ended its task", "error", s.p.Cause)
 			}
 		}
 		return nil
@@ -343,14 +335,14 @@ func (s *session) finish(ctx context.Context, err error) error {
 		s.p.wind(linger, 0, linger) // what it printed on standard error at its end says why
 		switch {
 		case s.asking:
-			return Public(exitReason(s.p.err)+" while its question was open", s.p.err)
+			return Public(exitReason(s.p.Cause)+" while its question was open", s.p.Cause)
 		case s.undone:
-			return Public(exitReason(s.p.err)+" in the middle of a step", s.p.err)
+			return Public(exitReason(s.p.Cause)+" in the middle of a step", s.p.Cause)
 		case s.reused && !s.spoke:
-			s.log.Warn("a process that was kept ended when its next message came; another takes its place", "error", s.p.err)
+			s.log.Warn("a process that was kept ended when its next message came; another takes its place", "error", s.p.Cause)
 			return errAgain
-		case s.p.err != nil:
-			return Public(exitReason(s.p.err), s.p.err)
+		case s.p.Cause != nil:
+			return Public(exitReason(s.p.Cause), s.p.Cause)
 		case s.c.opts.keeps() > 0:
 			return Public("the command exited before it had ended the task", nil)
 		case !s.spoke:

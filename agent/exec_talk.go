@@ -24,27 +24,21 @@ func (s *session) next(ctx context.Context, other <-chan struct{}) ([]byte, erro
 		if ok || err != nil {
 			return line, err
 		}
-		if s.pieces == nil && s.exited == nil {
+		if s.over() {
 			return nil, io.EOF
 		}
 		select {
 		case piece, ok := <-s.pieces:
-			if err := s.took(piece, ok); err != nil {
-				return nil, err
+			if s.room -= int64(len(piece)); s.room < 0 {
+				return nil, errTooMuch
 			}
+			s.p.rest = append(s.p.rest, piece...)
+			s.took(ok)
 		case <-s.exited:
-			s.exited = nil
-			s.patience.Reset(s.c.linger)
+			s.exits()
 		case <-s.patience.C:
-			switch {
-			case s.exited != nil:
-				return nil, errShut
-			case s.killed: // the process that holds the output has left the group
-				s.abandon()
-			default:
-				s.killed = true
-				s.p.Kill()
-				s.patience.Reset(s.c.linger)
+			if err := s.lose(); err != nil {
+				return nil, err
 			}
 		case <-s.mute.C:
 			s.silent()
@@ -58,37 +52,6 @@ func (s *session) next(ctx context.Context, other <-chan struct{}) ([]byte, erro
 			return nil, context.Cause(ctx)
 		}
 	}
-}
-
-// took keeps a piece of output, or notices its end.
-func (s *session) took(piece []byte, ok bool) error {
-	if !ok {
-		s.pieces = nil
-		if s.exited != nil {
-			s.patience.Reset(s.c.opts.grace())
-		}
-		return nil
-	}
-	if s.room -= int64(len(piece)); s.room < 0 {
-		return errTooMuch
-	}
-	s.p.rest = append(s.p.rest, piece...)
-	if s.killed && !s.given { // patience is with silence, as in run
-		s.patience.Reset(s.c.linger)
-		if s.late++; s.late > maxLate {
-			s.abandon()
-		}
-	}
-	return nil
-}
-
-// abandon is run.abandon.
-func (s *session) abandon() {
-	s.patience.Stop()
-	if s.given || !s.p.giveUp() {
-		s.pieces = nil
-	}
-	s.given = true
 }
 
 // cut takes a line that is not blank from what the process printed, if there is
@@ -138,42 +101,11 @@ func (s *session) send(ctx context.Context, l *told) error {
 	select {
 	case s.p.input <- line:
 		return nil
-	case <-s.p.exited:
+	case <-s.p.Exited:
 		return nil
 	case <-time.After(s.c.stall):
 		return Public("the command does not read its input", nil)
 	case <-ctx.Done():
 		return context.Cause(ctx)
-	}
-}
-
-// wind brings a process to its end and returns when nothing of it is left here: it
-// may go by itself for as long as patience, then it is told to, and has the grace.
-func (p *process) wind(patience, grace, linger time.Duration) {
-	defer p.close()
-	timer := time.NewTimer(patience)
-	defer timer.Stop()
-	told := false
-	for pieces, quiet, exited := p.pieces, p.quiet, p.exited; pieces != nil || quiet != nil || exited != nil; {
-		select {
-		case _, ok := <-pieces:
-			if !ok {
-				pieces = nil
-			}
-		case <-quiet:
-			quiet = nil
-		case <-exited:
-			exited = nil
-			if !told {
-				timer.Reset(linger)
-			}
-		case <-timer.C:
-			if told || exited == nil {
-				return
-			}
-			told = true
-			p.Terminate()
-			timer.Reset(grace)
-		}
 	}
 }

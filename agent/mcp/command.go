@@ -9,13 +9,9 @@ import (
 	"github.com/parley-a2a/parley/internal/child"
 )
 
-// lingerTime is how long output may go on after the command's own process has ended.
-const lingerTime = 250 * time.Millisecond
-
 // process is a server's command.
 type process struct {
 	*child.Process
-	exited  chan struct{} // closed when the command's own process has ended
 	closing chan struct{} // closed by close
 	grace   time.Duration
 	once    sync.Once
@@ -23,23 +19,23 @@ type process struct {
 
 // startProcess runs a server's command. The caller has to call close in the end.
 func startProcess(s *Server, o *Options) (*process, error) {
-	p := &process{exited: make(chan struct{}), closing: make(chan struct{}), grace: o.grace()}
+	p := &process{closing: make(chan struct{}), grace: o.grace()}
 	cmd := exec.Command(s.Command[0], s.Command[1:]...)
 	cmd.Dir = s.Dir
 	cmd.Env = append(os.Environ(), s.Env...)
 	var err error
-	p.Process, err = child.Start(cmd, cmd.Start, func(c *child.Process, _ error) { // how it ended is of no use: the session is over in any case
-		close(p.exited)
+	if p.Process, err = child.Start(cmd, cmd.Start); err != nil {
+		return nil, err
+	}
+	p.Work.Go(func() {
+		<-p.Exited
 		// What it left behind may hold its output open.
 		select {
-		case <-time.After(lingerTime):
-			c.Out.Close()
+		case <-time.After(child.Linger):
+			p.Out.Close()
 		case <-p.closing:
 		}
 	})
-	if err != nil {
-		return nil, err
-	}
 	p.Work.Go(func() {
 		child.Lines(p.Err, func(line string) { o.logger().Info("MCP server printed on standard error", "line", line) })
 	})
@@ -57,7 +53,7 @@ func (p *process) close() {
 			p.wait()
 		}
 		p.Kill() // also what it left behind in its group
-		<-p.exited
+		<-p.Exited
 		p.ClosePipes()
 		p.Work.Wait()
 	})
@@ -66,7 +62,7 @@ func (p *process) close() {
 // wait reports whether the command ended within the grace.
 func (p *process) wait() bool {
 	select {
-	case <-p.exited:
+	case <-p.Exited:
 		return true
 	case <-time.After(p.grace):
 		return false

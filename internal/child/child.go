@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"time"
 )
 
 // Process is a running command. The pipes are its own and not exec.Cmd's, so that the
@@ -18,15 +19,21 @@ import (
 type Process struct {
 	In, Out, Err *os.File // our ends of its standard input, output and error
 	Work         sync.WaitGroup
+	Exited       <-chan struct{} // closed when the command's own process has ended
+	Cause        error           // why it did not succeed; set before Exited is closed
 
 	cmd *exec.Cmd
 }
 
-// Start starts a command by begin, which is cmd.Start, or calls it. ended is called with
-// what Wait of the command returned. The caller has to call ClosePipes and wait for
-// Work in the end.
-func Start(cmd *exec.Cmd, begin func() error, ended func(*Process, error)) (*Process, error) {
-	p := &Process{cmd: cmd}
+// Linger is how long output may go on after the command's own process has ended, and how
+// long a pipe may stay silent after everything was killed before it is given up.
+const Linger = 250 * time.Millisecond
+
+// Start starts a command by begin, which is cmd.Start, or calls it. The caller has to
+// call ClosePipes and wait for Work in the end.
+func Start(cmd *exec.Cmd, begin func() error) (*Process, error) {
+	exited := make(chan struct{})
+	p := &Process{cmd: cmd, Exited: exited}
 	ownGroup(cmd)
 	var theirs [3]*os.File
 	defer func() {
@@ -55,9 +62,15 @@ func Start(cmd *exec.Cmd, begin func() error, ended func(*Process, error)) (*Pro
 		defer runtime.UnlockOSThread()
 		err := begin()
 		started <- err
-		if err == nil {
-			ended(p, cmd.Wait())
+		if err != nil {
+			return
 		}
+		p.Cause = cmd.Wait()
+		// Somebody who holds its input open and does not read must not keep what is
+		// written to it. An error means that the system has no deadlines of pipes: then
+		// ClosePipes ends the write.
+		_ = p.In.SetWriteDeadline(time.Now().Add(Linger))
+		close(exited)
 	})
 	if err := <-started; err != nil {
 		p.ClosePipes()
