@@ -56,8 +56,13 @@ func (a *Agent) Run(ctx context.Context, t *agent.Turn) error {
 	}
 	defer r.leave()
 	res, err := r.rounds(ctx)
-	if err != nil {
-		return a.tools.public(ctx, err)
+	err = a.tools.public(ctx, err)
+	public, said := errors.AsType[*agent.PublicError](err)
+	switch {
+	case said && context.Cause(ctx) == agent.ErrDraining: // an error would have the turn run again
+		return t.Fail(public.Reason)
+	case err != nil:
+		return err
 	}
 	return r.finish(ctx, res)
 }
@@ -120,10 +125,13 @@ func (r *run) rounds(ctx context.Context) (*mcp.CallToolResult, error) {
 				return round{}, errUnknown
 			}
 			res, err := r.tools.call(ctx, p, never, r)
-			if first := goFirst(err); len(first) > 0 {
+			first := goFirst(err)
+			switch {
+			case len(first) > 0:
 				return round{Requests: first, Anew: true}, nil
-			}
-			if err != nil {
+			case never && ctx.Err() != nil && unsent(err): // as if the server had been busy: a later run makes the call
+				return round{State: p.RequestState}, nil
+			case err != nil:
 				return round{}, err
 			}
 			if !res.NeedsInput() {

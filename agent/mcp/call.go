@@ -94,6 +94,9 @@ type connectError struct{ cause error }
 func (e *connectError) Error() string { return "connect to MCP server: " + e.cause.Error() }
 func (e *connectError) Unwrap() error { return e.cause }
 
+// Unsent is for openai.Toolbox.
+func (e *connectError) Unsent() bool { return true }
+
 // call calls a tool, on another session if one dies and the call may be made again.
 // The caller may be nil.
 func (t *Tools) call(ctx context.Context, p *mcp.CallToolParams, once bool, who caller) (*mcp.CallToolResult, error) {
@@ -111,7 +114,7 @@ func (t *Tools) call(ctx context.Context, p *mcp.CallToolParams, once bool, who 
 		}
 		t.log.Info("an MCP session was lost; the tool is called again", "tool", p.Name, "error", err)
 		if err := wake.Pause(ctx, time.Duration(try*try)*t.pause); err != nil {
-			return nil, err
+			return nil, &connectError{err}
 		}
 	}
 }

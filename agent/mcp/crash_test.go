@@ -11,7 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/mcp"
+
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -52,10 +55,16 @@ func TestToolThatMustNotBeCalledTwiceFailsAfterACrash(t *testing.T) {
 	}
 }
 
-// A restart in good order gives such a call time to end.
+// A restart in good order gives such a call time to end, well or not.
 func TestDrainWaitsForWhatMustNotBeCalledTwice(t *testing.T) {
+	t.Run("a result", func(t *testing.T) { drainsInACall(t, false, a2a.TaskStateCompleted, "held") })
+	t.Run("a refusal", func(t *testing.T) { drainsInACall(t, true, a2a.TaskStateFailed, "did not carry out the call (error 7)") })
+}
+
+func drainsInACall(t *testing.T, refuses bool, state a2a.TaskState, words string) {
 	st := memory(t)
 	s, srv := overHTTP(t, "new")
+	srv.refuses.Store(refuses)
 	first := newWorld(t, s, nil, st)
 	first.agent.tools.patience = drainPatience
 	id := first.begin(tool("pay", `{}`))
@@ -72,7 +81,26 @@ func TestDrainWaitsForWhatMustNotBeCalledTwice(t *testing.T) {
 	close(srv.let)
 	<-stopped
 	second := newWorld(t, s, nil, st)
-	want(t, second.rest(id), a2a.TaskStateCompleted, "held")
+	want(t, second.rest(id), state, words)
+}
+
+// A call that waited when the server stopped was not made, and its caller knows that.
+func TestCallsThatWaitAreNotMade(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	tools, err := NewTools(Server{URL: "http://tools.test"}, &Options{Concurrency: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tools.Close()
+	tools.list = &list{tools: []*mcp.Tool{{Name: "pay", Annotations: &mcp.ToolAnnotations{}}}}
+	if err := tools.queue.Enter(ctx); err != nil {
+		t.Fatal(err)
+	}
+	cancel(agent.ErrDraining)
+	_, err = tools.Call(ctx, "pay", nil)
+	if said, ok := errors.AsType[*connectError](err); !ok || !said.Unsent() || !errors.Is(err, agent.ErrDraining) {
+		t.Error(err)
+	}
 }
 
 // Answers that were given are not asked for again, and a round that had its answer

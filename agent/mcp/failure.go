@@ -31,7 +31,9 @@ func (t *Tools) public(ctx context.Context, err error) error {
 	)
 	reason := "the MCP server did not answer as it should"
 	switch {
-	case err == nil || errors.As(err, &said) || ctx.Err() != nil:
+	case err == nil || errors.As(err, &said):
+		return err
+	case ctx.Err() != nil && (!errors.As(err, &rpc) || errors.As(err, &lost) || errors.As(err, &connect)): // else it is an answer
 		return err
 	case errors.Is(err, errSilent):
 		reason = fmt.Sprintf("the tool gave no sign of life for %s", t.opts.timeout().Round(time.Millisecond))

@@ -18,6 +18,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
@@ -88,13 +89,14 @@ func serveStdio(kind string) {
 
 // testServer is an MCP server with tools of every kind.
 type testServer struct {
-	file  string        // "" for none
-	calls atomic.Int64  // of hold
-	held  chan struct{} // gets a value when hold is called; nil where nobody looks
-	let   chan struct{} // hold returns when it is closed
-	ended chan struct{} // gets a value when hold was cancelled
-	srv   *mcp.Server
-	cut   func() // cuts all connections, over HTTP
+	file    string        // "" for none
+	calls   atomic.Int64  // of hold
+	held    chan struct{} // gets a value when hold is called; nil where nobody looks
+	let     chan struct{} // hold returns when it is closed
+	refuses atomic.Bool   // it refuses then
+	ended   chan struct{} // gets a value when hold was cancelled
+	srv     *mcp.Server
+	cut     func() // cuts all connections, over HTTP
 }
 
 // notePID says in the file that this process is there.
@@ -204,6 +206,9 @@ func (s *testServer) new(kind string) *mcp.Server {
 		}
 		select {
 		case <-s.let:
+			if s.refuses.Load() {
+				return nil, nil, &jsonrpc.Error{Code: 7, Message: "no such account"}
+			}
 			return text("held"), nil, nil
 		case <-ctx.Done():
 			s.note("cancelled")

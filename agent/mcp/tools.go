@@ -146,7 +146,7 @@ func (t *Tools) take(ctx context.Context) (*session, error) {
 	case <-best.ready:
 	case <-ctx.Done():
 		t.leave(best)
-		return nil, context.Cause(ctx)
+		return nil, &connectError{context.Cause(ctx)}
 	}
 	if best.err != nil {
 		t.leave(best)
@@ -316,7 +316,10 @@ func (t *Tools) Tools(ctx context.Context) ([]agent.Tool, error) {
 // Call calls a tool. A failure that the tool reports is a result.
 func (t *Tools) Call(ctx context.Context, name string, args a2a.JSON) (agent.ToolResult, error) {
 	l, err := t.listed(ctx, false)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return agent.ToolResult{}, &connectError{context.Cause(ctx)}
+	case err != nil:
 		return agent.ToolResult{}, t.public(ctx, err)
 	}
 	tool := find(l.tools, name)
@@ -324,7 +327,7 @@ func (t *Tools) Call(ctx context.Context, name string, args a2a.JSON) (agent.Too
 		return agent.ToolResult{Text: "there is no tool " + strconv.Quote(cut(name, 100)), Failed: true}, nil
 	}
 	if err := t.queue.Enter(ctx); err != nil {
-		return agent.ToolResult{}, err
+		return agent.ToolResult{}, &connectError{err}
 	}
 	defer t.queue.Leave()
 	res, err := t.call(ctx, &mcp.CallToolParams{Name: name, Arguments: json.RawMessage(orObject(args))}, once(tool), nil)

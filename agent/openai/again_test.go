@@ -107,6 +107,51 @@ func TestACallThatWasCutOff(t *testing.T) {
 	}
 }
 
+// neverSent is what a toolbox returns that stopped before the tool heard of a call.
+type neverSent struct{ error }
+
+func (neverSent) Unsent() bool { return true }
+
+// A call that ends while the server stops has the same outcome after the restart.
+func TestACallThatEndsWhileTheServerStops(t *testing.T) {
+	for name, c := range map[string]struct {
+		res   agent.ToolResult
+		err   error
+		told  string
+		calls int
+	}{
+		"a result":    {agent.ToolResult{Text: "paid"}, nil, "tool: paid", 1},
+		"a refusal":   {agent.ToolResult{}, agent.Public("no such account", nil), "tool: Error: no such account", 1},
+		"not sent":    {agent.ToolResult{}, neverSent{errors.New("cut")}, "tool: again", 2},
+		"interrupted": {agent.ToolResult{}, errors.New("cut"), "tool: Error: the call was interrupted, and nobody knows whether it took effect; it was not made again", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				box := &weather{once: true, fn: func(ctx context.Context, _ string) (agent.ToolResult, error) {
+					<-ctx.Done()
+					return c.res, c.err
+				}}
+				o := &openai.Options{Tools: []openai.Toolbox{box}}
+				w := newWorld(t, openaitest.New(openaitest.Call("id1", "get_weather", "{}")), o)
+				id := w.begin("pay")
+				w.stop()
+
+				box.fn = func(context.Context, string) (agent.ToolResult, error) { return agent.ToolResult{Text: "again"}, nil }
+				fake := openaitest.New(openaitest.Text("So."))
+				w = worldOver(t, w.st, fake, o)
+				time.Sleep(time.Second)
+				want(t, w.get(id), a2a.TaskStateCompleted, "So.", "")
+				if got := messages(fake.Requests()[0]); got[2] != c.told {
+					t.Errorf("told %q", got[2])
+				}
+				if n := len(strings.Fields(box.made())); n != c.calls {
+					t.Errorf("%d calls", n)
+				}
+			})
+		})
+	}
+}
+
 // slow is a store whose disk takes a second.
 type slow struct {
 	store.Store

@@ -17,6 +17,7 @@ type Toolbox interface {
 	// against the tool's parameters. An error is for what went wrong between here
 	// and the tool: its text goes to the log, and the model learns only that the
 	// call failed, unless it is an agent.Public. A failure that the tool itself
-	// reports is a result.
+	// reports is a result. Once ctx has ended, a result still counts; an error whose
+	// method Unsent() bool returns true says that the tool never heard of the call.
 	Call(ctx context.Context, name string, args a2a.JSON) (agent.ToolResult, error)
 }

@@ -134,34 +134,56 @@ func (r *run) calls(ctx context.Context, ans *answer, made *int) error {
 	return nil
 }
 
+// called is what is recorded of a call.
+type called struct {
+	agent.ToolResult
+	Unsent bool `json:"unsent,omitempty"` // the server stopped before the tool heard of it
+}
+
+// unsent is an error that may say so: see Toolbox.
+type unsent interface {
+	error
+	Unsent() bool
+}
+
 // call makes one call, or takes its result from the record.
 func (r *run) call(ctx context.Context, c call) (agent.ToolResult, error) {
-	begun := r.t.Attempt()
-	if c.Once {
-		var err error
-		begun, err = agent.Step(ctx, r.t, "begin", func(context.Context) (int, error) { return r.t.Attempt(), nil })
-		if err == nil {
-			err = r.t.Sync(ctx) // before the tool hears of it
+	for {
+		if ctx.Err() != nil {
+			return agent.ToolResult{}, context.Cause(ctx) // nothing begins any more
 		}
-		if err != nil {
-			return agent.ToolResult{}, err
+		begun := r.t.Attempt()
+		if c.Once {
+			var err error
+			begun, err = agent.Step(ctx, r.t, "begin", func(context.Context) (int, error) { return r.t.Attempt(), nil })
+			if err == nil {
+				err = r.t.Sync(ctx) // before the tool hears of it
+			}
+			if err != nil {
+				return agent.ToolResult{}, err
+			}
+		}
+		res, err := agent.Step(ctx, r.t, "call", func(ctx context.Context) (called, error) {
+			if begun != r.t.Attempt() {
+				return failed("the call was interrupted, and nobody knows whether it took effect; it was not made again"), nil
+			}
+			return r.make(ctx, c)
+		})
+		if err != nil || !res.Unsent {
+			return res.ToolResult, err
 		}
 	}
-	return agent.Step(ctx, r.t, "call", func(ctx context.Context) (agent.ToolResult, error) {
-		if begun != r.t.Attempt() {
-			return failed("the call was interrupted, and nobody knows whether it took effect; it was not made again"), nil
-		}
-		return r.make(ctx, c)
-	})
 }
 
 func isObject(doc string) bool {
 	return strings.HasPrefix(strings.TrimSpace(doc), "{") && json.Valid([]byte(doc))
 }
 
-func failed(text string) agent.ToolResult { return agent.ToolResult{Failed: true, Text: text} }
+func failed(text string) called {
+	return called{ToolResult: agent.ToolResult{Failed: true, Text: text}}
+}
 
-func (r *run) make(ctx context.Context, c call) (agent.ToolResult, error) {
+func (r *run) make(ctx context.Context, c call) (called, error) {
 	name := c.Function.Name
 	tool, known := r.tools.by[name]
 	if !known {
@@ -171,16 +193,20 @@ func (r *run) make(ctx context.Context, c call) (agent.ToolResult, error) {
 		return failed("the arguments are not a JSON object"), nil
 	}
 	if err := r.t.Status("calling " + name); err != nil {
-		return agent.ToolResult{}, err
+		return called{}, err
 	}
 	telemetry.Calls(ctx, tool.Name)
 	res, err := callTool(ctx, tool, c)
-	if ctx.Err() != nil {
-		return res, context.Cause(ctx) // not recorded: nobody knows what it means
+	public, answered := errors.AsType[*agent.PublicError](err)
+	if err != nil && !answered && ctx.Err() != nil {
+		if e, ok := errors.AsType[unsent](err); ok && e.Unsent() {
+			return called{Unsent: true}, nil
+		}
+		return called{}, context.Cause(ctx) // not recorded: nobody knows what it means
 	}
 	if err != nil {
 		r.t.Log(r.a.opts.logger()).Warn("a tool's call failed", "tool", tool.Name, "error", r.a.without(err.Error()))
-		if public, ok := errors.AsType[*agent.PublicError](err); ok {
+		if answered {
 			return failed(public.Reason), nil
 		}
 		return failed("the call failed"), nil
@@ -189,5 +215,5 @@ func (r *run) make(ctx context.Context, c call) (agent.ToolResult, error) {
 	if len(res.Text) > maxResult {
 		res.Text = strings.ToValidUTF8(res.Text[:maxResult], "") + "\n[cut off: the result is too long]"
 	}
-	return res, nil
+	return called{ToolResult: res}, nil
 }

@@ -107,6 +107,32 @@ func TestStopsInGoodOrder(t *testing.T) {
 	}
 }
 
+// A message that the agent refuses while the server stops was not taken.
+func TestRefusedWhileStopping(t *testing.T) {
+	t.Parallel()
+	release := make(chan struct{})
+	up := &puppet{}
+	up.stream = func(_ context.Context, _ *a2a.SendMessageRequest, yield func(*a2a.StreamResponse, error) bool) {
+		<-release
+		yield(nil, a2a.Invalid("message.parts[0]", "must be a number"))
+	}
+	front := behind(t, up.serve(t).url, nil, nil)
+	r := say("x")
+	r.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
+	task := send(t, dial(t, front, nil), r)
+	poll(t, func() bool { return len(up.messages()) == 1 })
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		front.stop()
+	}()
+	poll(t, func() bool { return !ready(front) })
+	close(release)
+	<-stopped
+	front.start()
+	want(t, ended(t, dial(t, front, nil), task.ID), a2a.TaskStateFailed, "must be a number")
+}
+
 // An answer that may not have arrived is asked for once more.
 func TestAnswerInDoubt(t *testing.T) {
 	t.Parallel()

@@ -117,7 +117,7 @@ func (r *run) send(ctx context.Context, m *a2a.Message) error {
 		if err == nil {
 			before := r.doubt
 			r.doubt = true
-			if err = r.sendOnce(ctx, m); later(err) {
+			if err = r.sendOnce(ctx, m); later(err) || refusal(err) {
 				r.doubt = before
 			}
 		}
