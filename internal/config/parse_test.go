@@ -128,6 +128,7 @@ func TestEachMistakeIsReportedOnce(t *testing.T) {
 		{agent("    openai: {url: 'https://m.example/v1', model: m, tools: [{name: a, url: 'http://t.example'}, {name: a, command: [x]}]}\n"), `4:104: agents.a.openai.tools[1].name: "a" is taken: it is in line 4, too`},
 		{agent("    mcp: {timeout: 1s}\n"), `4:10: agents.a.mcp: must have command or url`},
 		{agent("    mcp: {url: 'http://t.example', dir: /}\n"), `4:41: agents.a.mcp.dir: is of a command, and this server has a url`},
+		{agent("    mcp: {command: [tools], egress: {allow: [t.example]}}\n"), `4:37: agents.a.mcp.egress: is for a url, and this server has a command`},
 		{agent("    http: {url: 'http://t.example', headers: {Host: a}}\n"), `4:47: agents.a.http.headers.Host: is set by the connection itself`},
 		{agent("    http: {url: 'http://t.example', callback_url: 'http://me.example'}\n"), `4:51: agents.a.http.callback_url: means nothing without callbacks: true`},
 		{agent("    builtin: demo\n    card: {organization: O}\n"), `5:26: agents.a.card.organization: needs organization_url: a provider has both`},

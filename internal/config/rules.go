@@ -227,14 +227,14 @@ func (r *reader) mcpRules(v *value) {
 	}
 	r.excludes(command, url, "a server is a program or somewhere else")
 	r.runs(v)
+	unused, why := []string{"headers", "egress"}, "is for a url, and this server has a command"
 	if command == nil {
-		for _, name := range []string{"env", "dir"} {
-			if c := v.member(name); c != nil && !c.bad {
-				r.bad(c, "is of a command, and this server has a url")
-			}
+		unused, why = []string{"env", "dir"}, "is of a command, and this server has a url"
+	}
+	for _, name := range unused {
+		if c := v.member(name); c != nil && !c.bad && (command == nil || url == nil) {
+			r.bad(c, "%s", why)
 		}
-	} else if h := v.member("headers"); h != nil && url == nil && !h.bad {
-		r.bad(h, "are of a url, and this server has a command")
 	}
 	r.headers(v.member("headers"))
 	r.variables(v.member("env"))
