@@ -140,20 +140,15 @@ func tooLarge(field, format string, args ...any) error {
 func partPath(i int) string { return "message.parts[" + strconv.Itoa(i) + "]" }
 
 func (l *Limits) nestsIn(part int, field string, v a2a.JSON) error {
-	if !deeper(v, l.depth()) {
+	if !json.Deeper(v, l.depth()) {
 		return nil
 	}
 	return l.nests(partPath(part)+"."+field, v)
 }
 
 func (l *Limits) nests(field string, v a2a.JSON) error {
-	if most := l.depth(); deeper(v, most) {
+	if most := l.depth(); json.Deeper(v, most) {
 		return a2a.Invalid(field, "is nested more than %d levels deep", most)
 	}
 	return nil
-}
-
-// deeper reports whether a JSON value nests more than most levels.
-func deeper(v a2a.JSON, most int) bool {
-	return len(v) > most && json.Depth(v) > most // each level takes a byte
 }

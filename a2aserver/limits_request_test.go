@@ -2,7 +2,6 @@ package a2aserver
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
@@ -60,55 +59,6 @@ func TestRequestLimitsOnEveryWire(t *testing.T) {
 		}
 	})
 }
-
-func TestDeeper(t *testing.T) {
-	for n := range 30 {
-		v := nest(n)
-		if !json.Valid(v) {
-			t.Fatalf("%s", v)
-		}
-		if n > 0 && !deeper(v, n-1) || deeper(v, n) {
-			t.Errorf("%s has %d levels", v, n)
-		}
-	}
-}
-
-func FuzzDeeper(f *testing.F) {
-	f.Add(`{"a":["\\",{"\"[":1}]}`)
-	f.Fuzz(func(t *testing.T, s string) {
-		if !json.Valid([]byte(s)) {
-			return
-		}
-		depth := 0
-		var walk func(v any, at int)
-		walk = func(v any, at int) {
-			switch v := v.(type) {
-			case map[string]any:
-				depth = max(depth, at)
-				for _, e := range v {
-					walk(e, at+1)
-				}
-			case []any:
-				depth = max(depth, at)
-				for _, e := range v {
-					walk(e, at+1)
-				}
-			}
-		}
-		var v any
-		if json.Unmarshal([]byte(s), &v) != nil || strings.Count(s, `"`) > 0 && len(s) > 0 && duplicateKeys(s) {
-			return
-		}
-		walk(v, 1)
-		if deeper(a2a.JSON(s), depth) || depth > 0 && !deeper(a2a.JSON(s), depth-1) {
-			t.Fatalf("%q has %d levels", s, depth)
-		}
-	})
-}
-
-// duplicateKeys reports whether a document may have an object with a key twice,
-// of which decoding keeps but one.
-func duplicateKeys(s string) bool { return strings.Count(s, ":") > 1 }
 
 func TestHopsOnEveryWire(t *testing.T) {
 	var got int

@@ -144,7 +144,7 @@ func decodeSaid(line []byte) (*said, error) {
 		return nil, errors.New("it is not a JSON object")
 	}
 	// Deeper is nothing that all clients can read.
-	if json.Depth(line) > a2a.MaxDepth {
+	if json.Deeper(line, a2a.MaxDepth) {
 		return nil, fmt.Errorf("it nests more than %d levels deep", a2a.MaxDepth)
 	}
 	l := &said{append: true}

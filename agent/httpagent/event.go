@@ -77,7 +77,7 @@ func decode(doc []byte, v any) error {
 		doc = bytes.ToValidUTF8(doc, []byte("\ufffd"))
 	}
 	// Deeper is nothing that all clients can read.
-	if json.Depth(doc) > a2a.MaxDepth {
+	if json.Deeper(doc, a2a.MaxDepth) {
 		return bad("it nests more than %d levels deep", a2a.MaxDepth)
 	}
 	err := stdjson.Unmarshal(doc, v)

@@ -25,7 +25,7 @@ const (
 // ends this process, combinations of combinations take for ever, and both are
 // valid JSON Schema.
 func checkOf(doc []byte, s *jsonschema.Schema) (*jsonschema.Resolved, error) {
-	if len(doc) > maxQuestion || json.Depth(doc) > maxDepth {
+	if len(doc) > maxQuestion || json.Deeper(doc, maxDepth) {
 		return nil, errQuestion
 	}
 	if err := stdjson.Unmarshal(doc, s); err != nil {

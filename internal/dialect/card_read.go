@@ -29,7 +29,7 @@ func ParseCard(doc []byte) (*a2a.AgentCard, error) {
 	if err := a2a.UnmarshalAnswer(doc, card); err != nil {
 		return nil, err
 	}
-	o, err := readObject(doc, "card", new(faults))
+	o, err := readObject(doc, "card", json.Deepest, new(faults))
 	if err != nil {
 		return nil, err
 	}

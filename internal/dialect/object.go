@@ -39,17 +39,13 @@ type faults struct {
 // readRequest opens a client's document, within the limits for requests. where
 // names the document in errors. The caller returns faults.err at the end.
 func readRequest(doc []byte, where string) (*object, error) {
-	if json.Valid(doc, a2a.MaxDepth) {
-		return openObject(doc, where, &faults{max: a2a.MaxParts})
-	}
-	if json.Depth(doc) > a2a.MaxDepth {
-		return nil, a2a.Invalid(where, "is nested more than %d levels deep", a2a.MaxDepth)
-	}
-	return readObject(doc, where, &faults{max: a2a.MaxParts})
+	return readObject(doc, where, a2a.MaxDepth, &faults{max: a2a.MaxParts})
 }
 
 // readAnswer opens a server's document.
-func readAnswer(doc []byte) (*object, error) { return readObject(doc, "result", new(faults)) }
+func readAnswer(doc []byte) (*object, error) {
+	return readObject(doc, "result", json.Deepest, new(faults))
+}
 
 // readAs reads a server's document of an older version. The error is
 // InvalidAgentResponse.
@@ -66,19 +62,17 @@ func readAs[T any](op Op, doc []byte, proto bool, read func(*object) T) (none T,
 	return out, nil
 }
 
-func readObject(doc []byte, where string, f *faults) (*object, error) {
-	if flaw, _ := json.Check(doc, json.Deepest); flaw != json.Sound && flaw != json.Encoding {
+// readObject opens a document that nests at most most levels deep.
+func readObject(doc []byte, where string, most int, f *faults) (*object, error) {
+	switch flaw, _ := json.Check(doc, most); {
+	case flaw == json.Deep:
+		return nil, a2a.Invalid(where, "is nested more than %d levels deep", most)
+	case flaw != json.Sound && flaw != json.Encoding:
 		return nil, a2a.Invalid(where, "cannot be read as JSON")
-	}
-	return openObject(doc, where, f)
-}
-
-// openObject is readObject for valid JSON.
-func openObject(doc []byte, where string, f *faults) (*object, error) {
-	o := &object{index: -1, faults: f}
-	if json.Read(doc).Peek() != '{' {
+	case json.Read(doc).Peek() != '{':
 		return nil, a2a.Invalid(where, "must be an object")
 	}
+	o := &object{index: -1, faults: f}
 	o.members = scanMembers(o.few[:0], doc)
 	return o, nil
 }

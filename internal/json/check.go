@@ -39,6 +39,16 @@ func Valid(doc []byte, most int) bool {
 	return flaw == Sound
 }
 
+// Deeper reports whether the arrays and objects of doc nest more than most levels
+// deep. What is behind a flaw does not count.
+func Deeper(doc []byte, most int) bool {
+	if len(doc) <= most { // each level takes a byte
+		return false
+	}
+	flaw, _ := Check(doc, most)
+	return flaw == Deep
+}
+
 // Check returns the first thing that keeps doc from being valid, and the byte
 // where it is; encoding counts last. One bit for each level is all that it keeps.
 func Check(doc []byte, most int) (flaw Flaw, at int) {

@@ -104,6 +104,26 @@ func TestValidIsNestedAsDeepAsItMay(t *testing.T) {
 	}
 }
 
+func TestDeeper(t *testing.T) {
+	for doc, depth := range map[string]int{
+		`1`: 0, `"[{"`: 0, `[]`: 1, `{"a":[{}],"b":[]}`: 3, `["\"[[", []]`: 2, `["\\", []]`: 2,
+		`{}`: 1, `[[],[]]`: 2, `{"[[":"{{"}`: 1, `["\"[[["]`: 1, `["\\\"[[",[[]]]`: 3,
+		strings.Repeat("[", 500) + strings.Repeat("]", 500): 500,
+	} {
+		if Deeper([]byte(doc), depth) {
+			t.Errorf("%.40s nests more than %d levels deep", doc, depth)
+		}
+		if depth > 0 && !Deeper([]byte(doc), depth-1) {
+			t.Errorf("%.40s nests at most %d levels deep", doc, depth-1)
+		}
+	}
+	for _, flawed := range []string{``, `x[[[`, `[`, `[[`} {
+		if Deeper([]byte(flawed), 2) {
+			t.Errorf("%s nests more than 2 levels deep", flawed)
+		}
+	}
+}
+
 func FuzzPlain(f *testing.F) {
 	for _, s := range documents {
 		f.Add(s)
