@@ -90,7 +90,7 @@ func (p *answerPath) find(doc []byte) (*a2a.Part, error) {
 	if p.text {
 		return textPart(string(doc)), nil
 	}
-	if jsons.Depth(doc) > a2a.MaxDepth {
+	if jsons.Deeper(doc, a2a.MaxDepth) {
 		return nil, bad("it nests more than %d levels deep", a2a.MaxDepth)
 	}
 	if !json.Valid(doc) {
