@@ -113,7 +113,7 @@ var house = []struct {
 	}},
 	{"Agent", "what an author writes", map[string][]string{
 		"agent":          {"a2a", "internal/json", "internal/queue", "internal/scarce", "internal/wake", "internal/child"},
-		"internal/skill": {"a2a"},
+		"internal/skill": {"a2a", "internal/json"},
 	}},
 	{"Store", "the log: memory, SQLite, PostgreSQL", map[string][]string{
 		"internal/database": {"store", "store/archive", "store/postgres", "store/sqlite", "internal/failure", "internal/plain"},

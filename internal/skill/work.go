@@ -1,7 +1,6 @@
 package skill
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +9,8 @@ import (
 	"slices"
 
 	"github.com/google/jsonschema-go/jsonschema"
+
+	jsons "github.com/parley-a2a/parley/internal/json"
 )
 
 // A recursive schema that uses itself twice for one value, as {"properties": {"x":
@@ -58,7 +59,7 @@ func (c *check) affordsOne(doc json.RawMessage, s *jsonschema.Schema) bool {
 		if in[0] == nil {
 			in[0] = s.AdditionalProperties
 		}
-		if !c.affords(value, in...) || !c.affords(json.RawMessage(name), s.PropertyNames) {
+		if !c.affords(value, in...) || s.PropertyNames != nil && !c.affords(jsons.AppendString(nil, name), s.PropertyNames) {
 			return false
 		}
 	}
@@ -74,13 +75,21 @@ func (c *check) affordsOne(doc json.RawMessage, s *jsonschema.Schema) bool {
 	return true
 }
 
-// inside returns the members of an object, or the elements of an array.
+// inside returns the members of an object, or the elements of an array. Nothing is copied:
+// a schema may look at the same bytes on each level.
 func inside(doc json.RawMessage) (members map[string]json.RawMessage, elements []json.RawMessage) {
-	switch doc = bytes.TrimLeft(doc, " \t\r\n"); {
-	case bytes.HasPrefix(doc, []byte("{")):
-		_ = json.Unmarshal(doc, &members) // it is valid
-	case bytes.HasPrefix(doc, []byte("[")):
-		_ = json.Unmarshal(doc, &elements)
+	r := jsons.Read(doc)
+	switch r.Peek() {
+	case '{':
+		members = map[string]json.RawMessage{}
+		for r.Enter(); r.More(); {
+			name := string(r.Name())
+			members[name] = r.Skip()
+		}
+	case '[':
+		for r.Enter(); r.More(); {
+			elements = append(elements, r.Skip())
+		}
 	}
 	return members, elements
 }
