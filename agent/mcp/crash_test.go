@@ -58,7 +58,9 @@ func TestToolThatMustNotBeCalledTwiceFailsAfterACrash(t *testing.T) {
 // A restart in good order gives such a call time to end, well or not.
 func TestDrainWaitsForWhatMustNotBeCalledTwice(t *testing.T) {
 	t.Run("a result", func(t *testing.T) { drainsInACall(t, false, a2a.TaskStateCompleted, "held") })
-	t.Run("a refusal", func(t *testing.T) { drainsInACall(t, true, a2a.TaskStateFailed, "did not carry out the call (error 7)") })
+	t.Run("a refusal", func(t *testing.T) {
+		drainsInACall(t, true, a2a.TaskStateFailed, "did not carry out the call (error 7)")
+	})
 }
 
 func drainsInACall(t *testing.T, refuses bool, state a2a.TaskState, words string) {
