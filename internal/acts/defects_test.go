@@ -26,7 +26,7 @@ type defect struct {
 	answer  func(r *reply)                      // of what is no stream
 	event   func(n int, env, payload obj) []obj // what is sent in place of an event; nil: nothing
 	find    string
-	perhaps string // a requirement that finds it too if posts to two receivers come in the right order
+	perhaps string // a requirement that finds it too if posts to two receivers come in the right order, or the agent is late
 }
 
 // reply is an answer on its way out.
@@ -155,7 +155,7 @@ var defects = []defect{
 		if r.result()["task"] != nil {
 			r.result()["message"] = obj{"messageId": "m", "contextId": "c", "role": "ROLE_AGENT", "parts": []any{obj{"text": "x"}}}
 		}
-	}), find: "SEND-001"},
+	}), find: "SEND-001", perhaps: "SEND-013"},
 	{name: "a list has artifacts that nobody wants", answer: to("ListTasks", func(r *reply) {
 		walk(any(r.body), func(o obj) {
 			if o["status"] != nil && o["artifacts"] == nil {
