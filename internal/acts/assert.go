@@ -134,20 +134,10 @@ func matchOperator(name string, want, got any, there bool, at string) *Mismatch 
 		}
 		return nil
 	case "any_of":
-		var first *Mismatch
-		for _, w := range asList(want) {
-			m := match(w, got, there, at)
-			if m == nil {
-				return nil
-			}
-			if first == nil {
-				first = m
-			}
+		if !slices.ContainsFunc(asList(want), func(w any) bool { return match(w, got, there, at) == nil }) {
+			return bad("any of %s", show(want))
 		}
-		if first == nil {
-			return bad("one of no alternatives")
-		}
-		return bad("any of %s", show(want))
+		return nil
 	case "all_of":
 		for _, w := range asList(want) {
 			if m := match(w, got, there, at); m != nil {

@@ -11,38 +11,20 @@ func (p *player) judge(s *Step, a *Answer) error {
 	if a.broken != nil {
 		return p.fail(s.ID, &Mismatch{"", "an answer", a.broken.Error()}, "")
 	}
-	resolved := func(v obj) (obj, error) {
-		r, err := p.resolve(any(v))
+	for _, of := range []struct {
+		want  obj
+		judge func(*Step, *Answer, obj) error
+	}{{s.Expect, p.judgeExpect}, {s.Error, p.judgeError}, {s.Stream, p.judgeStream}} {
+		if of.want == nil {
+			continue
+		}
+		want, err := p.resolve(of.want)
 		if err != nil {
-			return nil, p.cannot(err)
+			return p.cannot(err)
 		}
-		o, _ := r.(obj)
-		return o, nil
-	}
-	expect, err := resolved(s.Expect)
-	if err != nil {
-		return err
-	}
-	if s.Expect != nil {
-		if err := p.judgeExpect(s, a, expect); err != nil {
+		if err := of.judge(s, a, want.(obj)); err != nil {
 			return err
 		}
-	}
-	if s.Error != nil {
-		want, err := resolved(s.Error)
-		if err != nil {
-			return err
-		}
-		if err := p.judgeError(s, a, want); err != nil {
-			return err
-		}
-	}
-	if s.Stream != nil {
-		want, err := resolved(s.Stream)
-		if err != nil {
-			return err
-		}
-		return p.judgeStream(s, a, want)
 	}
 	return nil
 }
