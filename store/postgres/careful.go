@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/parley-a2a/parley/store"
 )
@@ -73,16 +72,11 @@ func (w *writer) single(ctx context.Context, a *store.Append) error {
 // itsOwn reports whether an error of the server is about what was to be written,
 // and not about the server.
 func itsOwn(err error) bool {
-	var pg *pgconn.PgError
-	var u *uncertain
-	if !errors.As(err, &pg) || errors.As(err, &u) || len(pg.Code) < 2 {
+	if _, open := errors.AsType[*uncertain](err); open {
 		return false
 	}
-	switch pg.Code[:2] {
-	case "22", "23", "54": // data exception, constraint violation, program limit exceeded
-		return true
-	}
-	return pg.Code == "53200" // out of memory
+	return is(err, "22", "23", "54", // data exception, constraint violation, program limit exceeded
+		"53200") // out of memory
 }
 
 // know sets what the tasks of changes were, as the writer left them or, of tasks

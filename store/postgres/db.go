@@ -124,8 +124,7 @@ func (d *db) statement(ctx context.Context, f func(ctx context.Context, q querie
 			return errClosed
 		}
 		err = d.deciding(ctx, c.Conn().PgConn(), func() error { return f(ctx, c.Conn()) })
-		var pg *pgconn.PgError
-		if err == nil || errors.As(err, &pg) {
+		if err == nil || is(err, "") {
 			return err
 		}
 		var op *net.OpError
@@ -218,17 +217,7 @@ func (u *uncertain) Unwrap() error { return u.err }
 // transaction can be tried again: the server refused it. That a server shuts down,
 // or that a pooler lost it, does not say so. Nor does pgx: it calls an answer that
 // does not come because the connection was cut safe to retry.
-func (u *uncertain) without() bool {
-	var pg *pgconn.PgError
-	if !errors.As(u.err, &pg) {
-		return false
-	}
-	switch pg.Code {
-	case "40001", "40P01", "25P03":
-		return true
-	}
-	return false
-}
+func (u *uncertain) without() bool { return is(u.err, "40001", "40P01", "25P03") }
 
 // errClosed is what a transaction ends with whose connection was cut before
 // anything was sent that could take effect.
@@ -241,18 +230,11 @@ func passing(err error) bool {
 	if errors.As(err, &u) {
 		return u.without()
 	}
-	var pg *pgconn.PgError
-	if errors.As(err, &pg) {
-		// The server says what happened. It rolled back.
-		switch pg.Code {
-		case "40001", "40P01": // serialization failure, deadlock
-			return true
-		case "57P01", "57P02", "57P03": // it is shutting down, or not up yet
-			return true
-		case "25P03": // the transaction was idle for too long
-			return true
-		}
-		return pg.Code[:min(2, len(pg.Code))] == "08"
+	if is(err, "") { // The server says what happened. It rolled back.
+		return is(err, "40001", "40P01", // serialization failure, deadlock
+			"57P01", "57P02", "57P03", // it is shutting down, or not up yet
+			"25P03", // the transaction was idle for too long
+			"08")
 	}
 	return !errors.Is(err, context.Canceled) && !errors.Is(err, errSlow) && !errors.Is(err, store.ErrNotFound) && isConnection(err)
 }

@@ -3,11 +3,9 @@ package postgres
 import (
 	"context"
 	"errors"
-	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 )
 
 // probe finds out what a server lacks, and does without: some engines speak
@@ -113,12 +111,6 @@ func (d *db) lacks(ctx context.Context, sql string) (lacks bool, err error) {
 // lacking reports whether a statement failed because the server does not know it: it is
 // not supported, has no such function, or is a syntax error.
 func lacking(err error) bool { return is(err, "0A000", "42883", "42601") }
-
-// is reports whether an error is the server's and has one of these codes.
-func is(err error, codes ...string) bool {
-	var pg *pgconn.PgError
-	return errors.As(err, &pg) && slices.Contains(codes, pg.Code)
-}
 
 // Without returns what the server lacks, or was said to, and what that means.
 func (s *Store) Without() []string { return s.lacking }

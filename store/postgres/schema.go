@@ -8,7 +8,6 @@ import (
 	"io/fs"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/parley-a2a/parley/store"
 )
@@ -75,11 +74,10 @@ var (
 // version reads the table that tells it.
 func version(ctx context.Context, q querier) (s state, err error) {
 	err = q.QueryRow(ctx, "SELECT version, works FROM parley.schema").Scan(&s.version, &s.works)
-	var pg *pgconn.PgError
 	switch {
-	case errors.As(err, &pg) && (pg.Code == undefinedTable || pg.Code == invalidSchemaName):
+	case is(err, undefinedTable, invalidSchemaName):
 		return state{}, errNoTable
-	case errors.Is(err, pgx.ErrNoRows), errors.As(err, &pg) && pg.Code == undefinedColumn:
+	case errors.Is(err, pgx.ErrNoRows), is(err, undefinedColumn):
 		return state{}, errForeign
 	case err != nil:
 		return state{}, fmt.Errorf("read the schema's version: %w", err)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net"
-	"strings"
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
@@ -99,12 +98,11 @@ func (d *db) confirm(ctx context.Context, c *pgx.Conn) error {
 	defer cancel()
 	_, err := c.Exec(limited, "SELECT pg_catalog.pg_logical_emit_message(true, 'parley', '')", pgx.QueryExecModeSimpleProtocol)
 	g, ok := c.PgConn().CustomData()[guardKey].(*commitGuard)
-	var pg *pgconn.PgError
 	switch {
 	case ok && g.alone.Swap(false), limited.Err() != nil && ctx.Err() == nil:
 		return errUnconfirmed
-	case errors.As(err, &pg) && (strings.HasPrefix(pg.Code, "42") || strings.HasPrefix(pg.Code, "0A")): // there is no such function, or not for this role
-		d.o.Logger.Debug("the server does not say whether a standby has what it shows", "error", pg.Message)
+	case is(err, "42", "0A"): // there is no such function, or not for this role
+		d.o.Logger.Debug("the server does not say whether a standby has what it shows", "error", err)
 		return nil
 	}
 	return err
