@@ -29,6 +29,7 @@ func TestStandby(t *testing.T) {
 // done; and new connections do not show a transaction that no standby has.
 func commitsWait(t *testing.T, primary, standby *pgtest.Cluster) {
 	address := primary.Database(t)
+	mustOpen(t, address, &Options{NoListen: true}).Close() // the schema may take longer than the statements below
 	synchronously := address + "&options=-c%20synchronous_commit%3Don%20-c%20statement_timeout%3D1000"
 	s, err := Open(t.Context(), synchronously, &Options{NoListen: true, wait: 3 * time.Second})
 	if err != nil {
