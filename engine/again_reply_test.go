@@ -137,8 +137,8 @@ func TestDirectAnswerIsCommittedFirst(t *testing.T) {
 			}
 		}
 		w.stop()
-		if w.owners.LenLocked() != 0 || w.topics.LenLocked() != 0 || len(w.sends.m) != 0 {
-			t.Errorf("%d owners, %d topics and %d sends are left", w.owners.LenLocked(), w.topics.LenLocked(), len(w.sends.m))
+		if w.AtWork() != 0 || w.topics.LenLocked() != 0 || len(w.sends.m) != 0 {
+			t.Errorf("%d owners, %d topics and %d sends are left", w.AtWork(), w.topics.LenLocked(), len(w.sends.m))
 		}
 	})
 }
@@ -182,8 +182,8 @@ func TestDirectAnswerThatCannotBeKept(t *testing.T) {
 		}
 		ag.want(t, 2)
 		e.drain()
-		if e.owners.LenLocked() != 0 || e.topics.LenLocked() != 0 || len(e.sends.m) != 0 {
-			t.Errorf("%d owners, %d topics and %d sends are left", e.owners.LenLocked(), e.topics.LenLocked(), len(e.sends.m))
+		if e.AtWork() != 0 || e.topics.LenLocked() != 0 || len(e.sends.m) != 0 {
+			t.Errorf("%d owners, %d topics and %d sends are left", e.AtWork(), e.topics.LenLocked(), len(e.sends.m))
 		}
 	})
 }

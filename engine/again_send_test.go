@@ -54,8 +54,8 @@ func TestSameMessageAtOnce(t *testing.T) {
 		wantError(t, (<-refused).err, a2a.ErrConflict)
 		ag.want(t, 1)
 		w.stop()
-		if len(w.sends.m) != 0 || w.topics.LenLocked() != 0 || w.owners.LenLocked() != 0 {
-			t.Errorf("%d sends, %d topics and %d owners are left", len(w.sends.m), w.topics.LenLocked(), w.owners.LenLocked())
+		if len(w.sends.m) != 0 || w.topics.LenLocked() != 0 || w.AtWork() != 0 {
+			t.Errorf("%d sends, %d topics and %d owners are left", len(w.sends.m), w.topics.LenLocked(), w.AtWork())
 		}
 	})
 }

@@ -145,8 +145,8 @@ func TestManyTurnsAtOnce(t *testing.T) {
 					t.Errorf("%d artifacts", len(task.Artifacts))
 				}
 				w.stop()
-				if w.owners.LenLocked() != 0 || w.topics.LenLocked() != 0 {
-					t.Errorf("%d owners and %d topics are left", w.owners.LenLocked(), w.topics.LenLocked())
+				if w.AtWork() != 0 || w.topics.LenLocked() != 0 {
+					t.Errorf("%d owners and %d topics are left", w.AtWork(), w.topics.LenLocked())
 				}
 				checkState(t, mem, map[string]a2a.TaskState{"mine": a2a.TaskStateCompleted})
 			})
@@ -266,8 +266,8 @@ func TestClientsIDBeforeTheClaim(t *testing.T) {
 		if _, err := mem.Get(t.Context(), store.Key{ID: "other"}, store.RowOnly); !errors.Is(err, store.ErrNotFound) {
 			t.Errorf("a task began while the engine stops: %v", err)
 		}
-		if w.owners.LenLocked() != 0 || w.topics.LenLocked() != 0 {
-			t.Errorf("%d owners and %d topics are left", w.owners.LenLocked(), w.topics.LenLocked())
+		if w.AtWork() != 0 || w.topics.LenLocked() != 0 {
+			t.Errorf("%d owners and %d topics are left", w.AtWork(), w.topics.LenLocked())
 		}
 	})
 }

@@ -36,10 +36,13 @@ func startAgain(t *testing.T, st store.Store) (e *Engine, stop func()) {
 	return startWith(t, st, everything, Options{})
 }
 
-func startWith(t *testing.T, st store.Store, ag agent.Agent, o Options) (e *Engine, stop func()) {
+func startWith(t *testing.T, st store.Store, ag agent.Agent, o Options, set ...func(*Engine)) (e *Engine, stop func()) {
 	o.Logger = slog.New(slog.NewTextHandler(testLog{t}, nil))
 	for {
 		e := New(st, ag, testCard(), &o)
+		for _, set := range set {
+			set(e)
+		}
 		ctx, cancel := context.WithCancel(context.Background())
 		ran := make(chan error, 1)
 		go func() { ran <- e.Run(ctx) }()
@@ -233,8 +236,8 @@ func TestStoreThatStaysBroken(t *testing.T) {
 		if strings.Contains(err.(*a2a.Error).Message, "disk") {
 			t.Errorf("the store's words went out: %v", err)
 		}
-		if e.owners.LenLocked() != 0 || e.topics.LenLocked() != 0 {
-			t.Errorf("%d owners and %d topics are left", e.owners.LenLocked(), e.topics.LenLocked())
+		if e.AtWork() != 0 || e.topics.LenLocked() != 0 {
+			t.Errorf("%d owners and %d topics are left", e.AtWork(), e.topics.LenLocked())
 		}
 		stop()
 		mem.Close()

@@ -123,8 +123,8 @@ func (s *processes) end(kill bool) {
 		w.stop()
 	}
 	synctest.Wait() // until its callers are told
-	if w.owners.LenLocked() != 0 || w.topics.LenLocked() != 0 || len(w.forwards.asked)+len(w.forwards.begun) != 0 {
-		s.Errorf("%d owners, %d topics and %v %v are left", w.owners.LenLocked(), w.topics.LenLocked(), w.forwards.asked, w.forwards.begun)
+	if w.AtWork() != 0 || w.topics.LenLocked() != 0 || len(w.forwards.asked)+len(w.forwards.begun) != 0 {
+		s.Errorf("%d owners, %d topics and %v %v are left", w.AtWork(), w.topics.LenLocked(), w.forwards.asked, w.forwards.begun)
 	}
 }
 

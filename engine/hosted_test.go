@@ -216,11 +216,9 @@ func TestTasksWaitForTheirAgent(t *testing.T) {
 		_, err = w.Agent("a").SendMessage(ctx, reply(waits, "z"))
 		wantError(t, err, a2a.ErrUnavailable)
 		synctest.Wait() // the owner that refused it leaves
-		w.topics.Lock()
-		if n := w.owners.LenLocked(); n != 0 {
+		if n := w.AtWork(); n != 0 {
 			t.Errorf("%d tasks that wait are held in memory", n)
 		}
-		w.topics.Unlock()
 		w.stop()
 
 		w = newHouse(t, st, nil)

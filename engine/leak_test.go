@@ -113,11 +113,8 @@ func TestNothingIsLeftBehind(t *testing.T) {
 				}
 				time.Sleep(2 * time.Minute)
 				synctest.Wait()
-				w.topics.Lock()
-				owners, topics := w.owners.LenLocked(), w.topics.LenLocked()
-				w.topics.Unlock()
-				if owners != 0 || topics != 0 {
-					t.Errorf("%d owners and %d topics are left", owners, topics)
+				if w.AtWork() != 0 || w.topics.LenLocked() != 0 {
+					t.Errorf("%d owners and %d topics are left", w.AtWork(), w.topics.LenLocked())
 				}
 				if left := atWork(); left != "" {
 					t.Errorf("goroutines are left:\n%s", left)

@@ -41,8 +41,8 @@ func TestSenderLeavesTheLoop(t *testing.T) {
 				}
 				wantState(t, list.Tasks[0], a2a.TaskStateCompleted)
 				w.stop()
-				if w.owners.LenLocked() != 0 || w.topics.LenLocked() != 0 {
-					t.Errorf("%d owners and %d topics are left", w.owners.LenLocked(), w.topics.LenLocked())
+				if w.AtWork() != 0 || w.topics.LenLocked() != 0 {
+					t.Errorf("%d owners and %d topics are left", w.AtWork(), w.topics.LenLocked())
 				}
 			})
 		})

@@ -130,15 +130,18 @@ func TestParkedTaskGivesWay(t *testing.T) {
 	}
 }
 
+// giveWay has agents leave memory as soon as they wait for their clients.
+func giveWay(e *Engine) { e.owners.MaxParked = 0 }
+
 // With any fault of the store the task goes on as well.
 func TestParkedTaskGivesWayWithFaults(t *testing.T) {
 	faultsOf(t, func(t *testing.T, st store.Store) map[string]a2a.TaskState {
-		e, stop := startWith(t, st, &surveyor{}, Options{Work: 1 << 20})
+		e, stop := startWith(t, st, &surveyor{}, Options{Work: 1 << 20}, giveWay)
 		defer stop()
 		ctx := context.Background()
-		give := func(id string) {
+		given := func() {
 			synctest.Wait()
-			if !e.owners.GiveWay(store.Key{ID: id}) {
+			if e.AtWork() != 0 {
 				t.Fatal("it does not give way")
 			}
 		}
@@ -149,7 +152,7 @@ func TestParkedTaskGivesWayWithFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, answer := range []string{"Ada", "London"} {
-			give(resp.Task.ID)
+			given()
 			if resp, err = e.SendMessage(ctx, reply(resp.Task, answer)); err != nil {
 				t.Fatal(err)
 			}
@@ -159,7 +162,7 @@ func TestParkedTaskGivesWayWithFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		give(asked.Task.ID)
+		given()
 		if _, err := e.CancelTask(ctx, &a2a.CancelTaskRequest{ID: asked.Task.ID}); err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +173,7 @@ func TestParkedTaskGivesWayWithFaults(t *testing.T) {
 // Tasks of version 0.1 wait in a later turn, and go on in that.
 func TestParkedTaskGivesWayInALaterTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorldWith(t, nil, agent.Func(func(ctx context.Context, t *agent.Turn) error {
+		w := newWorldSet(t, nil, agent.Func(func(ctx context.Context, t *agent.Turn) error {
 			if t.Text() == "ask" {
 				m, err := t.Ask(ctx, "Well?")
 				if err != nil {
@@ -179,11 +182,11 @@ func TestParkedTaskGivesWayInALaterTurn(t *testing.T) {
 				return t.Artifact("a").Last(a2a.TextPart(m.Text()))
 			}
 			return parrot.Run(ctx, t)
-		}), testCard(), oneMiB())
+		}), testCard(), nil, giveWay)
 		w.mustSend(first01("mine", "one"))
 		wantState(t, w.mustSend(first01("mine", "ask")), a2a.TaskStateInputRequired)
 		synctest.Wait()
-		if !w.owners.GiveWay(store.Key{ID: "mine"}) {
+		if w.owned("mine") {
 			t.Fatal("it does not give way")
 		}
 		task := w.mustSend(first01("mine", "two"))
@@ -354,10 +357,6 @@ func TestFewAgentsWait(t *testing.T) {
 		}
 		for _, task := range tasks {
 			wantState(t, task, a2a.TaskStateCompleted)
-		}
-		synctest.Wait()
-		if n := w.owners.Waiting(); n != 0 {
-			t.Errorf("%d owners are still noted", n)
 		}
 	})
 }

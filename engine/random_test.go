@@ -138,8 +138,8 @@ func randomTasks(t *testing.T, seed uint64) {
 		callers.Wait()
 		cancel()
 		w.stop()
-		if w.owners.LenLocked() != 0 || w.topics.LenLocked() != 0 {
-			t.Fatalf("%d owners and %d topics are left", w.owners.LenLocked(), w.topics.LenLocked())
+		if w.AtWork() != 0 || w.topics.LenLocked() != 0 {
+			t.Fatalf("%d owners and %d topics are left", w.AtWork(), w.topics.LenLocked())
 		}
 	}
 	w := newWorldWith(t, st, whim, testCard(), &Options{MaxLost: 100})

@@ -56,9 +56,7 @@ func TestTakeUpIsBounded(t *testing.T) {
 
 		w, kill := newMortal(t, st, waiting, o)
 		synctest.Wait()
-		w.topics.Lock()
-		owners := w.owners.LenLocked()
-		w.topics.Unlock()
+		owners := w.AtWork()
 		if owners != slots {
 			t.Errorf("%d tasks are held, want %d", owners, slots)
 		}

@@ -132,8 +132,8 @@ func TestMessagesForAnEndingTurn(t *testing.T) {
 		task := w.mustGet("mine")
 		wantUsers(t, task, "one", "two", "of 1.0", "three")
 		w.stop()
-		if w.owners.LenLocked() != 0 || w.topics.LenLocked() != 0 {
-			t.Errorf("%d owners and %d topics are left", w.owners.LenLocked(), w.topics.LenLocked())
+		if w.AtWork() != 0 || w.topics.LenLocked() != 0 {
+			t.Errorf("%d owners and %d topics are left", w.AtWork(), w.topics.LenLocked())
 		}
 		checkState(t, st, map[string]a2a.TaskState{"mine": a2a.TaskStateFailed})
 	})

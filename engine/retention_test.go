@@ -83,11 +83,10 @@ func TestRetentionByState(t *testing.T) {
 		if err != nil || len(list.Tasks) != 1 {
 			t.Errorf("listed: %+v, %v; want the one at work", list, err)
 		}
-		w.topics.Lock()
-		if w.owners.LenLocked() != 1 || w.topics.LenLocked() != 1 {
-			t.Errorf("%d owners and %d topics are left, want one each", w.owners.LenLocked(), w.topics.LenLocked())
+		synctest.Wait()
+		if w.AtWork() != 1 || w.topics.LenLocked() != 1 {
+			t.Errorf("%d owners and %d topics are left, want one each", w.AtWork(), w.topics.LenLocked())
 		}
-		w.topics.Unlock()
 	})
 }
 

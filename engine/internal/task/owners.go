@@ -112,9 +112,6 @@ func (os *Owners) Wait() { os.work.Wait() }
 // DrainedRuns returns how many runs ended because of Stop, with more to do.
 func (os *Owners) DrainedRuns() int { return int(os.left.Load()) }
 
-// LenLocked returns how many owners there are. The lock is held.
-func (os *Owners) LenLocked() int { return len(os.m) }
-
 // Count returns how many owners there are.
 func (os *Owners) Count() int {
 	os.Topics.Lock()

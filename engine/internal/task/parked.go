@@ -135,22 +135,6 @@ func (os *Owners) relieve() bool {
 	return false
 }
 
-// GiveWay lets the agent of a task that waits for its client leave memory. False means
-// that there is none.
-func (os *Owners) GiveWay(k store.Key) bool {
-	os.Topics.Lock()
-	o := os.m[k]
-	os.Topics.Unlock()
-	return o != nil && os.giveWayOf(o)
-}
-
-// Waiting returns how many agents are noted to wait for their clients in memory.
-func (os *Owners) Waiting() int {
-	os.parked.mu.Lock()
-	defer os.parked.mu.Unlock()
-	return os.parked.queue.Len()
-}
-
 // giveWayOf ends an ownership whose agent waits for its client. False means that it
 // does not.
 func (os *Owners) giveWayOf(o *Owner) bool {

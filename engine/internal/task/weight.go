@@ -8,13 +8,6 @@ import (
 	"github.com/parley-a2a/parley/engine/internal/stored"
 )
 
-// Weight is what the log counts for Limits.TaskBytes, with all that is emitted.
-func (o *Owner) Weight() int64 {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.mem.weight
-}
-
 // sayLocked is emitLocked for what agents say: it fails the task when it goes
 // beyond a limit, and notes that the agent has spoken.
 func (o *Owner) sayLocked(en *a2a.Entry) error {

@@ -36,9 +36,6 @@ func NewPeers(ts *Topics, often time.Duration, owned func(store.Key) bool) *Peer
 	return p
 }
 
-// Len returns how many topics hints can reach, for tests.
-func (p *Peers) Len() int { return len(p.topics) }
-
 func (p *Peers) every() time.Duration { return p.often }
 
 // joined lets hints reach a topic that has just begun.
