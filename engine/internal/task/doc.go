@@ -32,12 +32,12 @@
 //	                        Owner.emit           checks the rules; the entry is pending
 //	                inbox.finish                 Run returned
 //	Owner.Attend                     the owner's loop, in the sender's goroutine
-//	    loop.gather                  lets a quick agent finish first
+//	    Owner.gather                 lets a quick agent finish first
 //	    Owner.flush                  makes one append of all that is pending
 //	        Owner.prepare
 //	        Store.Append             calls inbox.commit when the append is on disk
-//	    loop.stay                    waits for what is in the inbox, and for timers
-//	        loop.hear
+//	    Owner.stay                   waits for what is in the inbox, and for timers
+//	        Owner.hear
 //	            Owner.conclude       after Run: the task's end is pending
 //	            Owner.settle         after the append
 //	                Topic.Publish                the entries are visible; readers wake
@@ -62,7 +62,7 @@
 //	                        Topic.Adopt                readers meet the task here from now on
 //	                        Owner.resumeLocked         phase: resting; or the task fails, lost too often
 //	                    go Owner.run
-//	                        loop.stay
+//	                        Owner.stay
 //	                            Owner.endRest          after the rest, if there is capacity
 //	                                Owner.startLocked  phase: running, from the top of the turn
 //	                Owner.occupy     has the slot until the agent has said something

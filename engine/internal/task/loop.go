@@ -11,14 +11,13 @@ import (
 // loop is what an owner waits for. One goroutine at a time is in it: the owner's
 // own, or the one of a sender, see attend.
 type loop struct {
-	o      *Owner
 	create time.Time // when the task comes into being at the latest; zero: it is there
 
 	createDue, cancelDue, restDue <-chan time.Time
 	limitTimer                    *time.Timer      // its channel is limitDue, at times
 	limitDue, overDue             <-chan time.Time // the time is up, and the agent did not stop in time
 	drained                       <-chan struct{}
-	rests                         bool // or did at the start
+	rests                         bool // or did when it was loaded
 }
 
 // inbox is what others tell the owner's goroutine.
@@ -60,11 +59,12 @@ func (i *inbox) take() news {
 
 // run is the owner's goroutine, unless it is a sender's: see attend.
 func (o *Owner) run() {
-	l := &o.loop
-	if l.o == nil {
-		l.begin(o)
+	o.mu.Lock()
+	if l := &o.loop; o.phase == phaseResting {
+		l.rests, l.restDue, l.drained = true, time.After(o.adm.rest), o.ctx.Done()
 	}
-	l.stay(nil, nil)
+	o.mu.Unlock()
+	o.stay(nil, nil)
 	o.over()
 }
 
@@ -73,25 +73,16 @@ func (o *Owner) over() {
 	o.all.work.Done()
 }
 
-func (l *loop) begin(o *Owner) {
-	l.o = o
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if l.rests = o.phase == phaseResting; l.rests {
-		l.restDue, l.drained = time.After(o.adm.rest), o.ctx.Done()
-	}
-}
-
 // stay goes on until the owner has nothing left to do, and must go. It returns
 // false if somebody has to go on with it: p, if not nil, is settled, or left is
 // closed.
-func (l *loop) stay(p *Post, left <-chan struct{}) bool {
-	o := l.o
+func (o *Owner) stay(p *Post, left <-chan struct{}) bool {
+	l := &o.loop
 	for !o.quiet() {
 		if p != nil && p.Settled.Was() {
 			return false
 		}
-		l.arm()
+		o.arm()
 		select {
 		case <-o.inbox.hint:
 			n := o.inbox.take()
@@ -100,7 +91,7 @@ func (l *loop) stay(p *Post, left <-chan struct{}) bool {
 				o.inbox.again(n)
 				return false
 			}
-			if !l.hear(n) {
+			if !o.hear(n) {
 				return true
 			}
 		case <-left:
@@ -133,13 +124,12 @@ func (l *loop) stay(p *Post, left <-chan struct{}) bool {
 }
 
 // hear acts on what came. It returns false if the owner has to give up.
-func (l *loop) hear(n news) bool {
-	o := l.o
+func (o *Owner) hear(n news) bool {
 	switch {
 	case n.finished:
 		o.conclude(n.ran)
 	case !n.committed && o.inflight == nil:
-		l.gather()
+		o.gather()
 	}
 	if !n.committed {
 		return true
@@ -147,23 +137,23 @@ func (l *loop) hear(n news) bool {
 	if !o.settle(n.outcome) {
 		return false
 	}
-	if l.cancelDue == nil && o.saved.canceled {
+	if o.loop.cancelDue == nil && o.saved.canceled {
 		// Committed first, then the agent hears of it.
 		o.ctx.end(agent.ErrCanceled)
-		l.cancelDue = time.After(o.all.CancelWait)
+		o.loop.cancelDue = time.After(o.all.CancelWait)
 	}
 	return true
 }
 
 // arm sets the timers that may be needed from now on: none for a task that is
 // about to be over.
-func (l *loop) arm() {
-	switch {
+func (o *Owner) arm() {
+	switch l := &o.loop; {
 	case l.create.IsZero():
-	case l.o.inflight != nil:
+	case o.inflight != nil:
 		l.create = time.Time{}
 	case l.createDue == nil:
 		l.createDue = time.After(time.Until(l.create))
 	}
-	l.limit()
+	o.limit()
 }

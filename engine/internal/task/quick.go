@@ -20,12 +20,10 @@ import (
 // Attend is run in the goroutine of p's sender, until p is settled or ctx ends.
 func (o *Owner) Attend(ctx context.Context, p *Post) {
 	defer crash()
-	l := &o.loop
-	l.begin(o)
-	if l.gather() {
+	if o.gather() {
 		o.flush()
 	}
-	if !l.stay(p, ctx.Done()) {
+	if !o.stay(p, ctx.Done()) {
 		go o.run()
 		return
 	}
@@ -67,10 +65,10 @@ func (i *inbox) takeRun() (err error, finished bool) {
 // few times, and never waits. Where others have something to do meanwhile, so has
 // the agent had its turn then, if it had any use for it; where a processor is idle,
 // the agent runs on another one, and needs some microseconds.
-func (l *loop) gather() (finished bool) {
+func (o *Owner) gather() (finished bool) {
 	const few, many, most = 8, 48, 5 * time.Microsecond
 	begun := time.Now()
-	if l.o.all.crowd.here(begun) {
+	if o.all.crowd.here(begun) {
 		return false
 	}
 	var spent time.Duration
@@ -79,12 +77,12 @@ func (l *loop) gather() (finished bool) {
 			return false
 		}
 		runtime.Gosched()
-		if err, finished := l.o.inbox.takeRun(); finished {
-			l.o.conclude(err)
+		if err, finished := o.inbox.takeRun(); finished {
+			o.conclude(err)
 			return true
 		}
 		if spent = time.Since(begun); spent > crowded {
-			l.o.all.crowd.met(begun, spent)
+			o.all.crowd.met(begun, spent)
 			return false
 		}
 	}

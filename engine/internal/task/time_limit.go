@@ -9,12 +9,12 @@ import (
 
 // limit looks at what the task does now, and sets the timer for when it has been at work
 // for as long as it may.
-func (l *loop) limit() {
-	most := l.o.all.limits.Load().Wall
+func (o *Owner) limit() {
+	l, most := &o.loop, o.all.limits.Load().Wall
 	if most <= 0 || l.overDue != nil {
 		return
 	}
-	left, works := l.o.workLeft(most)
+	left, works := o.workLeft(most)
 	switch {
 	case !works:
 		l.limitDue = nil
