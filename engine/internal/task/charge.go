@@ -35,28 +35,15 @@ type footprint struct {
 	unsaved int64       // bytes of records that are not in the store yet
 	coming  int64       // the weight of messages that wait for room
 	callers int         // who wait with them; the task may begin meanwhile
-	charged int64       // what hold was set to, see chargeLocked
 }
 
 // chargeLocked counts what o holds. What it has is in memory already.
 func (o *Owner) chargeLocked() {
-	n := o.mem.weight + o.mem.tail + o.mem.unsaved
-	if n <= SmallTask || o.phase == phaseClosed {
+	n, held := o.mem.weight+o.mem.tail+o.mem.unsaved, o.mem.hold.Held()
+	if n <= SmallTask || o.phase == phaseClosed || held > 0 && max(n-held, held-n) < chargeStep {
 		return
 	}
-	if d := n - o.mem.charged; o.mem.charged > 0 && -chargeStep < d && d < chargeStep {
-		return
-	}
-	o.mem.charged = n
 	o.mem.hold.Set(n)
-}
-
-// dischargeLocked counts o no more.
-func (o *Owner) dischargeLocked() {
-	if o.mem.charged > 0 || o.mem.hold.Held() > 0 {
-		o.mem.charged = 0
-		o.mem.hold.Close()
-	}
 }
 
 // admit waits until there is room for a message of a caller that o's task is to
@@ -81,7 +68,6 @@ func (o *Owner) admit(ctx context.Context, p *Post) (done func(), _ error) {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		o.mem.coming -= 2 * n
-		o.mem.charged = 0 // whatever came of it
 		if o.phase == phaseClosed || o.mem.weight <= SmallTask {
 			o.mem.hold.Close()
 			return

@@ -224,7 +224,7 @@ func (o *Owner) leave() {
 	}
 	tellMissed(o.out.pending, false)
 	o.vacateLocked()
-	o.dischargeLocked()
+	o.mem.hold.Close()
 	o.wake.Ring()
 	o.out.room.Ring()
 	left := o.succession.left

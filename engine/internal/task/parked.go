@@ -56,7 +56,7 @@ func (o *Owner) parkLocked() {
 	o.parking.place = p.queue.PushBack(o)
 	many := p.queue.Len() > o.all.MaxParked
 	p.mu.Unlock()
-	if many || o.mem.charged > 0 {
+	if many || o.mem.hold.Held() > 0 {
 		wake.Nudge(p.hint)
 	}
 }
@@ -163,7 +163,7 @@ func (o *Owner) giveWay() bool {
 		return false
 	}
 	o.closeLocked() // nobody waits for the function to return
-	o.dischargeLocked()
+	o.mem.hold.Close()
 	o.ctx.end(agent.ErrDraining) // which says that it will run again
 	o.wake.Ring()
 	return true
