@@ -67,28 +67,20 @@ func (os *Owners) VerifyAll(ctx context.Context, alive func() error) error {
 // Evict ends an ownership that is another process's by now: the agent is told,
 // callers are sent to the store, and whoever asks next loads the task anew.
 func (o *Owner) Evict() {
-	os := o.all
-	os.Topics.Lock()
-	if os.m[o.key] == o {
-		delete(os.m, o.key)
-	}
+	o.all.Topics.Lock()
+	defer o.all.Topics.Unlock()
 	o.mu.Lock()
+	defer o.mu.Unlock()
 	if o.phase != phaseClosed {
 		if o.err = NotHere(nil); o.phase == phaseYielding {
 			o.err = errBegun()
 		} else {
 			o.log().Warn("task was taken over by another process")
 		}
-		o.closeLocked() // nobody waits for the agent
 		tellMissed(o.out.pending, false)
 		o.out.pending, o.out.bytes, o.mem.unsaved, o.succession.next = nil, 0, 0, nil
-		o.wake.Ring()
 	}
-	o.mu.Unlock()
-	os.Topics.Unlock()
-	o.ctx.end(agent.ErrEnded)
-	o.topic.Release(o, nil)
-	o.nudge()
+	o.dismissLocked(agent.ErrEnded, nil)
 }
 
 // NotHere is what they get who need the task's owner: r, if not nil, says

@@ -202,15 +202,11 @@ var errOver = stored.Stopping()
 // leave ends the ownership; whoever still waits is told.
 func (o *Owner) leave() {
 	o.all.Topics.Lock()
-	if o.all.m[o.key] == o {
-		delete(o.all.m, o.key)
-	}
 	o.mu.Lock()
-	o.closeLocked()
 	if o.err == nil {
 		o.err = errOver
 	}
-	o.topic.Release(o, o.broken) // first, so that who is told and looks again does not see what was here
+	o.dismissLocked(agent.ErrEnded, o.broken) // first, so that who is told and looks again does not see what was here
 	for _, p := range o.waiting {
 		p.Err = o.err
 		p.Settled.Give()
@@ -224,18 +220,30 @@ func (o *Owner) leave() {
 	}
 	tellMissed(o.out.pending, false)
 	o.vacateLocked()
-	o.mem.hold.Close()
-	o.wake.Ring()
 	o.out.room.Ring()
 	left := o.succession.left
 	o.mu.Unlock()
 	o.all.Topics.LeaveLocked(o.topic)
 	o.all.Topics.Unlock()
 	o.all.parked.drop(o)
-	o.ctx.end(agent.ErrEnded)
 	if left != nil {
 		close(left)
 	}
+}
+
+// dismissLocked ends the ownership for all but o's loop, which leaves next. The agent is
+// told why; nobody waits for it to return. Readers ask the store from now on, or get lost.
+// The lock of the topics is held, too.
+func (o *Owner) dismissLocked(why, lost error) {
+	if o.all.m[o.key] == o {
+		delete(o.all.m, o.key)
+	}
+	o.closeLocked()
+	o.mem.hold.Close()
+	o.topic.Release(o, lost)
+	o.ctx.end(why)
+	o.wake.Ring()
+	o.nudge()
 }
 
 // createLocked brings the task into being: its opening entries are pending.

@@ -139,33 +139,17 @@ func (os *Owners) relieve() bool {
 // does not.
 func (os *Owners) giveWayOf(o *Owner) bool {
 	os.Topics.Lock()
-	if os.m[o.key] != o || !o.giveWay() {
-		os.Topics.Unlock()
-		return false
-	}
-	delete(os.m, o.key)
-	os.Topics.Unlock()
-	os.parked.drop(o)
-	o.log().Debug("task that waits for its client left memory")
-	o.topic.Release(o, nil)
-	o.nudge()
-	return true
-}
-
-// giveWay is retire for a task that stays, if its agent may leave.
-func (o *Owner) giveWay() bool {
-	if !o.ready.Was() {
+	defer os.Topics.Unlock()
+	if os.m[o.key] != o || !o.ready.Was() {
 		return false
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.parking.asking == 0 || o.parking.bound > 0 || !o.waitsLocked() || o.boundLocked() || o.turn.taken < len(o.turn.messages) {
+	if o.parking.asking == 0 || !o.waitsLocked() || o.boundLocked() || o.turn.taken < len(o.turn.messages) {
 		return false
 	}
-	o.closeLocked() // nobody waits for the function to return
-	o.mem.hold.Close()
-	o.ctx.end(agent.ErrDraining) // which says that it will run again
-	o.wake.Ring()
+	o.log().Debug("task that waits for its client leaves memory")
+	o.dismissLocked(agent.ErrDraining, nil) // which says that the agent will run again
 	return true
 }
 
@@ -185,9 +169,9 @@ func (o *Owner) endedLocked() error {
 	return agent.ErrEnded
 }
 
-// waitsLocked reports whether o's task waits for its client, in the store, too, and
+// waitsLocked reports whether o's task waits for its client alone, in the store, too, and
 // nobody is about to do something with it.
 func (o *Owner) waitsLocked() bool {
-	return o.phase != phaseClosed && o.out.exists && o.holds == 0 && o.mem.coming == 0 && !o.turn.canceling &&
+	return o.phase != phaseClosed && o.out.exists && o.holds == 0 && o.parking.bound == 0 && o.mem.coming == 0 && !o.turn.canceling &&
 		len(o.out.pending) == 0 && len(o.out.ahead) == 0 && o.draft.state.Interrupted()
 }

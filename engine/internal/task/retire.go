@@ -15,20 +15,11 @@ import (
 // the same id for the rest of this one.
 func (os *Owners) Retire(k store.Key) bool {
 	os.Topics.Lock()
-	o := os.m[k]
-	if o != nil && !o.retire() {
-		os.Topics.Unlock()
+	defer os.Topics.Unlock()
+	if o := os.m[k]; o != nil && !o.retire() {
 		return false
 	}
-	if o != nil {
-		delete(os.m, k)
-	}
 	os.Topics.DismissLocked(k)
-	os.Topics.Unlock()
-	if o != nil {
-		o.ctx.end(agent.ErrEnded)
-		o.nudge()
-	}
 	return true
 }
 
@@ -40,11 +31,10 @@ func (o *Owner) retire() bool {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if !o.waitsLocked() || o.parking.bound > 0 {
+	if !o.waitsLocked() {
 		return false
 	}
-	o.closeLocked() // nobody waits for the agent's function to return
 	o.err = stored.NotFound(o.key.ID)
-	o.wake.Ring()
+	o.dismissLocked(agent.ErrEnded, nil)
 	return true
 }
