@@ -136,7 +136,7 @@ func (o *Outbox) withdrawLocked(h *receiver) {
 // begins more than a quarter of all attempts while somebody with less can begin
 // one. Receivers that are up and those that may be down have alternate turns.
 func (o *Outbox) nextLocked(at time.Time) *delivery {
-	for _, most := range [...]int{quarter(mostPosts), mostPosts} {
+	for _, most := range [...]int{mostPosts / 4, mostPosts} {
 		for range o.rings {
 			o.turn = 1 - o.turn
 			if d := o.takeLocked(o.turn, most, at); d != nil {
@@ -176,22 +176,16 @@ func (o *Outbox) takeLocked(k, most int, at time.Time) *delivery {
 // while nobody else waits: others may come at any time.
 func (o *Outbox) mayLocked(s *subscriber, k, most int, at time.Time) bool {
 	if s.burdens(at) && len(o.subscribers) > 1 {
-		most = min(most, quarter(mostPosts))
+		most = min(most, mostPosts/4)
 	}
 	return s.running < most && s.admits(s.running, o.running, mostPosts, at) &&
-		(k == 0 || s.probing < max(most/2, 1) && s.admits(s.probing, o.probing, max(mostPosts/2, 1), at))
+		(k == 0 || s.probing < most/2 && s.admits(s.probing, o.probing, mostPosts/2, at))
 }
 
 // admits reports whether there is a slot for a subscriber that has some of those
-// that are in use. When all are in use, a quarter more are spare. Nobody gets more
-// than a quarter of the spare slots that are left, so the last ones are for
+// that are in use. When all are in use, a quarter more are spare: one each for
 // subscribers that have nothing under way and of which nothing hung lately. It
 // takes very many callers to leave another one without a slot.
 func (s *subscriber) admits(has, used, of int, at time.Time) bool {
-	if at.Sub(s.hung) < remembered {
-		has++
-	}
-	return used < of || 4*has < of+quarter(of)-used
+	return used < of || used < of+of/4 && has == 0 && at.Sub(s.hung) >= remembered
 }
-
-func quarter(n int) int { return max(n/4, 1) }

@@ -89,7 +89,7 @@ func TestPushBesideHostileSubscribersInTurn(t *testing.T) {
 	pushTest(t, func(t *testing.T, st *store.Memory, r *receivers) {
 		r.Serve = answers20ms
 		w := newWorld(t, st, r)
-		for i := range 8 {
+		for i := range 16 {
 			for k := range 70 {
 				id := fmt.Sprint("hostile", i, "-", k)
 				w.begin(t.Context(), store.Key{Owner: fmt.Sprint("hostile", i), ID: id}, a2a.TaskStateCompleted, 2,
