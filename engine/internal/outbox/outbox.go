@@ -301,7 +301,10 @@ func (o *Outbox) News(key store.Key, last int64) {
 	}
 }
 
+// newsLocked notes how far a log goes. If that is less than was known, the news are old, or
+// a failover took the end of the log back, and the store knows what is delivered of it.
 func (o *Outbox) newsLocked(d *delivery, last int64) {
+	d.stale = d.stale || last < d.last
 	d.last = max(d.last, last)
 	if d.state == deliveryIdle && (d.last > d.cursor || d.stale) {
 		o.settleLocked(d)

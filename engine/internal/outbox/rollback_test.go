@@ -1,0 +1,55 @@
+package outbox
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/outbox/outboxtest"
+	"github.com/parley-a2a/parley/store"
+)
+
+// After a failover that took the end of a log back, the events that come in its place are
+// delivered, whoever says that they are there.
+func TestPushAfterAFailoverThatLostEvents(t *testing.T) {
+	for name, tell := range map[string]func(*world, store.Key){
+		"owner":  func(w *world, key store.Key) { w.News(key, 4) },
+		"look":   func(w *world, _ store.Key) { w.LookSoon() },
+		"nobody": func(*world, store.Key) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pushTest(t, func(t *testing.T, old *store.Memory, r *receivers) {
+				db := &struct{ store.Store }{old}
+				w := newWorld(t, db, r)
+				key := store.Key{ID: "x"}
+				w.begin(t.Context(), key, a2a.TaskStateWorking, 3, &a2a.TaskPushNotificationConfig{ID: "c", URL: "h"})
+				passes(time.Minute)
+				p := w.push(store.PushID{Key: key, ID: "c"})
+				if p.Cursor != 5 {
+					t.Fatalf("%+v", p)
+				}
+				after := store.NewMemory()
+				defer after.Close()
+				log := outboxtest.Log(key, a2a.TaskStateWorking, 2)
+				p.Cursor = 3
+				log.Pushes = []store.PushConfig{*p}
+				if err := store.Do(t.Context(), after, log); err != nil {
+					t.Fatal(err)
+				}
+				db.Store = after
+				tell(w, key)
+				passes(2 * dueEvery)
+				w.goOn(key, a2a.TaskStateCompleted)
+				passes(time.Minute)
+				if got, want := r.Seqs("c"), []int64{3, 4, 5, 4, 5}; !slices.Equal(got, want) {
+					t.Errorf("delivered %v, want %v", got, want)
+				}
+				if p := w.push(p.PushID()); p.Live || p.Cursor != 5 {
+					t.Errorf("%+v", p)
+				}
+				w.stop()
+			})
+		})
+	}
+}
