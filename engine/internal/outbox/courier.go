@@ -210,7 +210,7 @@ func (w *courier) attempt(ctx context.Context, en *a2a.Entry, ev *a2a.StreamResp
 			return result{}, true, err
 		}
 	}
-	out, hostSince, err := w.try(ctx, en.Seq, ev, w.task, p.Tries+1)
+	out, hostSince, err := w.try(ctx, en, ev, w.task, p.Tries+1)
 	if err != nil {
 		return result{}, true, err
 	}
@@ -251,11 +251,11 @@ func (w *courier) attempt(ctx context.Context, en *a2a.Entry, ev *a2a.StreamResp
 
 // try makes one attempt. An error means that there was none that counts.
 // hostSince is when the host began to fail.
-func (w *courier) try(ctx context.Context, seq int64, ev *a2a.StreamResponse, task *a2a.Task, attempt int32) (out a2a.Outcome, hostSince time.Time, err error) {
+func (w *courier) try(ctx context.Context, en *a2a.Entry, ev *a2a.StreamResponse, task *a2a.Task, attempt int32) (out a2a.Outcome, hostSince time.Time, err error) {
 	if ctx.Err() != nil {
 		return out, hostSince, context.Cause(ctx)
 	}
-	n := &a2a.Notification{ID: deliveryID(w.push, seq), Source: w.config.Source, Config: w.config, Version: w.version, Event: ev, Seq: seq}
+	n := &a2a.Notification{ID: deliveryID(w.push, en), Source: w.config.Source, Config: w.config, Version: w.version, Event: ev, Seq: en.Seq}
 	if task != nil {
 		n.Task = task.Snapshot()
 	}
@@ -382,11 +382,12 @@ func (w *courier) sayDisabled(out *a2a.Outcome, at time.Time) {
 }
 
 // deliveryID names a delivery, the same way in every attempt and for nothing
-// else.
-func deliveryID(p *store.PushConfig, seq int64) string {
+// else: a failover that loses commits may put another entry in the place of one.
+func deliveryID(p *store.PushConfig, en *a2a.Entry) string {
 	from := fmt.Appendf(nil, "%d:%s%d:%s%d:%s%d:%s", len(p.Tenant), p.Tenant, len(p.Owner), p.Owner, len(p.Key.ID), p.Key.ID, len(p.ID), p.ID)
 	from = binary.BigEndian.AppendUint64(from, uint64(p.Created.UnixMilli()))
-	from = binary.BigEndian.AppendUint64(from, uint64(seq))
+	from = binary.BigEndian.AppendUint64(from, uint64(en.Seq))
+	from = binary.BigEndian.AppendUint64(from, uint64(en.Time.UnixMilli()))
 	sum := sha256.Sum256(from)
 	return "msg_" + base64.RawURLEncoding.EncodeToString(sum[:18])
 }

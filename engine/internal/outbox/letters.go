@@ -128,14 +128,14 @@ func (w *courier) resend(ctx context.Context) (result, error) {
 // letter makes one attempt. due is when the next one is to be made, zero if
 // that is settled.
 func (w *courier) letter(ctx context.Context, l *store.DeadLetter) (due time.Time, err error) {
+	var en *a2a.Entry
 	var ev *a2a.StreamResponse
 	page, err := w.e.Store.Entries(ctx, w.d.id.Key, l.Seq-1, 1)
 	if err != nil {
 		return due, err
 	}
 	if len(page) > 0 && page[0].Seq == l.Seq {
-		en, err := w.e.Entry(ctx, &page[0])
-		if err != nil {
+		if en, err = w.e.Entry(ctx, &page[0]); err != nil {
 			return due, err
 		}
 		ev = en.Event()
@@ -149,7 +149,7 @@ func (w *courier) letter(ctx context.Context, l *store.DeadLetter) (due time.Tim
 			return due, err
 		}
 	}
-	out, _, err := w.try(ctx, l.Seq, ev, task, l.Tries+1)
+	out, _, err := w.try(ctx, en, ev, task, l.Tries+1)
 	if err != nil {
 		return due, err
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 // After a failover that took the end of a log back, the events that come in its place are
-// delivered, whoever says that they are there.
+// delivered under ids of their own, whoever says that they are there.
 func TestPushAfterAFailoverThatLostEvents(t *testing.T) {
 	for name, tell := range map[string]func(*world, store.Key){
 		"owner":  func(w *world, key store.Key) { w.News(key, 4) },
@@ -44,6 +44,13 @@ func TestPushAfterAFailoverThatLostEvents(t *testing.T) {
 				passes(time.Minute)
 				if got, want := r.Seqs("c"), []int64{3, 4, 5, 4, 5}; !slices.Equal(got, want) {
 					t.Errorf("delivered %v, want %v", got, want)
+				}
+				ids := map[string]bool{}
+				for _, n := range r.All() {
+					ids[n.ID] = true
+				}
+				if len(ids) != 5 {
+					t.Errorf("5 events have %d ids", len(ids))
 				}
 				if p := w.push(p.PushID()); p.Live || p.Cursor != 5 {
 					t.Errorf("%+v", p)
