@@ -13,11 +13,11 @@ import (
 type loop struct {
 	create time.Time // when the task comes into being at the latest; zero: it is there
 
-	createDue, cancelDue, restDue <-chan time.Time
-	limitTimer                    *time.Timer      // its channel is limitDue, at times
-	limitDue, overDue             <-chan time.Time // the time is up, and the agent did not stop in time
-	drained                       <-chan struct{}
-	rests                         bool // or did when it was loaded
+	createDue, limitDue, restDue <-chan time.Time
+	stopDue                      <-chan time.Time // set when the agent is told to stop
+	limitTimer                   *time.Timer      // its channel is limitDue, at times
+	drained                      <-chan struct{}
+	rests                        bool // or did when it was loaded
 }
 
 // inbox is what others tell the owner's goroutine.
@@ -102,14 +102,12 @@ func (o *Owner) stay(p *Post, left <-chan struct{}) bool {
 				o.createLocked()
 			}
 			o.mu.Unlock()
-		case <-l.cancelDue:
-			o.abandon()
 		case <-l.limitDue:
 			if l.limitDue = nil; o.timeout() {
-				l.overDue = time.After(o.all.CancelWait)
+				l.stopDue = time.After(o.all.CancelWait)
 			}
-		case <-l.overDue:
-			o.overrun()
+		case <-l.stopDue:
+			o.desert()
 		case <-l.restDue:
 			l.restDue = nil
 		case <-l.drained:
@@ -137,10 +135,10 @@ func (o *Owner) hear(n news) bool {
 	if !o.settle(n.outcome) {
 		return false
 	}
-	if o.loop.cancelDue == nil && o.saved.canceled {
+	if o.loop.stopDue == nil && o.saved.canceled {
 		// Committed first, then the agent hears of it.
 		o.ctx.end(agent.ErrCanceled)
-		o.loop.cancelDue = time.After(o.all.CancelWait)
+		o.loop.stopDue = time.After(o.all.CancelWait)
 	}
 	return true
 }

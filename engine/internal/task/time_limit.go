@@ -11,7 +11,8 @@ import (
 // for as long as it may.
 func (o *Owner) limit() {
 	l, most := &o.loop, o.all.limits.Load().Wall
-	if most <= 0 || l.overDue != nil {
+	if most <= 0 || l.stopDue != nil {
+		l.limitDue = nil
 		return
 	}
 	left, works := o.workLeft(most)
@@ -60,17 +61,6 @@ func (o *Owner) timeout() bool {
 
 func (o *Owner) tooLong() *a2a.Entry {
 	return o.status(a2a.TaskStateFailed, words("the task was at work for "+o.all.limits.Load().Wall.String()+", the longest that it may be"))
-}
-
-// overrun fails the task without its agent, which did not stop when its time was
-// up.
-func (o *Owner) overrun() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.turn.canceling {
-		return // which ends it, too
-	}
-	o.desertLocked(o.tooLong(), "agent ignores that its time is up; task failed without it")
 }
 
 // workClock adds up how long a task was at work from the entries of its log.

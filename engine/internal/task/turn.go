@@ -92,8 +92,7 @@ func (o *Owner) post(p *Post) error {
 	if err := o.emitLocked(en); err != nil {
 		return err
 	}
-	switch {
-	case waits:
+	if waits {
 		// The answer came: the client's stream begins with a task at work. A
 		// process that is lost must not leave a task that has its answer and
 		// still waits.
@@ -324,16 +323,11 @@ func (o *Owner) RequestCancel(c *a2a.CancelRequested) (asked *Post, coming bool,
 	return o.turn.asked, true, o.emitLocked(o.status(a2a.TaskStateCanceled, nil))
 }
 
-// abandon cancels the task without its agent, which did not stop in time. The
+// desert ends the task without its agent, which was told to stop and did not in time. The
 // agent's goroutine goes on alone; nothing it says is taken any more.
-func (o *Owner) abandon() {
+func (o *Owner) desert() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.desertLocked(o.status(a2a.TaskStateCanceled, nil), "agent ignores cancellation; task canceled without it")
-}
-
-// desertLocked ends the task with end if its agent still runs.
-func (o *Owner) desertLocked(end *a2a.Entry, why string) {
 	was := o.phase
 	if was != phaseRunning && was != phaseEnding {
 		return
@@ -341,6 +335,10 @@ func (o *Owner) desertLocked(end *a2a.Entry, why string) {
 	o.enterLocked(phaseIdle)
 	if was == phaseEnding {
 		return
+	}
+	end, why := o.tooLong(), "agent ignores that its time is up; task failed without it"
+	if o.turn.canceling {
+		end, why = o.status(a2a.TaskStateCanceled, nil), "agent ignores cancellation; task canceled without it"
 	}
 	o.log().Warn(why)
 	if err := o.emitLocked(end); err != nil {
