@@ -212,9 +212,7 @@ func (o *Outbox) Watch(p *store.PushConfig, last int64) (done []<-chan struct{})
 	}
 	id, cursor := p.PushID(), p.Cursor
 	if l := o.letters[id]; l != nil && !l.created.Equal(p.Created) {
-		if c := o.forgetLocked(l); c != nil {
-			done = append(done, c)
-		}
+		done = o.forgetLocked(l)
 		wake.Nudge(o.again) // they are for the receiver of now
 	}
 	if old := o.findLocked(id); old != nil {
@@ -222,9 +220,7 @@ func (o *Outbox) Watch(p *store.PushConfig, last int64) (done []<-chan struct{})
 			o.newsLocked(old, last)
 			return done
 		}
-		if c := o.forgetLocked(old); c != nil {
-			done = append(done, c)
-		}
+		done = append(done, o.forgetLocked(old)...)
 		cursor = 0 // of two that were stored at about the same time this may be the one that is gone
 	}
 	if p.Live {
@@ -337,11 +333,8 @@ func (o *Outbox) Drop(id store.PushID) (done []<-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, d := range []*delivery{o.findLocked(id), o.letters[id]} {
-		if d == nil {
-			continue
-		}
-		if c := o.forgetLocked(d); c != nil {
-			done = append(done, c)
+		if d != nil {
+			done = append(done, o.forgetLocked(d)...)
 		}
 	}
 	return done
@@ -369,9 +362,9 @@ func (o *Outbox) Backlog() (pending int, oldest time.Duration) {
 	return pending, oldest
 }
 
-// forgetLocked removes a delivery from memory. It returns what is closed when its
-// attempt is over; nil: there is none.
-func (o *Outbox) forgetLocked(d *delivery) (done <-chan struct{}) {
+// forgetLocked removes a delivery from memory. If an attempt for it is under way, done is
+// closed when that is over.
+func (o *Outbox) forgetLocked(d *delivery) (done []<-chan struct{}) {
 	if d.letters {
 		delete(o.letters, d.id)
 	} else {
@@ -390,7 +383,7 @@ func (o *Outbox) forgetLocked(d *delivery) (done <-chan struct{}) {
 	case deliveryRunning:
 		if d.stop != nil { // otherwise it is about to end by itself
 			d.stop(errDropped)
-			done = d.done
+			done = append(done, d.done)
 		}
 	}
 	if d.state != deliveryIdle {
