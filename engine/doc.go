@@ -61,7 +61,6 @@
 //	internal/place     which process runs what
 //	internal/outbox    webhooks, a reader of the log
 //	internal/again     messages that come again
-//	internal/wake      signals, bells and pauses
 //
 // This package has the operations and their gates. Its files named forward pass a message
 // on to the process that runs the task, where several processes share a store.
