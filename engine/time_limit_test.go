@@ -96,22 +96,31 @@ func TestWallTime(t *testing.T) {
 	}
 }
 
-// A cancellation that comes before the time is up cancels.
+// A cancellation about when the time is up cancels. An agent that ignores both has
+// CancelWait from when it was first told.
 func TestWallTimeAndCancel(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := limited(t, nil, agent.Func(func(ctx context.Context, t *agent.Turn) error {
-			time.Sleep(time.Hour)
-			return nil
-		}), Limits{Wall: time.Minute})
-		task := w.mustSend(sendNow("go"))
-		time.Sleep(time.Minute - time.Second)
-		task, err := w.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: task.ID})
-		if err != nil {
-			t.Fatal(err)
-		}
-		wantState(t, task, a2a.TaskStateCanceled)
-		time.Sleep(2 * time.Hour)
-	})
+	for _, after := range []time.Duration{time.Minute - time.Second, time.Minute + time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			w := limited(t, nil, agent.Func(func(ctx context.Context, t *agent.Turn) error {
+				time.Sleep(time.Hour)
+				return nil
+			}), Limits{Wall: time.Minute})
+			began := time.Now()
+			task := w.mustSend(sendNow("go"))
+			time.Sleep(after)
+			canceled := time.Now()
+			task, err := w.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: task.ID})
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantState(t, task, a2a.TaskStateCanceled)
+			want := min(2*time.Second, time.Minute+2*time.Second-canceled.Sub(began))
+			if took := time.Since(canceled); took != want {
+				t.Errorf("canceled %v after it began, it took %v, want %v", after, took, want)
+			}
+			time.Sleep(2 * time.Hour)
+		})
+	}
 }
 
 // A limit that is lifted, as when a configuration is read again, does not end the tasks
