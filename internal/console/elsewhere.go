@@ -83,7 +83,7 @@ type triedBinding struct {
 // elsewhere shows the agent of another server.
 func (c *Console) elsewhere(w http.ResponseWriter, r *request) {
 	if !c.reachesOut(r) {
-		c.fail(w, r.Request, http.StatusForbidden, "Agents of other servers are not called from here", "Where others than this machine's users can call, an operator may switch it on: console_elsewhere: true in parley.yaml. It needs the scope admin:write.")
+		c.fail(w, r.Request, http.StatusForbidden, "Agents of other servers are not called from here", "You need the scope admin:write. If callers on other machines can reach this server, it also needs console_elsewhere: true in parley.yaml.")
 		return
 	}
 	d := elsewhereData{Ref: strings.TrimSpace(r.FormValue("agent"))}
