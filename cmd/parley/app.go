@@ -168,7 +168,7 @@ func (a *app) configure(ctx context.Context, fs *pflag.FlagSet) error {
 		a.print, err = a.documents(ctx, text)
 		return err
 	case a.screen.IsTerminal() && s.from["output"].level == fromDefault && !a.flags.verbose:
-		a.print = a.human(text)
+		a.print = output.NewHuman(a.screen, a.stderr, text)
 	default:
 		a.print = text
 	}
@@ -228,7 +228,7 @@ func (a *app) earlyPrinter(args []string) output.Printer {
 	}
 	text := output.NewText(a.stdout, a.stderr, false, false, a.commands)
 	if form == "" && a.screen.IsTerminal() {
-		return a.human(text)
+		return output.NewHuman(a.screen, a.stderr, text)
 	}
 	return text
 }

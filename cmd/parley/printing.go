@@ -101,13 +101,3 @@ func exitFor(s a2a.TaskState) int {
 	}
 	return 15
 }
-
-// human returns the printer for a person at a terminal.
-func (a *app) human(text *output.Text) *output.Human {
-	return output.NewHuman(a.screen, a.stderr, text, func() string {
-		if a.card == nil {
-			return ""
-		}
-		return a.card.Name
-	})
-}

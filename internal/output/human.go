@@ -17,12 +17,11 @@ type Human struct {
 	r      *terminal.Renderer
 	screen *terminal.Screen
 	err    io.Writer
-	agent  func() string
 }
 
 // NewHuman returns the printer of a screen. Failures go to err, in text's format where
-// nobody watches; agent returns the name of the agent, as far as it is known.
-func NewHuman(screen *terminal.Screen, err io.Writer, text *Text, agent func() string) *Human {
+// nobody watches.
+func NewHuman(screen *terminal.Screen, err io.Writer, text *Text) *Human {
 	c := text.commands
 	r := terminal.NewRenderer(screen, terminal.Hints{
 		Answer: c.Reply,
@@ -36,7 +35,7 @@ func NewHuman(screen *terminal.Screen, err io.Writer, text *Text, agent func() s
 		Save:   func(t *a2a.Task) string { return c.Line("task download", Argument(t.ID)) },
 	})
 	r.History = text.history
-	return &Human{text, r, screen, err, agent}
+	return &Human{text, r, screen, err}
 }
 
 // Render makes r render what follows, with hints of its own.
@@ -74,7 +73,7 @@ func (p *Human) Failure(f *failure.Error) error {
 }
 
 func (p *Human) Tasks(list *a2a.ListTasksResponse) error {
-	if err := p.r.List(list.Tasks, p.agent(), time.Now()); err != nil {
+	if err := p.r.List(list.Tasks, time.Now()); err != nil {
 		return err
 	}
 	if len(list.Tasks) == 0 {

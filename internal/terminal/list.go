@@ -15,19 +15,18 @@ import (
 const shortID = 8
 
 // List shows tasks, one line each: as much of the id as tells it from the others,
-// the state, how long ago it changed, the agent and the first words.
-func (r *Renderer) List(tasks []*a2a.Task, agent string, now time.Time) error {
+// the state, how long ago it changed and the first words.
+func (r *Renderer) List(tasks []*a2a.Task, now time.Time) error {
 	n := shortID
 	for i, t := range tasks {
 		for _, other := range tasks[:i] {
 			n = max(n, common(t.ID, other.ID)+1)
 		}
 	}
-	rows := make([][4]string, 0, len(tasks))
-	var widths [4]int
-	agent = Cut(plain.Line(agent), 20)
+	rows := make([][3]string, 0, len(tasks))
+	var widths [3]int
 	for _, t := range tasks {
-		row := [4]string{Cut(plain.Line(t.ID[:min(n, len(t.ID))]), 40), Word(t.Status.State), Age(now.Sub(t.Status.Timestamp)), agent}
+		row := [3]string{Cut(plain.Line(t.ID[:min(n, len(t.ID))]), 40), Word(t.Status.State), Age(now.Sub(t.Status.Timestamp))}
 		if t.Status.Timestamp.IsZero() {
 			row[2] = "-"
 		}

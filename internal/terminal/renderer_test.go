@@ -222,12 +222,12 @@ func TestListTellsTasksApart(t *testing.T) {
 	err := NewRenderer(s, Hints{}).List([]*a2a.Task{
 		task("01a208d6-f102-72cd", a2a.TaskStateInputRequired, 3*time.Second, "book a table"),
 		task("01a208d6-f11b-71b8", a2a.TaskStateCompleted, 5*time.Hour, "summarize\nthis very long report for me, please"),
-	}, "demo", now)
+	}, now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = `01a208d6-f10  input required  3s ago  demo  book a table
-01a208d6-f11  completed       5h ago  demo  summarize this…
+	const want = `01a208d6-f10  input required  3s ago  book a table
+01a208d6-f11  completed       5h ago  summarize this very …
 `
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
