@@ -85,7 +85,7 @@ var house = []struct {
 		"internal/admin":   {"a2a", "internal/wire"},
 	}},
 	{"Other agents", "behind a URL, a model, MCP or A2A", map[string][]string{
-		"agent/httpagent": {"a2a", "agent", "internal/json", "internal/queue", "internal/egress", "internal/wire", "internal/telemetry", "internal/wake"},
+		"agent/httpagent": {"a2a", "agent", "internal/json", "internal/program", "internal/queue", "internal/egress", "internal/wire", "internal/telemetry", "internal/wake"},
 		"agent/mcp":       {"a2a", "agent", "internal/egress", "internal/json", "internal/queue", "internal/scarce", "internal/skill", "internal/upload", "internal/telemetry", "internal/wake", "internal/child"},
 		"agent/openai":    {"a2a", "agent", "internal/egress", "internal/queue", "internal/wire", "internal/telemetry", "internal/telemetry/metrics", "internal/wake"},
 		"agent/proxy":     {"a2a", "agent", "a2aclient", "internal/egress", "internal/telemetry", "internal/wake", "internal/webhook"},
@@ -112,8 +112,9 @@ var house = []struct {
 		"auth": {"a2a", "internal/json", "internal/wake"},
 	}},
 	{"Agent", "what an author writes", map[string][]string{
-		"agent":          {"a2a", "internal/json", "internal/queue", "internal/scarce", "internal/wake", "internal/child"},
-		"internal/skill": {"a2a", "internal/json"},
+		"agent":            {"a2a", "internal/json", "internal/program", "internal/queue", "internal/scarce", "internal/wake", "internal/child"},
+		"internal/program": {"a2a"},
+		"internal/skill":   {"a2a", "internal/json"},
 	}},
 	{"Store", "the log: memory, SQLite, PostgreSQL", map[string][]string{
 		"internal/database": {"store", "store/archive", "store/postgres", "store/sqlite", "internal/failure", "internal/plain"},

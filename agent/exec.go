@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/child"
+	"github.com/parley-a2a/parley/internal/program"
 	"github.com/parley-a2a/parley/internal/queue"
 	"github.com/parley-a2a/parley/internal/scarce"
 )
@@ -113,7 +114,7 @@ func (c *command) Run(ctx context.Context, t *Turn) error {
 
 // runPlain runs the command on the text of the message.
 func (c *command) runPlain(ctx context.Context, t *Turn, log *slog.Logger) error {
-	input, ok := messageText(t.Message(), c.opts.Files)
+	input, ok := program.Text(t.Message(), c.opts.Files)
 	switch {
 	case ok, c.opts.Files && hasFile(t.Message()):
 	case c.opts.Files:
@@ -163,7 +164,7 @@ func (c *command) bounded(ctx context.Context) (context.Context, context.CancelF
 func (c *command) start(ctx context.Context, env []string, log *slog.Logger) (p *process, err error) {
 	said := false
 	err = scarce.Again(ctx, func() error {
-		p, err = start(launch{argv: c.argv, dir: c.opts.Dir, env: env, memory: c.opts.memory(), log: log})
+		p, err = c.launch(env, log)
 		if scarce.Is(err) && !said {
 			said = true
 			log.Warn("a command cannot start: no processes or memory left; trying again", "error", err)

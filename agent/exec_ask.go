@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/program"
 )
 
 // ask puts a question of the process to the client. The process keeps no place
@@ -136,6 +137,6 @@ func (c *command) works(s *session) {
 }
 
 func answerLine(m *a2a.Message) *told {
-	words, _ := messageText(m, false)
+	words, _ := program.Text(m, false)
 	return &told{Type: "answer", Text: &words, Message: m}
 }

@@ -84,6 +84,11 @@ func (f *folders) refer(m *a2a.Message) *a2a.Message {
 	return &own
 }
 
+// hasFile reports whether the message carries a file's bytes.
+func hasFile(m *a2a.Message) bool {
+	return slices.ContainsFunc(m.Parts, func(p *a2a.Part) bool { return p.Kind == a2a.PartRaw })
+}
+
 // remove takes the folders away, whatever the command made of them.
 func (f *folders) remove() error {
 	err := os.RemoveAll(f.run)

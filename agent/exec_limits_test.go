@@ -133,7 +133,7 @@ func TestExecBoundsWhatItLogs(t *testing.T) {
 // was printed: also where this process was too busy to read it.
 func TestExecGivesUpWithoutLoss(t *testing.T) {
 	const size = 60_000 // more than a piece, less than a pipe holds
-	p, err := start(launch{argv: []string{"sh", "-c", fmt.Sprintf("sleep 1000 & head -c %d /dev/zero", size)}, log: slog.New(slog.DiscardHandler)})
+	p, err := Exec([]string{"sh", "-c", fmt.Sprintf("sleep 1000 & head -c %d /dev/zero", size)}, nil).(*command).launch(nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -156,7 +156,7 @@ func TestExecGivesUpWithoutLoss(t *testing.T) {
 // Input that a command has not read is dropped when it has ended, even if a process it
 // left behind holds its input open.
 func TestExecDropsWhatIsNotRead(t *testing.T) {
-	p, err := start(launch{argv: []string{"sh", "-c", "exec 3<&0; sleep 1000 <&3 >/dev/null 2>&1 & exit 0"}, log: slog.New(slog.DiscardHandler)})
+	p, err := Exec([]string{"sh", "-c", "exec 3<&0; sleep 1000 <&3 >/dev/null 2>&1 & exit 0"}, nil).(*command).launch(nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/json"
+	"github.com/parley-a2a/parley/internal/program"
 )
 
 // linesVersion is the version of the protocol of lines: docs/exec.md.
@@ -61,6 +62,7 @@ type told struct {
 	Reason string `json:"reason,omitempty"` // of a cancel
 }
 
+// toldSkill is an a2a.SkillCall as lines have it.
 type toldSkill struct {
 	ID        string   `json:"id"`
 	Arguments a2a.JSON `json:"arguments"`
@@ -69,14 +71,6 @@ type toldSkill struct {
 type toldCaller struct {
 	Subject string `json:"subject"`
 	Tenant  string `json:"tenant"`
-}
-
-// skillOf is the skill that a turn's message names; nil if it names none.
-func skillOf(t *Turn) *toldSkill {
-	if call := t.Skill(); call != nil {
-		return &toldSkill{call.ID, call.Arguments}
-	}
-	return nil
 }
 
 // encode returns the line with its end.
@@ -248,18 +242,8 @@ func (l *said) check(level string) error {
 	return nil
 }
 
-// message is what the line says as a message, or nil. Metadata alone is beside an empty
-// text.
-func (l *said) message() *a2a.Message {
-	m := &a2a.Message{Parts: l.parts, Metadata: l.metadata}
-	if len(m.Parts) == 0 {
-		if len(m.Metadata) == 0 {
-			return nil
-		}
-		m.Parts = []*a2a.Part{a2a.TextPart("")}
-	}
-	return m
-}
+// message is what the line says as a message, or nil.
+func (l *said) message() *a2a.Message { return program.Message(l.parts, l.metadata) }
 
 // memberOf reads a member, if it is there.
 func memberOf[T string | bool](members map[string]stdjson.RawMessage, name string, v *T) error {

@@ -33,33 +33,24 @@ type process struct {
 	stop chan struct{} // closed by close: nobody receives pieces any more
 }
 
-// launch is how a process begins.
-type launch struct {
-	argv   []string
-	dir    string
-	env    []string
-	memory int64 // of the address space, in bytes; 0: no limit
-	log    *slog.Logger
-}
-
 // errNoMemory says that a limit of memory is asked for where none can be kept.
 var errNoMemory = errors.New("agent: this system has no limit of memory for one process")
 
-// start runs a command. The caller sends its input, or closes it, and has to call
+// launch runs the command. The caller sends its input, or closes it, and has to call
 // close in the end.
-func start(l launch) (*process, error) {
+func (c *command) launch(env []string, log *slog.Logger) (*process, error) {
 	p := &process{
 		input:  make(chan []byte, 1),
 		pieces: make(chan []byte),
 		quiet:  make(chan struct{}),
 		stop:   make(chan struct{}),
 	}
-	p.serves(l.log)
-	cmd := exec.Command(l.argv[0], l.argv[1:]...)
-	cmd.Dir, cmd.Env = l.dir, l.env
+	p.serves(log)
+	cmd := exec.Command(c.argv[0], c.argv[1:]...)
+	cmd.Dir, cmd.Env = c.opts.Dir, env
 	begin := cmd.Start
-	if l.memory > 0 {
-		begin = func() error { return startLimited(cmd, l.memory) }
+	if most := c.opts.memory(); most > 0 {
+		begin = func() error { return startLimited(cmd, most) }
 	}
 	var err error
 	if p.Process, err = child.Start(cmd, begin); err != nil {

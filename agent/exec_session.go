@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/child"
+	"github.com/parley-a2a/parley/internal/program"
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
@@ -130,10 +131,10 @@ func (s *session) message() *told {
 	m, task, caller := s.t.Message(), s.t.Task(), s.t.Caller()
 	l := &told{
 		Type: "message", Parley: linesVersion, Task: task.ID, Context: task.ContextID, Attempt: s.attempt(),
-		Caller: &toldCaller{caller.Subject, caller.Tenant}, Message: m, Metadata: s.t.Metadata(), Skill: skillOf(s.t), Accepted: s.t.AcceptedOutputModes(), Version: s.t.Version(),
+		Caller: &toldCaller{caller.Subject, caller.Tenant}, Message: m, Metadata: s.t.Metadata(), Skill: (*toldSkill)(s.t.Skill()), Accepted: s.t.AcceptedOutputModes(), Version: s.t.Version(),
 		Traceparent: caller.Trace, Tracestate: caller.TraceState,
 	}
-	words, _ := messageText(m, s.f != nil)
+	words, _ := program.Text(m, s.f != nil)
 	l.Text = &words
 	if s.f != nil {
 		l.In, l.Out = s.f.in, s.f.out
@@ -300,7 +301,7 @@ func (s *session) logged(ctx context.Context, l *said) {
 }
 
 func partsText(parts []*a2a.Part) string {
-	words, _ := messageText(&a2a.Message{Parts: parts}, true)
+	words, _ := program.Text(&a2a.Message{Parts: parts}, true)
 	return words
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/json"
+	"github.com/parley-a2a/parley/internal/program"
 )
 
 // event is one thing that a service says: an event of a stream, a callback, or
@@ -137,17 +138,8 @@ func (ev *event) check() error {
 	return nil
 }
 
-// message is what a status or an end says, or nil. Metadata alone is beside an empty text.
-func (ev *event) message() *a2a.Message {
-	m := &a2a.Message{Parts: ev.Parts, Metadata: ev.Metadata}
-	if len(m.Parts) == 0 {
-		if len(m.Metadata) == 0 {
-			return nil
-		}
-		m.Parts = []*a2a.Part{a2a.TextPart("")}
-	}
-	return m
-}
+// message is what a status or an end says, or nil.
+func (ev *event) message() *a2a.Message { return program.Message(ev.Parts, ev.Metadata) }
 
 // text is what a log record says.
 func (ev *event) text() string {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/program"
 	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
@@ -33,6 +34,7 @@ type request struct {
 	History  []words      `json:"history,omitempty"`
 }
 
+// skill is an a2a.SkillCall as requests have it.
 type skill struct {
 	ID        string   `json:"id"`
 	Arguments a2a.JSON `json:"arguments"`
@@ -89,9 +91,7 @@ func (r *run) body(ctx context.Context, x *exchange, m *a2a.Message) ([]byte, er
 		Accepted: r.t.AcceptedOutputModes(),
 		State:    x.state,
 		Callback: r.a.opts.Callbacks.address(x.key),
-	}
-	if call := r.t.Skill(); call != nil {
-		q.Skill = &skill{call.ID, call.Arguments}
+		Skill:    (*skill)(r.t.Skill()),
 	}
 	if x.n > 0 {
 		q.Type = "answer"
@@ -132,25 +132,8 @@ func (r *run) header(ctx context.Context, x *exchange, last string) http.Header 
 	return h
 }
 
-// textOf is the text of a message, as a command gets it: its text parts, its files
-// of a text type and its data as JSON, joined by line feeds.
+// textOf is the text of a message, as a command gets it.
 func textOf(m *a2a.Message) string {
-	var texts []string
-	for _, p := range m.Parts {
-		switch {
-		case p.Kind == a2a.PartText:
-			texts = append(texts, p.Text)
-		case p.Kind == a2a.PartRaw && isText(p.MediaType):
-			texts = append(texts, strings.ToValidUTF8(string(p.Raw), "\ufffd"))
-		case p.Kind == a2a.PartData:
-			texts = append(texts, string(p.Data))
-		}
-	}
-	return strings.Join(texts, "\n")
-}
-
-func isText(media string) bool {
-	media, _, _ = strings.Cut(strings.ToLower(media), ";")
-	media = strings.TrimSpace(media)
-	return strings.HasPrefix(media, "text/") || media == "application/json"
+	text, _ := program.Text(m, false)
+	return strings.ToValidUTF8(text, "\ufffd")
 }
