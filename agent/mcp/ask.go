@@ -17,6 +17,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	skills "github.com/parley-a2a/parley/internal/skill"
 )
 
 const (
@@ -93,7 +94,7 @@ type form struct {
 	doc     json.RawMessage // its schema
 	fields  []string        // in the order they are asked for
 	schema  *jsonschema.Schema
-	check   *jsonschema.Resolved
+	check   *skills.Schema
 }
 
 var errQuestion = errors.New("mcp: the question is not of a form that is known")
@@ -282,7 +283,11 @@ func (f *form) accept(content map[string]any) (*mcp.ElicitResult, string) {
 		content = map[string]any{}
 	}
 	if f.check != nil {
-		if err := safely(func() error { return f.check.Validate(content) }); err != nil {
+		doc, err := json.Marshal(content)
+		if err == nil {
+			err = safely(func() error { return f.check.Validate(doc) })
+		}
+		if err != nil && err != skills.ErrTooMuch { // which is for the server to check
 			return nil, "The answer does not fit: " + cut(lastCause(err), 500) + "."
 		}
 	}

@@ -40,8 +40,10 @@ func (a *Agent) Card(ctx context.Context) (a2a.AgentCard, error) {
 	for _, tool := range l.tools {
 		card.Skills = append(card.Skills, skill(tool, len(l.tools) == 1))
 		// A tool whose schema is unusual checks its arguments by itself.
-		if schema, err := json.Marshal(tool.InputSchema); err == nil && skills.Usable(schema) == nil {
-			schemas[tool.Name] = schema
+		if schema, err := json.Marshal(tool.InputSchema); err == nil {
+			if _, err := skills.Compile(schema); err == nil {
+				schemas[tool.Name] = schema
+			}
 		}
 	}
 	card.Capabilities.Extensions = append(card.Capabilities.Extensions, a2a.SkillsExtension(schemas))
@@ -71,14 +73,14 @@ func skill(tool *mcp.Tool, only bool) *a2a.AgentSkill {
 	in := schemaOf(tool)
 	args := map[string]any{}
 	for _, name := range in.Required {
-		args[name] = in.Properties[name].example()
+		args[name] = example(in.Properties[name])
 	}
-	example, err := json.Marshal(map[string]any{"tool": tool.Name, "arguments": args})
-	if err == nil && len(example) <= maxReason {
-		s.Examples = append(s.Examples, string(example))
+	call, err := json.Marshal(map[string]any{"tool": tool.Name, "arguments": args})
+	if err == nil && len(call) <= maxReason {
+		s.Examples = append(s.Examples, string(call))
 	}
-	if name, ok := in.textArgument(); ok && only {
-		if text, ok := in.Properties[name].example().(string); ok && text != "…" {
+	if name, ok := textArgument(in); ok && only {
+		if text, ok := example(in.Properties[name]).(string); ok && text != "…" {
 			s.Examples = append(s.Examples, text)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/google/jsonschema-go/jsonschema"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -84,7 +85,7 @@ func choose(tools []*mcp.Tool, m *a2a.Message, request a2a.JSON) (w wanted, prob
 		return checked(w)
 	}
 	in := schemaOf(tool)
-	name, takesText := in.textArgument()
+	name, takesText := textArgument(in)
 	switch {
 	case len(data) > 1:
 		return w, "a message has the arguments of one call, and this one has several parts of data. " + help(tools)
@@ -150,37 +151,24 @@ func help(tools []*mcp.Tool) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(cut(tool.Name, 128) + "(" + cut(strings.Join(schemaOf(tool).arguments(), ", "), 300) + ")")
+		b.WriteString(cut(tool.Name, 128) + "(" + cut(strings.Join(arguments(schemaOf(tool)), ", "), 300) + ")")
 	}
 	return b.String()
 }
 
-// schema is what is looked at of a tool's input schema.
-type schema struct {
-	Properties map[string]property `json:"properties"`
-	Required   []string            `json:"required"`
-}
-
-type property struct {
-	Type     any   `json:"type"`
-	Enum     []any `json:"enum"`
-	Default  any   `json:"default"`
-	Examples []any `json:"examples"`
-}
-
 // schemaOf reads a tool's schema as far as it is of the usual form.
-func schemaOf(tool *mcp.Tool) schema {
-	var s schema
+func schemaOf(tool *mcp.Tool) *jsonschema.Schema {
+	s := new(jsonschema.Schema)
 	doc, err := json.Marshal(tool.InputSchema)
-	if err != nil || json.Unmarshal(doc, &s) != nil {
-		return schema{}
+	if err != nil || json.Unmarshal(doc, s) != nil {
+		return new(jsonschema.Schema)
 	}
 	return s
 }
 
 // textArgument returns the argument that a text is: the only one that is required
 // or, where none is, the only one there is.
-func (s schema) textArgument() (string, bool) {
+func textArgument(s *jsonschema.Schema) (string, bool) {
 	name := ""
 	switch {
 	case len(s.Required) == 1:
@@ -191,12 +179,11 @@ func (s schema) textArgument() (string, bool) {
 	default:
 		return "", false
 	}
-	p, ok := s.Properties[name]
-	return name, ok && p.kind() == "string"
+	return name, kind(s.Properties[name]) == "string"
 }
 
 // arguments lists the arguments, the required ones first.
-func (s schema) arguments() []string {
+func arguments(s *jsonschema.Schema) []string {
 	list := slices.Clone(s.Required)
 	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
 		if !slices.Contains(s.Required, name) {
@@ -206,31 +193,31 @@ func (s schema) arguments() []string {
 	return list
 }
 
-// kind returns the property's type, of several the first.
-func (p property) kind() string {
-	switch t := p.Type.(type) {
-	case string:
-		return t
-	case []any:
-		if len(t) > 0 {
-			s, _ := t[0].(string)
-			return s
-		}
+// kind returns the type of a property, which may be nil; of several the first.
+func kind(p *jsonschema.Schema) string {
+	switch {
+	case p == nil:
+		return ""
+	case len(p.Types) > 0:
+		return p.Types[0]
 	}
-	return ""
+	return p.Type
 }
 
-// example returns a value that might be given.
-func (p property) example() any {
+// example returns a value that might be given for a property, which may be nil.
+func example(p *jsonschema.Schema) any {
+	var v any
 	switch {
+	case p == nil:
+		return nil
 	case len(p.Examples) > 0:
 		return p.Examples[0]
-	case p.Default != nil:
-		return p.Default
+	case json.Unmarshal(p.Default, &v) == nil && v != nil:
+		return v
 	case len(p.Enum) > 0:
 		return p.Enum[0]
 	}
-	switch p.kind() {
+	switch kind(p) {
 	case "string":
 		return "…"
 	case "number", "integer":

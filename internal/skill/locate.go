@@ -15,7 +15,7 @@ import (
 
 // locate finds where in a value that does not fit a schema the reason is, and says what
 // it is. The library says where in the schema.
-func (c *check) locate(s *jsonschema.Schema, doc json.RawMessage, at string, depth int) (pointer, what string) {
+func (c *check) locate(s *jsonschema.Schema, doc []byte, at string, depth int) (pointer, what string) {
 	if depth > maxRefs {
 		return at, unfit
 	}
@@ -55,9 +55,9 @@ func (c *check) locate(s *jsonschema.Schema, doc json.RawMessage, at string, dep
 // checker returns what validates values by a part of the schema, whose references mean the
 // whole's. A part that is nil takes everything, and so does any part once the check has
 // taken all the work it may.
-func (c *check) checker(s *jsonschema.Schema) func(doc json.RawMessage) error {
-	fits := func(json.RawMessage) error { return nil }
-	if c.left -= c.size; s == nil || c.left < 0 {
+func (c *check) checker(s *jsonschema.Schema) func(doc []byte) error {
+	fits := func([]byte) error { return nil }
+	if c.left -= len(c.parts) / 4; s == nil || c.left < 0 { // a step is worth about four copies of a schema
 		return fits
 	}
 	alone := *s
@@ -66,7 +66,7 @@ func (c *check) checker(s *jsonschema.Schema) func(doc json.RawMessage) error {
 	if err != nil {
 		return fits
 	}
-	return func(doc json.RawMessage) error {
+	return func(doc []byte) error {
 		var value any
 		if !c.affords(doc, s) || json.Unmarshal(doc, &value) != nil {
 			return nil
@@ -79,7 +79,7 @@ func (c *check) checker(s *jsonschema.Schema) func(doc json.RawMessage) error {
 const unfit = "does not fit the skill's schema"
 
 // reason says why a value does not fit, in words of ours where the reason is a usual one.
-func (c *check) reason(s *jsonschema.Schema, doc json.RawMessage) string {
+func (c *check) reason(s *jsonschema.Schema, doc []byte) string {
 	types := s.Types
 	if s.Type != "" {
 		types = []string{s.Type}

@@ -24,15 +24,15 @@ import (
 // does not offer it.
 type Set struct {
 	ids     []string // on the card
-	schemas map[string]*schema
+	schemas map[string]*Schema
 }
 
-// schema is one of arguments.
-type schema struct {
+// Schema is a JSON Schema of arguments, or of an answer. It does not change and may be used
+// concurrently.
+type Schema struct {
 	root     *jsonschema.Schema
 	resolved *jsonschema.Resolved
-	size     int                        // how many schemas it is made of
-	patterns map[*jsonschema.Schema]int // how large the patterns of each are
+	parts    map[*jsonschema.Schema]part // it and all schemas in it
 }
 
 // New returns the skills of a card; nil if it does not declare the extension. The error
@@ -43,13 +43,13 @@ func New(card *a2a.AgentCard) (*Set, error) {
 	if !ok {
 		return nil, nil
 	}
-	s := &Set{schemas: map[string]*schema{}}
+	s := &Set{schemas: map[string]*Schema{}}
 	for _, k := range card.Skills {
 		s.ids = append(s.ids, k.ID)
 	}
 	var wrong []error
 	for _, id := range slices.Sorted(maps.Keys(docs)) {
-		compiled, err := compile(docs[id])
+		compiled, err := Compile(docs[id])
 		switch {
 		case err != nil:
 			wrong = append(wrong, fmt.Errorf("the input schema of the skill %q: %w", id, err))
@@ -62,14 +62,8 @@ func New(card *a2a.AgentCard) (*Set, error) {
 	return s, errors.Join(wrong...)
 }
 
-// Usable returns what is wrong with a schema of arguments, by which calls cannot be
-// checked; nil if nothing is.
-func Usable(doc a2a.JSON) error {
-	_, err := compile(doc)
-	return err
-}
-
-func compile(doc a2a.JSON) (*schema, error) {
+// Compile reads a schema. The error is for a schema by which values cannot be checked.
+func Compile(doc a2a.JSON) (*Schema, error) {
 	root := new(jsonschema.Schema)
 	if err := json.Unmarshal(doc, root); err != nil {
 		return nil, fmt.Errorf("is no JSON Schema: %w", err)
@@ -81,7 +75,7 @@ func compile(doc a2a.JSON) (*schema, error) {
 	if err := checkRefs(root); err != nil {
 		return nil, err
 	}
-	k := &schema{root: root}
+	k := &Schema{root: root}
 	if err := k.measure(); err != nil {
 		return nil, err
 	}
@@ -112,19 +106,34 @@ func (s *Set) Check(m *a2a.Message) error {
 	if k == nil {
 		return nil
 	}
-	doc := json.RawMessage(call.Arguments)
-	var arguments any
-	if err := json.Unmarshal(doc, &arguments); err != nil {
+	err = k.Validate(call.Arguments)
+	_, broken := errors.AsType[*json.SyntaxError](err)
+	switch {
+	case err == nil:
+		return nil
+	case broken:
 		return a2a.InvalidSkill("/arguments", "must be JSON")
+	case err == ErrTooMuch:
+		return a2a.InvalidSkill("/arguments", err.Error())
+	}
+	pointer, what := k.check(call.Arguments).locate(k.root, call.Arguments, "/arguments", 0)
+	return a2a.InvalidSkill(pointer, cut(what))
+}
+
+// ErrTooMuch says that a value was not judged.
+var ErrTooMuch = errors.New("would take too long to compare with the schema; send less, and nest it less deeply")
+
+// Validate returns why a JSON value does not fit the schema, in the words of the library,
+// or ErrTooMuch.
+func (k *Schema) Validate(doc a2a.JSON) error {
+	var value any
+	if err := json.Unmarshal(doc, &value); err != nil {
+		return err
 	}
 	if !k.check(doc).affords(doc, k.root) {
-		return a2a.InvalidSkill("/arguments", "would take too long to compare with the skill's schema; send fewer of them, less deeply nested")
+		return ErrTooMuch
 	}
-	if k.resolved.Validate(arguments) == nil {
-		return nil
-	}
-	pointer, what := k.check(doc).locate(k.root, doc, "/arguments", 0)
-	return a2a.InvalidSkill(pointer, cut(what))
+	return k.resolved.Validate(value)
 }
 
 // maxText bounds what an error says of a schema or a value, in bytes.

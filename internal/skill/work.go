@@ -1,6 +1,7 @@
 package skill
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,41 +18,45 @@ import (
 // {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}} does, doubles the work with each level of the
 // arguments, and anybody may send fifty levels. So a check counts its work first.
 const (
-	freeSteps   = 1 << 16 // of any check; each byte of the arguments allows for one more
+	freeSteps   = 1 << 14 // of any check; each byte of the value allows for one more
 	stepBytes   = 256     // printed or compared in the time that a step takes, some microseconds
 	maxPatterns = 1 << 15 // the size of all patterns of a schema; a{1000} is short and large
 )
 
 // check is one look at the arguments of a call.
 type check struct {
-	*schema
+	*Schema
 	left int // steps that it may still take
 }
 
-func (k *schema) check(arguments json.RawMessage) *check {
-	return &check{k, freeSteps + len(arguments)}
-}
+func (k *Schema) check(value []byte) *check { return &check{k, freeSteps + len(value)} }
 
 // affords counts the steps that judging a value by these schemas takes at most, and reports
 // whether the check may take as many. Those that are nil take none.
-func (c *check) affords(doc json.RawMessage, by ...*jsonschema.Schema) bool {
+func (c *check) affords(doc []byte, by ...*jsonschema.Schema) bool {
 	for _, s := range by {
-		if s != nil && !c.affordsOne(doc, s) {
+		if s == nil {
+			continue
+		}
+		p := c.parts[s]
+		size := len(doc)*(1+p.patterns) + 16*(len(s.Required)+len(s.Properties))
+		if s.Enum != nil || s.Const != nil {
+			values, _ := json.Marshal([]any{s.Enum, s.Const}) // they came out of JSON
+			size += len(values)
+		}
+		c.left -= 1 + size/stepBytes
+		if c.left < 0 || !c.affords(doc, p.inPlace...) || !c.affordsInside(doc, s) {
 			return false
 		}
 	}
 	return true
 }
 
-func (c *check) affordsOne(doc json.RawMessage, s *jsonschema.Schema) bool {
-	size := len(doc)*(1+c.patterns[s]) + 16*(len(s.Required)+len(s.Properties))
-	if s.Enum != nil || s.Const != nil {
-		values, _ := json.Marshal([]any{s.Enum, s.Const}) // they came out of JSON
-		size += len(values)
-	}
-	c.left -= 1 + size/stepBytes
-	if c.left < 0 || !c.affords(doc, append(inPlace(s), target(c.root, s.Ref))...) {
-		return false
+// affordsInside is affords for the members or elements of a value.
+func (c *check) affordsInside(doc []byte, s *jsonschema.Schema) bool {
+	has := cmp.Or(s.AdditionalProperties, s.UnevaluatedProperties, s.PropertyNames, s.Items, s.AdditionalItems, s.Contains, s.UnevaluatedItems) != nil
+	if !has && len(s.Properties)+len(s.PatternProperties)+len(s.PrefixItems)+len(s.ItemsArray) == 0 {
+		return true // it says nothing of them
 	}
 	members, elements := inside(doc)
 	for name, value := range members {
@@ -77,7 +82,7 @@ func (c *check) affordsOne(doc json.RawMessage, s *jsonschema.Schema) bool {
 
 // inside returns the members of an object, or the elements of an array. Nothing is copied:
 // a schema may look at the same bytes on each level.
-func inside(doc json.RawMessage) (members map[string]json.RawMessage, elements []json.RawMessage) {
+func inside(doc []byte) (members map[string]json.RawMessage, elements []json.RawMessage) {
 	r := jsons.Read(doc)
 	switch r.Peek() {
 	case '{':
@@ -94,11 +99,18 @@ func inside(doc json.RawMessage) (members map[string]json.RawMessage, elements [
 	return members, elements
 }
 
+// part is what work there is in a schema.
+type part struct {
+	inPlace  []*jsonschema.Schema // those that judge the same value
+	patterns int                  // how large its patterns are
+}
+
 // measure finds out how much work there is in the schema.
-func (k *schema) measure() error {
-	all, total := everywhere(k.root), 0
-	k.size, k.patterns = len(all), map[*jsonschema.Schema]int{}
-	for _, s := range all {
+func (k *Schema) measure() error {
+	total := 0
+	k.parts = map[*jsonschema.Schema]part{}
+	for _, s := range everywhere(k.root) {
+		p := part{inPlace: append(inPlace(s), target(k.root, s.Ref))}
 		for _, pattern := range slices.AppendSeq([]string{s.Pattern}, maps.Keys(s.PatternProperties)) {
 			if pattern == "" {
 				continue
@@ -107,9 +119,10 @@ func (k *schema) measure() error {
 			if err != nil {
 				return fmt.Errorf("cannot be used: %w", err)
 			}
-			k.patterns[s] += sizeOf(re)
+			p.patterns += sizeOf(re)
 		}
-		total += k.patterns[s]
+		k.parts[s] = p
+		total += p.patterns
 	}
 	if total > maxPatterns {
 		return errors.New("cannot be used: its patterns are too large")
