@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"mime"
 	"net/http"
 	"net/url"
@@ -23,6 +22,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/internal/egress"
 	"github.com/parley-a2a/parley/internal/telemetry"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/internal/wire"
 )
 
@@ -43,8 +43,7 @@ var (
 )
 
 const (
-	firstPause = 500 * time.Millisecond
-	mostPause  = 30 * time.Second
+	mostPause = 30 * time.Second // between tries; the first is 500 ms, each further one twice as long
 	// mostAsked is the longest pause that a service may ask for; one that is away
 	// for longer has failed.
 	mostAsked = time.Hour
@@ -90,7 +89,7 @@ func (r *run) post(ctx context.Context, x *exchange, m *a2a.Message) (record, er
 		if over || once.after > mostAsked {
 			return record{}, agent.Public(once.reason, once.cause)
 		}
-		wait := max(once.after, backoff(cmp.Or(waited, failed)))
+		wait := max(once.after, wake.Backoff(cmp.Or(waited, failed)-1, 2*mostPause)/2)
 		r.log.Info("retrying the request", "why", once.reason, "error", once.cause, "in", wait)
 		if err := r.t.Status(once.reason + "; retrying in " + wait.Round(100*time.Millisecond).String()); err != nil {
 			return record{}, err
@@ -99,13 +98,6 @@ func (r *run) post(ctx context.Context, x *exchange, m *a2a.Message) (record, er
 			return record{}, err
 		}
 	}
-}
-
-// backoff is the pause after so many tries: between half of and all of 500 ms, 1 s,
-// 2 s and so on.
-func backoff(tries int) time.Duration {
-	d := min(firstPause<<min(tries-1, 10), mostPause)
-	return d/2 + rand.N(d/2)
 }
 
 // poster makes one request, perhaps several times.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"mime"
 	"net/http"
 	"strings"
@@ -43,7 +42,7 @@ func (r *run) ask(ctx context.Context, lastly bool) (*answer, error) {
 		if !f.again || try >= a.opts.retries() {
 			return nil, a.told(ctx, err)
 		}
-		wait := pause(try, f.after)
+		wait := max(f.after, wake.Backoff(try, 40*time.Second)/2) // 500 ms, 1 s, 2 s and so on, or as the endpoint asks
 		if f.after > maxWait {
 			r.t.Log(a.opts.logger()).Warn("the model's endpoint asks to wait too long; it is not asked again", "after", f.after)
 			return nil, a.told(ctx, err)
@@ -65,14 +64,6 @@ func (r *run) ask(ctx context.Context, lastly bool) (*answer, error) {
 // blink is how long a caller may wait for a model that is asked again before the task
 // says so.
 const blink = 2 * time.Second
-
-// pause grows from half a second, with some chance so that many do not come back
-// at once. The endpoint's own wish is the shortest pause.
-func pause(try int, after time.Duration) time.Duration {
-	d := min(500*time.Millisecond<<min(try, 10), 20*time.Second)
-	d = d/2 + rand.N(d/2)
-	return max(d, after)
-}
 
 // adapt notes what the endpoint does not know, if that is why it refused, so that
 // the request may be made again without it.

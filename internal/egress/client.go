@@ -38,25 +38,22 @@ func (p *Policy) Transport(l *Limits) *http.Transport {
 	if l != nil && l.Patient {
 		dial = scarce.Dial(dial)
 	}
-	return &http.Transport{
-		// Asked for each request that has no connection of HTTP/2 yet, this is
-		// where a transport can judge the scheme, too, and a copy of it still
-		// does. The proxy of the policy is DialContext's business.
-		Proxy: func(r *http.Request) (*url.URL, error) {
-			_, err := p.checkURL(r.URL)
-			return nil, err
-		},
-		DialContext:            dial,
-		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12},
-		TLSHandshakeTimeout:    dialTimeout,
-		DisableCompression:     true, // a body is as large as what came
-		ForceAttemptHTTP2:      true,
-		HTTP2:                  upload.HTTP2(),
-		MaxIdleConns:           128,
-		MaxIdleConnsPerHost:    8, // as many as the engine posts at a time for a caller
-		IdleConnTimeout:        30 * time.Second,
-		MaxResponseHeaderBytes: 64 << 10,
+	t := Unjudged()
+	// Asked for each request that has no connection of HTTP/2 yet, this is
+	// where a transport can judge the scheme, too, and a copy of it still
+	// does. The proxy of the policy is DialContext's business.
+	t.Proxy = func(r *http.Request) (*url.URL, error) {
+		_, err := p.checkURL(r.URL)
+		return nil, err
 	}
+	t.DialContext = dial
+	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	t.DisableCompression = true // a body is as large as what came
+	t.MaxIdleConns = 128
+	t.MaxIdleConnsPerHost = 8 // as many as the engine posts at a time for a caller
+	t.IdleConnTimeout = 30 * time.Second
+	t.MaxResponseHeaderBytes = 64 << 10
+	return t
 }
 
 // Unjudged returns a transport that goes wherever its user says: for agents, whose
