@@ -102,15 +102,24 @@ func (h *holding) letGo() {
 	h.hold.Close()
 }
 
-// holdBody makes the body of a request hold memory whose caller is not known: a call
-// over gRPC inside of net/http, or a callback. The address that it comes from is. The
-// body holds until it is there or, to keep it, until done is called, which has to be
-// called at its end.
-func (s *Server) holdBody(r *http.Request, keep bool) (_ *http.Request, done func()) {
+// ensureBody waits until there is memory for a large body of size bytes. The time limit
+// of the body starts again afterwards: its client cannot send while nobody reads.
+func ensureBody(ctx context.Context, rc *http.ResponseController, h *budget.Hold, size int64) error {
+	_ = rc.SetReadDeadline(time.Time{}) // over HTTP/2 one that passes ends the body, even if nobody reads
+	err := h.Ensure(ctx, bodyCost*size)
+	_ = rc.SetReadDeadline(time.Now().Add(bodyTimeout))
+	return inWords(err, errFull)
+}
+
+// holdBody makes the body of a request, of at most most bytes, hold memory whose caller is
+// not known: a call over gRPC inside of net/http, or a callback. The address that it comes
+// from is. The body holds until it is there or, to keep it, until done is called, which has
+// to be called at its end.
+func (s *Server) holdBody(w http.ResponseWriter, r *http.Request, most int64, keep bool) (_ *http.Request, done func()) {
 	if s.memory == nil || !hasBody(r) {
 		return r, func() {}
 	}
-	b := &heldBody{ReadCloser: r.Body, r: r, most: bodyCost * s.opts.maxBody(), keep: keep}
+	b := &heldBody{ReadCloser: r.Body, w: w, r: r, most: most, keep: keep}
 	s.memory.Init(&b.hold, callerKey{from: port.Network(s.opts.clientAddr(r.RemoteAddr, r.Header.Values))})
 	with := *r
 	with.Body = b
@@ -121,6 +130,7 @@ func (s *Server) holdBody(r *http.Request, keep bool) (_ *http.Request, done fun
 // until the body is there.
 type heldBody struct {
 	io.ReadCloser
+	w    http.ResponseWriter
 	r    *http.Request
 	most int64
 	keep bool  // also when it is there
@@ -148,10 +158,10 @@ func (b *heldBody) ensure() bool {
 	b.mu.Lock()
 	over := b.over
 	b.mu.Unlock()
-	if over {
+	if over || b.hold.Held() > 0 {
 		return true
 	}
-	if b.hold.Ensure(b.r.Context(), b.most) != nil {
+	if ensureBody(b.r.Context(), http.NewResponseController(b.w), &b.hold, b.most) != nil {
 		return false
 	}
 	b.mu.Lock()

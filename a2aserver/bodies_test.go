@@ -16,7 +16,10 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/budget"
+	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/pb"
+	"github.com/parley-a2a/parley/internal/port/porttest"
+	"github.com/parley-a2a/parley/internal/wire"
 	"google.golang.org/protobuf/proto"
 )
 
@@ -268,4 +271,65 @@ func TestLargeBodiesOverGRPC(t *testing.T) {
 		}
 		others.Close()
 	})
+}
+
+// A body that waited for memory has its time again, because its client could not send
+// meanwhile. Over HTTP/2 that holds even if its first time passed while it waited.
+func TestBodiesThatWaitedHaveTheirTime(t *testing.T) {
+	const text = 2 * large
+	message, err := proto.Marshal(&pb.SendMessageRequest{Message: &pb.Message{
+		MessageId: "m", Role: pb.Role_ROLE_USER, Parts: []*pb.Part{{Content: &pb.Part_Text{Text: strings.Repeat("x", text)}}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, way := range []struct{ path, media, body string }{
+		{"/" + dialect.GRPCService + "/SendMessage", "application/grpc", string(wire.AppendMessage(nil, message))},
+		{"/message:send", "application/json", `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"` + strings.Repeat("x", text) + `"}]}}`},
+	} {
+		t.Run(way.path, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var sent int
+				s := New(&fake{send: func(_ context.Context, q *a2a.SendMessageRequest) (*a2a.SendMessageResponse, error) {
+					sent = len(q.Message.Parts[0].Text)
+					return &a2a.SendMessageResponse{Message: &a2a.Message{MessageID: "a", Role: a2a.RoleAgent, Parts: []*a2a.Part{a2a.TextPart("y")}}}, nil
+				}}, testCard(), nil)
+				p := NewPort(s)
+				l := porttest.NewPipes()
+				ended := make(chan error)
+				go func() { ended <- p.Serve(l) }()
+				c := dialH2(t, l.Dial())
+				c.ask("GET", "/livez", "", true) // the connection is net/http's
+				others := s.memory.Open("all the others")
+				others.Set(1 << 40)
+				id := c.ask("POST", way.path, way.media, false)
+				say := func(b string, last bool) {
+					for len(b) > 0 {
+						n := min(len(b), 16<<10)
+						_ = c.f.WriteData(id, last && n == len(b), []byte(b[:n]))
+						b = b[n:]
+						synctest.Wait()
+					}
+				}
+				say(way.body[:large/2], false)
+				time.Sleep(bodyTimeout - 10*time.Second)
+				say(way.body[large/2:large+large/2], false)
+				time.Sleep(20 * time.Second)
+				others.Close()
+				synctest.Wait()
+				time.Sleep(bodyTimeout - time.Second)
+				say(way.body[large+large/2:], true)
+				synctest.Wait()
+				if sent != text {
+					t.Errorf("%d bytes arrived", sent)
+				}
+				if n := s.memory.Used(); n != 0 {
+					t.Errorf("%d bytes are held afterwards", n)
+				}
+				c.conn.Close()
+				_ = p.Close()
+				<-ended
+			})
+		})
+	}
 }

@@ -84,8 +84,10 @@ func (x *httpCall) readBody(limit int64) ([]byte, error) {
 				if announced < 0 {
 					announced = limit
 				}
-				if err := x.holdBody(announced); err != nil {
-					return nil, err
+				if x.s.memory != nil && x.hold.Held() == 0 {
+					if err := ensureBody(x.ctx, &x.rc, x.hold, announced); err != nil {
+						return nil, err
+					}
 				}
 			}
 			more := min(int64(len(buf)), limit+1-int64(len(buf)))
@@ -98,19 +100,6 @@ func (x *httpCall) readBody(limit int64) ([]byte, error) {
 }
 
 const minBody = 512 // room for a body of unknown size
-
-// holdBody waits until there is memory for a large body.
-func (x *httpCall) holdBody(size int64) error {
-	size *= bodyCost
-	if x.s.memory == nil || x.hold.Held() >= size {
-		return nil
-	}
-	if err := x.hold.Ensure(x.ctx, size); err != nil {
-		return inWords(err, errFull)
-	}
-	_ = x.rc.SetReadDeadline(time.Now().Add(bodyTimeout)) // while it waited nobody read
-	return nil
-}
 
 func errBody(limit int64) error {
 	return a2a.Errorf(a2a.CodeTooLarge, "the body is larger than %d bytes; send large files by URL", limit)

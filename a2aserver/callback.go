@@ -11,8 +11,9 @@ func (t *table) serveCallback(c http.Handler, w http.ResponseWriter, r *http.Req
 	s := t.root
 	out := s.strangers.Writer(w, s.opts.writeTimeout(), s.strangerOf(r))
 	defer out.Leave()
-	r.Body = http.MaxBytesReader(w, r.Body, s.opts.maxBody())
-	r, done := s.holdBody(r, true)
+	most := s.opts.maxBody()
+	r.Body = http.MaxBytesReader(w, r.Body, most)
+	r, done := s.holdBody(w, r, most, true)
 	defer done()
 	c.ServeHTTP(out, r)
 	out.End()

@@ -89,7 +89,7 @@ func (p *Port) handler() http.Handler {
 		front := p.s.front()
 		// grpc-go reads all that comes into memory, also while nobody takes it.
 		r.Body = http.MaxBytesReader(w, r.Body, most)
-		r, done := front.holdBody(r, false)
+		r, done := front.holdBody(w, r, most, false)
 		defer done()
 		// grpc-go's handler returns before its answer is written. The memory of a
 		// message is held until grpc-go has flushed it, or the answer is over.
