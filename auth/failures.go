@@ -3,6 +3,7 @@ package auth
 import (
 	"cmp"
 	"hash/maphash"
+	"maps"
 	"net"
 	"net/netip"
 	"sync"
@@ -52,6 +53,13 @@ func (f *failures) init(limit int, now func() time.Time) {
 	limit = cmp.Or(limit, 10)
 	f.limit, f.now, f.seed = limit, now, maphash.MakeSeed()
 	f.all, f.known = map[uint64]failed{}, map[uint64]time.Time{}
+}
+
+// inherit takes over what another one has counted. Nobody uses f yet.
+func (f *failures) inherit(before *failures) {
+	before.mu.Lock()
+	defer before.mu.Unlock()
+	f.seed, f.all, f.known = before.seed, maps.Clone(before.all), maps.Clone(before.known)
 }
 
 // origin is an address or, for a password, an address and a user.

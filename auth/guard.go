@@ -129,10 +129,12 @@ func (g *Guard) Declare(card *a2a.AgentCard) error {
 	return nil
 }
 
-// Inherit takes over the keys that a guard before this one has of the same issuers
-// (NewOIDC): they count until an issuer answers this guard, as they would have counted
-// for the guard before. Call it before the guard is used.
+// Inherit takes over what a guard before this one knows: who sent wrong credentials and
+// has to wait, and the keys of the same issuers (NewOIDC), which count until an issuer
+// answers this guard, as they would have counted for the guard before. Call it before the
+// guard is used.
 func (g *Guard) Inherit(before *Guard) {
+	g.failures.inherit(&before.failures)
 	for _, m := range g.methods {
 		is, ok := m.(*OIDC)
 		if !ok {

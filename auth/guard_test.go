@@ -370,3 +370,28 @@ func TestGuardErrorsHaveNoSecrets(t *testing.T) {
 		}
 	}
 }
+
+// A guard in the place of another one, as of a server that was reloaded, keeps waiting
+// those who have guessed, and nobody who is at home at the same address.
+func TestGuessesOutliveTheirGuard(t *testing.T) {
+	path := usersFile(t, line(t, "ann", "secret"))
+	basic, err := NewBasic(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := mustGuard(t, nil, basic)
+	if _, err := before.Authenticate(login("ann", "secret")); err != nil {
+		t.Fatal(err)
+	}
+	for range 11 {
+		_, _ = before.Authenticate(login("eve", "guess"))
+	}
+	next := mustGuard(t, nil, basic)
+	next.Inherit(before)
+	if _, err := next.Authenticate(login("eve", "guess")); codeOf(t, err).Code != a2a.CodeRateLimited {
+		t.Errorf("one more guess: %v", err)
+	}
+	if _, err := next.Authenticate(login("ann", "secret")); err != nil {
+		t.Errorf("who is at home: %v", err)
+	}
+}
