@@ -341,3 +341,33 @@ func FuzzHostPaths(f *testing.F) {
 		}
 	})
 }
+
+// Memory is that of the options that were set last, and the same where they do not change
+// it.
+func TestMemoryOfAHostFollowsItsOptions(t *testing.T) {
+	h, err := NewHost(routes("a"), &Options{MaxBody: 1 << 20})
+	if err != nil {
+		t.Fatal(err)
+	}
+	was := h.front().memory
+	for _, c := range []struct {
+		o     Options
+		total int64
+		same  bool
+	}{
+		{Options{MaxBody: 1 << 20, Limits: Limits{Rate: 5}}, 16 << 20, true},
+		{Options{MaxBody: 2 << 20}, 32 << 20, false},
+		{Options{MaxBody: 1 << 20, Limits: Limits{Bodies: 32 << 20}}, 32 << 20, true},
+		{Options{Limits: Limits{Bodies: -1}}, 0, false},
+		{Options{}, 128 << 20, false},
+	} {
+		if err := h.Set(routes("a"), &c.o); err != nil {
+			t.Fatal(err)
+		}
+		is := h.front().memory
+		if is.Total() != c.total || (is == was) != c.same {
+			t.Errorf("%+v: %d bytes, the same: %v", c.o, is.Total(), is == was)
+		}
+		was = is
+	}
+}

@@ -77,7 +77,7 @@ func newQuotas(o *Options, before *quotas) *quotas {
 	switch {
 	case o.Memory != nil:
 		d.memory = o.Memory
-	case before != nil && before.limits.Bodies == d.limits.Bodies:
+	case before != nil && before.memory.Total() == d.limits.bodies(o.maxBody()):
 		d.memory = before.memory
 	default:
 		d.memory = NewMemory(&d.limits, o.maxBody())
