@@ -186,11 +186,9 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if t.root.opened(w, r, path) {
 		return
 	}
-	for at, handler := range t.root.opts.Beside {
-		if below(path, at) {
-			t.serveBeside(handler, w, r)
-			return
-		}
+	if handler := t.root.opts.beside(path); handler != nil {
+		t.serveBeside(handler, w, r)
+		return
 	}
 	switch {
 	case len(t.named) > 0 && below(path, AgentsPath):
@@ -255,6 +253,17 @@ func behind(r *http.Request, n int) *http.Request {
 // belongsToHost says which paths there are without an agent at /.
 func belongsToHost(path string) bool {
 	return isProbe(path) || path == keysPath || path == CardKeysPath
+}
+
+// beside returns the handler of Options.Beside that a path is for, or nil.
+func (o *Options) beside(path string) (found http.Handler) {
+	longest := -1
+	for at, handler := range o.Beside {
+		if below(path, at) && len(at) > longest {
+			found, longest = handler, len(at)
+		}
+	}
+	return found
 }
 
 // serveBeside hands a request to one of Options.Beside.

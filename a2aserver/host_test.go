@@ -371,3 +371,22 @@ func TestMemoryOfAHostFollowsItsOptions(t *testing.T) {
 		was = is
 	}
 }
+
+// Of several handlers beside the agents the one with the longest path gets a request.
+func TestHandlersBesideAHost(t *testing.T) {
+	beside := map[string]http.Handler{}
+	for _, at := range []string{"/x", "/x/y", "/x/y/z", "/x/y/z/0", "/x/yes"} {
+		beside[at] = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, at) })
+	}
+	h, err := NewHost(routes("a"), &Options{Beside: beside})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{"/x": "/x", "/x/n": "/x", "/x/y": "/x/y", "/x/y/n/z": "/x/y", "/x/y/z/01": "/x/y/z", "/x/yes/y": "/x/yes"} {
+		for range 10 {
+			if got := do(h, "GET", path, "").Body.String(); got != want {
+				t.Errorf("%s is for %q, want %q", path, got, want)
+			}
+		}
+	}
+}

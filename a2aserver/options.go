@@ -75,7 +75,8 @@ type Options struct {
 	// None means that no page may, but for one that comes from the same origin.
 	Origins []string
 	// Beside are handlers of paths that belong to no agent, such as an admin API: each
-	// gets the requests for its path, "/admin/v1", and for paths below, unchanged.
+	// gets the requests for its path, "/admin/v1", and for paths below, unchanged, unless
+	// a longer path of another handler fits.
 	// Hosts and the time limit of bodies apply to them; Identity, Origins and Limits do
 	// not. Only a Host has them.
 	Beside map[string]http.Handler
