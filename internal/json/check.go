@@ -40,7 +40,7 @@ func Valid(doc []byte, most int) bool {
 }
 
 // Deeper reports whether the arrays and objects of doc nest more than most levels
-// deep. Nothing behind a flaw counts.
+// deep. Bytes behind a flaw do not count.
 func Deeper(doc []byte, most int) bool {
 	if len(doc) <= most { // each level takes a byte
 		return false
