@@ -336,11 +336,13 @@ func (o *Owner) desert() {
 	if was == phaseEnding {
 		return
 	}
-	end, why := o.tooLong(), "agent ignores that its time is up; task failed without it"
+	end := o.tooLong()
 	if o.turn.canceling {
-		end, why = o.status(a2a.TaskStateCanceled, nil), "agent ignores cancellation; task canceled without it"
+		end = o.status(a2a.TaskStateCanceled, nil)
+		o.log().Warn("agent ignores cancellation; task canceled without it")
+	} else {
+		o.log().Warn("agent ignores that its time is up; task failed without it")
 	}
-	o.log().Warn(why)
 	if err := o.emitLocked(end); err != nil {
 		o.log().Error("task cannot be ended", "error", err)
 	}
