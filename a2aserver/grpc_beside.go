@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/reflection"
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
@@ -22,19 +22,28 @@ const (
 	// watchTime is how long a health Watch lasts. Clients that balance their calls
 	// by it watch again at once.
 	watchTime = time.Hour
+	// watchTick is how often a Watch looks whether the server is ready: nothing tells it.
+	watchTick = time.Second
 	// reflectionTime is how long a stream of reflection lasts.
 	reflectionTime = time.Minute
 )
 
-// beside is a stream of a service that is beside the agent's. Its writes are
+// beside is a stream of a service that is beside the agent's. Its reads and writes are
 // watched like those of the agent's calls.
 type beside struct {
 	grpc.ServerStream
-	ctx context.Context
-	box *outbox
+	s    *Server
+	ctx  context.Context
+	box  *outbox
+	hold budget.Hold // of the message that is received
 }
 
 func (b *beside) Context() context.Context { return b.ctx }
+
+func (b *beside) RecvMsg(m any) error {
+	defer b.hold.Close()
+	return b.s.receive(b.ServerStream, m, b.box.line, &b.hold)
+}
 
 func (b *beside) SendMsg(m any) error {
 	if err := b.box.room(b.ctx); err != nil {
@@ -43,10 +52,10 @@ func (b *beside) SendMsg(m any) error {
 	return b.ServerStream.SendMsg(&outgoing{m.(proto.Message), b.box})
 }
 
-// runBeside runs a stream until it ends, its time is over or the server drains. grpc-go
-// waits in streams without a limit, so serve runs in another goroutine, which the end
-// of the handler ends.
-func runBeside(s *Server, stream grpc.ServerStream, limit time.Duration, serve func(*beside) error) error {
+// runBeside runs a stream until it ends, its time is over or, if it lasts, the server
+// drains. grpc-go waits in streams without a limit, so serve runs in another goroutine,
+// which the end of the handler ends.
+func runBeside(s *Server, stream grpc.ServerStream, limit time.Duration, lasts bool, serve func(*beside) error) error {
 	q := ofGRPC(stream.Context(), 0)
 	from := s.strangerAt(&q)
 	if !s.strangers.Enter(from) {
@@ -54,11 +63,15 @@ func runBeside(s *Server, stream grpc.ServerStream, limit time.Duration, serve f
 		return status.FromProto(dialect.ErrorToStatus(dialect.V10, errStrangers)).Err()
 	}
 	defer s.strangers.Leave(from)
-	ctx, cancel := s.untilCanceled(stream.Context(), nil)
-	defer cancel()
-	ctx, stop := context.WithTimeoutCause(ctx, limit, errBesideTime)
+	ctx, stop := context.WithTimeoutCause(stream.Context(), limit, errBesideTime)
 	defer stop()
-	b := &beside{stream, ctx, newOutbox(lineOf(ctx), s.opts.writeTimeout())}
+	if lasts {
+		var cancel func()
+		ctx, cancel = s.untilCanceled(ctx, nil)
+		defer cancel()
+	}
+	b := &beside{ServerStream: stream, s: s, ctx: ctx, box: newOutbox(lineOf(ctx), s.opts.writeTimeout())}
+	s.memory.Init(&b.hold, callerKey{from: from})
 	defer b.box.begin()()
 	done := make(chan error, 1)
 	go func() {
@@ -90,47 +103,78 @@ var errStrangers = &a2a.Error{Code: a2a.CodeRateLimited, Message: "too many stre
 
 var errBesideTime = a2a.Errorf(a2a.CodeUnavailable, "the stream has been open for as long as it may be: open another one")
 
-// healthService says on Check what /readyz says.
-type healthService struct {
-	*health.Server
-	to Site
-}
+// health is the service grpc.health.v1.Health, which says what /readyz says.
+type health struct{ to Site }
 
 func registerHealth(g *grpc.Server, to Site) {
-	h := health.NewServer()
-	for _, d := range dialect.GRPCServices {
-		h.SetServingStatus(dialect.GRPCOf(d).Service(), healthpb.HealthCheckResponse_SERVING)
+	h := health{to}
+	desc := healthpb.Health_ServiceDesc
+	// All are streams to grpc-go, as the agent's methods are: see newGRPC.
+	desc.HandlerType, desc.Methods = (*any)(nil), nil
+	desc.Streams = []grpc.StreamDesc{
+		{StreamName: "Check", Handler: h.handler(bodyTimeout, false, h.check)},
+		{StreamName: "List", Handler: h.handler(bodyTimeout, false, h.list)},
+		{StreamName: "Watch", Handler: h.handler(watchTime, true, h.watch), ServerStreams: true},
 	}
-	context.AfterFunc(to.front().draining, h.Shutdown)
-	healthpb.RegisterHealthServer(g, &healthService{h, to})
+	g.RegisterService(&desc, to)
 }
 
-func (h *healthService) Check(ctx context.Context, req *healthpb.HealthCheckRequest) (*healthpb.HealthCheckResponse, error) {
-	defer newOutbox(lineOf(ctx), 0).begin()() // the connection is not idle
-	if name := req.GetService(); name != "" && name != dialect.GRPCService && name != dialect.GRPCServiceV03 {
-		return nil, status.Error(codes.NotFound, "unknown service")
+func (h health) handler(limit time.Duration, lasts bool, answer func(b *beside, service string) error) grpc.StreamHandler {
+	return func(_ any, stream grpc.ServerStream) error {
+		return runBeside(h.to.front(), stream, limit, lasts, func(b *beside) error {
+			req := new(healthpb.HealthCheckRequest) // that of List is empty
+			if err := b.RecvMsg(req); err != nil {
+				return err
+			}
+			return answer(b, req.GetService())
+		})
 	}
-	if h.to.front().ready() != nil {
-		return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_NOT_SERVING}, nil
-	}
-	return &healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVING}, nil
 }
 
-// List says of all services what Check says of one.
-func (h *healthService) List(ctx context.Context, req *healthpb.HealthListRequest) (*healthpb.HealthListResponse, error) {
-	all, err := h.Server.List(ctx, req)
-	for name := range all.GetStatuses() {
-		if all.Statuses[name], err = h.Check(ctx, &healthpb.HealthCheckRequest{Service: name}); err != nil {
-			return nil, err
+// of returns what a service is, "" for all of them.
+func (h health) of(service string) *healthpb.HealthCheckResponse {
+	is := healthpb.HealthCheckResponse_SERVING
+	switch {
+	case service != "" && service != dialect.GRPCService && service != dialect.GRPCServiceV03:
+		is = healthpb.HealthCheckResponse_SERVICE_UNKNOWN
+	case h.to.front().ready() != nil:
+		is = healthpb.HealthCheckResponse_NOT_SERVING
+	}
+	return &healthpb.HealthCheckResponse{Status: is}
+}
+
+func (h health) check(b *beside, service string) error {
+	is := h.of(service)
+	if is.Status == healthpb.HealthCheckResponse_SERVICE_UNKNOWN {
+		return status.Error(codes.NotFound, "unknown service")
+	}
+	return b.SendMsg(is)
+}
+
+func (h health) list(b *beside, _ string) error {
+	all := map[string]*healthpb.HealthCheckResponse{}
+	for _, service := range []string{"", dialect.GRPCService, dialect.GRPCServiceV03} {
+		all[service] = h.of(service)
+	}
+	return b.SendMsg(&healthpb.HealthListResponse{Statuses: all})
+}
+
+func (h health) watch(b *beside, service string) error {
+	looks := time.NewTicker(watchTick)
+	defer looks.Stop()
+	for last := healthpb.HealthCheckResponse_UNKNOWN; ; {
+		if is := h.of(service); is.Status != last {
+			last = is.Status
+			if err := b.SendMsg(is); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-looks.C:
+		case <-b.ctx.Done():
+			return context.Cause(b.ctx)
 		}
 	}
-	return all, err
-}
-
-func (h *healthService) Watch(req *healthpb.HealthCheckRequest, stream healthpb.Health_WatchServer) error {
-	return runBeside(h.to.front(), stream, watchTime, func(b *beside) error {
-		return h.Server.Watch(req, &grpc.GenericServerStream[healthpb.HealthCheckRequest, healthpb.HealthCheckResponse]{ServerStream: b})
-	})
 }
 
 // reflectionService describes the services to those who may call them.
@@ -158,7 +202,7 @@ func (s *reflectionService) ServerReflectionInfo(stream reflectionpb.ServerRefle
 		x.box.line.wasted()
 		return x.fail(err)
 	}
-	return runBeside(x.s, stream, reflectionTime, func(b *beside) error {
+	return runBeside(x.s, stream, reflectionTime, true, func(b *beside) error {
 		return s.ServerReflectionServer.ServerReflectionInfo(&grpc.GenericServerStream[reflectionpb.ServerReflectionRequest, reflectionpb.ServerReflectionResponse]{ServerStream: b})
 	})
 }

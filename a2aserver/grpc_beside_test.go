@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,14 +14,15 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/pb"
 	"github.com/parley-a2a/parley/internal/port"
 	"github.com/parley-a2a/parley/internal/port/porttest"
 	"github.com/parley-a2a/parley/internal/wire"
 	"golang.org/x/net/http2"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/health"
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	reflectionpb "google.golang.org/grpc/reflection/grpc_reflection_v1"
@@ -31,6 +33,7 @@ import (
 const (
 	watchMethod      = "/grpc.health.v1.Health/Watch"
 	checkMethod      = "/grpc.health.v1.Health/Check"
+	listMethod       = "/grpc.health.v1.Health/List"
 	reflectionMethod = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
 )
 
@@ -228,8 +231,8 @@ func TestIdleConnections(t *testing.T) {
 				t.Errorf("%s: the connection was closed after %v", name, d)
 			}
 			synctest.Wait()
-			if n, _ := p.port.Connections(); n != 0 {
-				t.Errorf("%s: %d slots are in use", name, n)
+			if open := p.port.Open(); open.HTTP+open.Native != 0 {
+				t.Errorf("%s: connections are open: %+v", name, open)
 			}
 		})
 	}
@@ -253,25 +256,133 @@ func TestConnectionsThatAreChecked(t *testing.T) {
 	})
 }
 
-// A list of the services' health says the same as a look at one of them.
-func TestHealthIsListedAsItIs(t *testing.T) {
-	var why error
-	h := &healthService{health.NewServer(), New(agreeable{}, testCard(), &Options{Ready: func() error { return why }})}
-	h.SetServingStatus(dialect.GRPCService, healthpb.HealthCheckResponse_SERVING)
-	for want, err := range map[healthpb.HealthCheckResponse_ServingStatus]error{
-		healthpb.HealthCheckResponse_SERVING: nil, healthpb.HealthCheckResponse_NOT_SERVING: errClosing,
-	} {
-		why = err
-		all, err := h.List(t.Context(), &healthpb.HealthListRequest{})
-		if err != nil || len(all.Statuses) != 2 {
-			t.Fatalf("%v, %v", all, err)
+// healthStream is a call of the health service.
+type healthStream struct {
+	grpc.ServerStream
+	ctx     context.Context
+	service string
+	sent    []proto.Message
+}
+
+func (s *healthStream) Context() context.Context { return s.ctx }
+
+func (s *healthStream) RecvMsg(m any) error {
+	m.(*healthpb.HealthCheckRequest).Service = s.service
+	return nil
+}
+
+func (s *healthStream) SendMsg(m any) error {
+	s.sent = append(s.sent, m.(*outgoing).message)
+	return nil
+}
+
+// The health service says what the readiness probe says, in each of its methods, and a
+// watch says so again when it changes.
+func TestHealthIsReadiness(t *testing.T) {
+	const serving, not, unknown = healthpb.HealthCheckResponse_SERVING, healthpb.HealthCheckResponse_NOT_SERVING, healthpb.HealthCheckResponse_SERVICE_UNKNOWN
+	synctest.Test(t, func(t *testing.T) {
+		var why atomic.Pointer[error]
+		why.Store(new(error))
+		s := New(agreeable{}, testCard(), &Options{Ready: func() error { return *why.Load() }})
+		h := health{s}
+		ask := func(answer func(*beside, string) error, service string) (proto.Message, error) {
+			stream := &healthStream{ctx: t.Context(), service: service}
+			if err := h.handler(bodyTimeout, false, answer)(nil, stream); err != nil {
+				return nil, err
+			}
+			return stream.sent[0], nil
 		}
-		for name, is := range all.Statuses {
-			if one, err := h.Check(t.Context(), &healthpb.HealthCheckRequest{Service: name}); err != nil || one.Status != want || is.Status != want {
-				t.Errorf("%q is %v in the list and %v by itself, want %v", name, is.Status, one, want)
+		names := []string{"", dialect.GRPCService, dialect.GRPCServiceV03}
+		look := func(want healthpb.HealthCheckResponse_ServingStatus) {
+			list, err := ask(h.list, "")
+			if err != nil || len(list.(*healthpb.HealthListResponse).Statuses) != len(names) {
+				t.Fatalf("%v, %v", list, err)
+			}
+			for _, name := range names {
+				one, err := ask(h.check, name)
+				if err != nil || one.(*healthpb.HealthCheckResponse).Status != want || list.(*healthpb.HealthListResponse).Statuses[name].GetStatus() != want {
+					t.Errorf("%q is %v by itself and in the list %v, want %v", name, one, list, want)
+				}
+			}
+			if _, err := ask(h.check, "x"); status.Code(err) != codes.NotFound {
+				t.Errorf("an unknown service: %v", err)
 			}
 		}
-	}
+		ctx, cancel := context.WithCancel(t.Context())
+		watched := map[string]*healthStream{}
+		for _, name := range append(names, "x") {
+			watched[name] = &healthStream{ctx: ctx, service: name}
+			go func() { _ = h.handler(watchTime, true, h.watch)(nil, watched[name]) }()
+			synctest.Wait()
+		}
+		look(serving)
+		for _, err := range []error{errClosing, nil} {
+			why.Store(&err)
+			look(map[bool]healthpb.HealthCheckResponse_ServingStatus{true: serving, false: not}[err == nil])
+			time.Sleep(2 * watchTick)
+		}
+		cancel()
+		synctest.Wait()
+		s.Drain()
+		look(not)
+		for name, stream := range watched {
+			var got []healthpb.HealthCheckResponse_ServingStatus
+			for _, m := range stream.sent {
+				got = append(got, m.(*healthpb.HealthCheckResponse).Status)
+			}
+			want := []healthpb.HealthCheckResponse_ServingStatus{serving, not, serving}
+			if name == "x" {
+				want = []healthpb.HealthCheckResponse_ServingStatus{unknown}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("the watch of %q saw %v", name, got)
+			}
+		}
+	})
+}
+
+// A request to health or reflection has the limits of an agent's: its time, and room in
+// memory where it is large. Until it is there its stream counts.
+func TestRequestsBesideHaveLimits(t *testing.T) {
+	grpcPipe(t, func() *fake { return new(fake) }, func(t *testing.T, s *Server, _ *fake, c *h2client, native bool) {
+		all := []string{checkMethod, listMethod, watchMethod, reflectionMethod}
+		for _, method := range all {
+			c.ask("POST", method, "application/grpc", false)
+		}
+		synctest.Wait()
+		if n := s.strangers.Count(); n != len(all) {
+			t.Errorf("%d streams are open", n)
+		}
+		time.Sleep(bodyTimeout + requestTick)
+		synctest.Wait()
+		if n := s.strangers.Count(); n != 0 {
+			t.Errorf("%d streams are open after their time", n)
+		}
+		for range all {
+			<-c.last
+		}
+		others := s.memory.Open("all the others")
+		others.Set(1 << 40)
+		for _, method := range all {
+			id := c.ask("POST", method, "application/grpc", false)
+			_ = c.f.WriteData(id, false, []byte{0, 0, 0x10, 0, 0})
+			for range (large + large/2) >> 14 {
+				_ = c.f.WriteData(id, false, make([]byte, 16<<10))
+				synctest.Wait()
+			}
+			time.Sleep(3 * time.Second)
+			if !native { // where it can wait
+				time.Sleep(budget.Wait)
+			}
+			if got := <-c.last; !strings.Contains(got, "grpc-status: 14") {
+				t.Errorf("the answer of %s without room is %s", method, got)
+			}
+		}
+		if n := s.memory.Used(); n != 1<<40 {
+			t.Errorf("%d bytes are held", n-1<<40)
+		}
+		others.Close()
+	})
 }
 
 // When an address has as many answers under way as it may have, what comes is

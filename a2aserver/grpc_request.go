@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/encoding"
 	"google.golang.org/grpc/mem"
@@ -16,7 +18,7 @@ import (
 // receiveRequest reads the call's request.
 func (x *grpcCall) receiveRequest() (any, error) {
 	in := &received{}
-	if err := x.receive(in); err != nil {
+	if err := x.s.receive(x.to, in, x.box.line, x.hold); err != nil {
 		if status.Code(err) == codes.ResourceExhausted || x.ctx.Err() != nil {
 			return nil, err // too large, or the client is gone
 		}
@@ -60,32 +62,35 @@ func (x *grpcCall) noMessage(err error) error {
 
 var errSlow = a2a.Errorf(a2a.CodeInvalidRequest, "the request did not arrive in full within %v", bodyTimeout)
 
-// receive waits for the request, and not for longer than over HTTP. grpc-go has
-// no time limits, so who waits for it is another goroutine, which the end of the
-// handler ends. Inside of net/http the body has its limit.
-func (x *grpcCall) receive(in *received) error {
-	if x.box.line == nil {
-		return x.to.RecvMsg(in)
+// receive waits for a message of a stream on l, and not for longer than over HTTP. A
+// large one is counted by hold. grpc-go has no time limits, so who waits for it is another
+// goroutine, which the end of the handler ends. Inside of net/http, where there is no line,
+// the body has its limits.
+func (s *Server) receive(stream grpc.ServerStream, in any, l *line, hold *budget.Hold) error {
+	if l == nil {
+		return stream.RecvMsg(in)
 	}
-	w := &awaited{x: x, began: x.s.schedule.now(), before: x.box.line.Received(), done: make(chan error, 2)}
+	w := &awaited{s: s, line: l, hold: hold, began: s.schedule.now(), before: l.Received(), done: make(chan error, 2)}
 	w.who = w
-	x.s.schedule.set(&w.alarm, w.began+requestTick)
-	defer x.s.schedule.end(&w.alarm)
+	s.schedule.set(&w.alarm, w.began+requestTick)
+	defer s.schedule.end(&w.alarm)
 	go func() {
 		defer func() {
 			if v := recover(); v != nil {
 				w.done <- panicError(v)
 			}
 		}()
-		w.done <- x.to.RecvMsg(in)
+		w.done <- stream.RecvMsg(in)
 	}()
 	return <-w.done
 }
 
-// awaited is a request that a call waits for.
+// awaited is a message that a stream waits for.
 type awaited struct {
 	alarm
-	x      *grpcCall
+	s      *Server
+	line   *line
+	hold   *budget.Hold
 	began  time.Duration
 	before int64      // what the connection had brought
 	done   chan error // that it has come, or will not
@@ -95,10 +100,10 @@ type awaited struct {
 // What the connection has brought since bounds it, so that a request that takes its time
 // needs room among the large ones once it may be one.
 func (w *awaited) due(now time.Duration) time.Duration {
-	switch x := w.x; {
+	switch {
 	case now-w.began >= bodyTimeout:
 		w.done <- errSlow
-	case x.box.line.Received()-w.before > large && !x.hold.Try(bodyCost*x.s.opts.maxBody()):
+	case w.line.Received()-w.before > large && !w.hold.Try(bodyCost*w.s.opts.maxBody()):
 		w.done <- errFull
 	default:
 		return now + requestTick
