@@ -6,10 +6,12 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -508,5 +510,30 @@ func TestGRPCBodiesKeepTheirLimit(t *testing.T) {
 	handler.ServeHTTP(w, r)
 	if is := w.Result().Trailer; is.Get("Grpc-Status") != "0" {
 		t.Errorf("it is refused: %v", is)
+	}
+}
+
+// Inside of net/http a request that comes byte by byte takes no more memory than one that
+// comes at once.
+func TestGRPCBodiesInSmallPieces(t *testing.T) {
+	p := NewPort(New(&fake{}, testCard(), nil))
+	defer p.Close()
+	doc, err := proto.Marshal(&pb.GetTaskRequest{Id: "t", Tenant: strings.Repeat("x", 16<<10)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := httptest.NewRequest("POST", "/"+dialect.GRPCService+"/GetTask", iotest.OneByteReader(bytes.NewReader(wire.AppendMessage(nil, doc))))
+	r.ProtoMajor, r.Proto = 2, "HTTP/2.0"
+	r.Header = http.Header{"Content-Type": {"application/grpc"}, "Te": {"trailers"}, "A2a-Version": {"1.0"}}
+	w := httptest.NewRecorder()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	p.handler().ServeHTTP(w, r)
+	runtime.ReadMemStats(&after)
+	if is := w.Result().Trailer; is.Get("Grpc-Status") != "0" {
+		t.Errorf("it is refused: %v", is)
+	}
+	if n := after.TotalAlloc - before.TotalAlloc; n > 64<<20 { // of the 256 MiB that grpc-go would take
+		t.Errorf("%d MiB were taken", n>>20)
 	}
 }

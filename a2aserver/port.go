@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/port"
 	"github.com/parley-a2a/parley/internal/telemetry/metrics"
+	"github.com/parley-a2a/parley/internal/wire"
 	"google.golang.org/grpc"
 )
 
@@ -87,8 +88,9 @@ func (p *Port) handler() http.Handler {
 		}
 		limitBody(w, r)
 		front := p.s.front()
-		// grpc-go reads all that comes into memory, also while nobody takes it.
-		r.Body = http.MaxBytesReader(w, r.Body, most)
+		// grpc-go reads all that comes into memory, also while nobody takes it, and keeps
+		// 16 KiB for each Read until its message is there.
+		r.Body = &wire.Gathered{ReadCloser: http.MaxBytesReader(w, r.Body, most)}
 		r, done := front.holdBody(w, r, most, false)
 		defer done()
 		// grpc-go's handler returns before its answer is written. The memory of a

@@ -22,6 +22,42 @@ func AppendMessage(dst, message []byte) []byte {
 	return append(dst, message...)
 }
 
+// Gathered is the body of a gRPC request for a reader that spends a buffer on each Read,
+// however little that returns: a Read ends where p or a message ends. Read returns sooner
+// only with an error.
+type Gathered struct {
+	io.ReadCloser
+	head [prefix]byte
+	have int    // bytes of head that have come
+	left uint32 // bytes of the message that have not
+}
+
+func (g *Gathered) Read(p []byte) (n int, err error) {
+	for n < len(p) && err == nil && (n == 0 || g.have > 0 || g.left > 0) {
+		var k int
+		k, err = g.ReadCloser.Read(p[n:])
+		g.pass(p[n : n+k])
+		n += k
+	}
+	return n, err
+}
+
+func (g *Gathered) pass(b []byte) {
+	for len(b) > 0 {
+		if g.left > 0 {
+			n := min(g.left, uint32(len(b)))
+			g.left -= n
+			b = b[n:]
+			continue
+		}
+		n := copy(g.head[g.have:], b)
+		b = b[n:]
+		if g.have += n; g.have == prefix {
+			g.have, g.left = 0, binary.BigEndian.Uint32(g.head[1:])
+		}
+	}
+}
+
 // MessageReader reads the messages of a gRPC call.
 type MessageReader struct {
 	r   io.Reader

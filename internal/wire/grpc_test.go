@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"testing"
 	"testing/iotest"
 )
@@ -52,4 +53,29 @@ func FuzzMessageReader(f *testing.F) {
 			t.Fatalf("%q became %q", body, again)
 		}
 	})
+}
+
+// However small the pieces are in which a body comes, a Read ends where its buffer or a
+// message ends.
+func TestMessagesAreGathered(t *testing.T) {
+	var body []byte
+	want := []int{5 + 3, 5, 16, 16, 5 + 30 - 32, 5 + 11, 2}
+	for _, size := range []int{3, 0, 30, 11} {
+		body = AppendMessage(body, bytes.Repeat([]byte{'x'}, size))
+	}
+	body = append(body, 0, 9) // of one that does not come
+	g := &Gathered{ReadCloser: io.NopCloser(iotest.OneByteReader(bytes.NewReader(body)))}
+	var got []int
+	var all []byte
+	for {
+		p := make([]byte, 16)
+		n, err := g.Read(p)
+		got, all = append(got, n), append(all, p[:n]...)
+		if err != nil {
+			break
+		}
+	}
+	if !slices.Equal(got, want) || !bytes.Equal(all, body) {
+		t.Errorf("reads of %d bytes, want %d", got, want)
+	}
 }
