@@ -125,7 +125,7 @@ var house = []struct {
 	}},
 	{"Webhooks", "signed, posted, and only where allowed", map[string][]string{
 		"internal/egress":  {"internal/scarce", "internal/upload"},
-		"internal/webhook": {"a2a", "internal/budget", "internal/dialect", "internal/egress", "internal/scarce", "internal/telemetry", "internal/wire"},
+		"internal/webhook": {"a2a", "internal/budget", "internal/dialect", "internal/egress", "internal/json", "internal/scarce", "internal/telemetry", "internal/wire"},
 	}},
 	{"Wire", "every version and binding of the protocol", map[string][]string{
 		"internal/dialect": {"a2a", "internal/json", "internal/pb", "internal/pb/v03"},
