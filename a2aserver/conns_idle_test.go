@@ -83,8 +83,8 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 				one.Close()
 				c.Close()
 				synctest.Wait()
-				if open, idle := p.port.Connections(); open+idle != 0 {
-					t.Errorf("%d connections are open, %d idle", open, idle)
+				if open := p.port.Open(); open.HTTP+open.Native != 0 {
+					t.Errorf("connections are open: %+v", open)
 				}
 			})
 		})

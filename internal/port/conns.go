@@ -79,14 +79,6 @@ func newConns(o *Options, log *throttled) *conns {
 	return c
 }
 
-// count returns how many connections are open where their number is limited, and
-// how many are idle.
-func (c *conns) count() (open, idle int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.slots), c.idle.Len()
-}
-
 // accept takes the next connection that may come in.
 func (c *conns) accept(l net.Listener) (net.Conn, *slot, error) {
 	for pause := acceptPause; ; {

@@ -238,7 +238,3 @@ func (p *Port) Open() Open {
 	defer p.conns.mu.Unlock()
 	return p.conns.open
 }
-
-// Connections returns how many connections are open, 0 where their number has no
-// limit, and how many of them are idle.
-func (p *Port) Connections() (open, idle int) { return p.conns.count() }
