@@ -56,7 +56,7 @@ func (s *signer) signatures(doc []byte, sign func([]byte) ([]*a2a.AgentCardSigna
 // signed returns a card with the signatures of its document behind those it
 // has. The card must list its interfaces.
 func (s *Server) signed(by *signer, card *a2a.AgentCard, document func(*a2a.AgentCard) []byte) (*a2a.AgentCard, error) {
-	if s.opts == nil || s.opts.Sign == nil {
+	if s.opts.Sign == nil {
 		return card, nil
 	}
 	c := *card
@@ -75,11 +75,7 @@ func (s *Server) serveCardKeys(w http.ResponseWriter, r *http.Request) {
 	if !s.onlyGet(w, r) {
 		return
 	}
-	var doc []byte
-	if s.opts != nil {
-		doc = s.opts.CardKeys
-	}
-	serveKeySet(w, r, doc)
+	serveKeySet(w, r, s.opts.CardKeys)
 }
 
 // serveKeySet answers with a JSON Web Key Set; with 404 if it is nil.

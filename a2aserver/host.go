@@ -277,7 +277,7 @@ func (t *table) serveBeside(h http.Handler, w http.ResponseWriter, r *http.Reque
 // opened sends a browser in which somebody opened / to Options.Front, and reports
 // whether it did.
 func (s *Server) opened(w http.ResponseWriter, r *http.Request, path string) bool {
-	if s.opts == nil || s.opts.Front == "" || path != "/" || r.Method != http.MethodGet ||
+	if s.opts.Front == "" || path != "/" || r.Method != http.MethodGet ||
 		r.Header.Get("Sec-Fetch-Mode") != "navigate" && r.Header.Get("Sec-Fetch-Mode") != "" || !strings.Contains(r.Header.Get("Accept"), "text/html") {
 		return false
 	}

@@ -77,7 +77,6 @@ func (w *openCall) due(time.Duration) time.Duration {
 }
 
 // end may be called more than once.
-
 func (w *openCall) end() {
 	if w.check != nil {
 		w.s.schedule.end(&w.check.alarm)

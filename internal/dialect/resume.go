@@ -12,6 +12,7 @@ import (
 // The extension by which streams resume exactly, where neither the ids of
 // server-sent events nor headers get through: docs/extensions/resume-v1.md. Its
 // names and its encoding are here and nowhere else.
+
 // Extensions are those of this project, which clients declare where a card requires
 // them.
 var Extensions = []string{ResumeURI, HopsURI, RetryURI, a2a.SkillsURI}

@@ -134,11 +134,6 @@ func CheckJSON(body []byte) *Error {
 	if json.Valid(body, json.Deepest) {
 		return nil
 	}
-	return checkJSON(body)
-}
-
-// checkJSON is CheckJSON for a body that is not valid.
-func checkJSON(body []byte) *Error {
 	if !utf8.Valid(body) {
 		return &Error{Code: CodeParse, Message: "the body is not valid UTF-8"}
 	}
