@@ -27,6 +27,12 @@ func newLogHandler(env *Env, level slog.Level, format string) slog.Handler {
 	case format == logAuto && env.Terminal:
 		return telemetry.LogHandler(&console{level: level, w: env.Stderr})
 	}
+	o.ReplaceAttr = func(_ []string, at slog.Attr) slog.Attr {
+		if at.Value.Kind() == slog.KindDuration { // else a number of nanoseconds
+			at.Value = slog.StringValue(at.Value.Duration().String())
+		}
+		return at
+	}
 	return telemetry.LogHandler(slog.NewJSONHandler(env.Stderr, o))
 }
 

@@ -43,6 +43,18 @@ func TestLogOnATerminal(t *testing.T) {
 	})
 }
 
+// In JSON a duration has its unit, as it has in text.
+func TestDurationsInTheLog(t *testing.T) {
+	for format, want := range map[string]string{logJSON: `"pause":"1.5s","g":{"wait":"2m0s"}`, logText: `pause=1.5s g.wait=2m0s`} {
+		var out strings.Builder
+		log := slog.New(newLogHandler(&Env{Stderr: plain.NewWriter(&out)}, slog.LevelInfo, format))
+		log.With("pause", 1500*time.Millisecond).WithGroup("g").Info("it rests", "wait", 2*time.Minute)
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%s: %s, want %s", format, out.String(), want)
+		}
+	}
+}
+
 func TestElapsed(t *testing.T) {
 	for ms, want := range map[float64]string{0: "0.0ms", 0.94: "0.9ms", 1: "1ms", 999: "999ms", 1500: "1.5s", 59_940: "59.9s", 3_600_400: "1h0m0s"} {
 		if got := elapsed(ms); got != want {
