@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/signin"
 )
 
 func newCardGet(a *app) *cobra.Command {
@@ -91,10 +92,7 @@ func (a *app) getCard(ctx context.Context, validate, extended bool) error {
 // nobody changed it on the way, and not whose it is.
 func (a *app) judge(ctx context.Context, doc []byte) string {
 	const whose = "; --card-trust FILE says whom to believe"
-	from, err := url.Parse(a.flags.agentCard)
-	if err == nil && !strings.Contains(a.flags.agentCard, "://") {
-		from, err = url.Parse("https://" + a.flags.agentCard)
-	}
+	from, err := url.Parse(signin.Name(a.flags.agentCard))
 	if doc == nil || err != nil || from.Host == "" {
 		return "not verified: there is no key to verify with" + whose
 	}

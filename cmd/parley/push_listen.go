@@ -17,6 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/flagvalue"
 	"github.com/parley-a2a/parley/internal/receiver"
 	"github.com/parley-a2a/parley/internal/serve"
+	"github.com/parley-a2a/parley/internal/signin"
 )
 
 // listenFlags are the options of push listen.
@@ -127,32 +128,14 @@ func (f *listenFlags) keysURL(agent string) (string, error) {
 	case agent == "":
 		return "", nil
 	}
-	hint := "give its URL, or --keys"
-	if !strings.Contains(agent, "://") {
-		if strings.ContainsAny(agent[:1], `./\~`) || strings.HasSuffix(agent, ".json") { // a card's file
-			return "", failure.Usagef("--agent-card does not say where the agent's keys are").WithHint("%s", hint)
-		}
-		scheme := "https://"
-		if host, _, _ := strings.Cut(agent, "/"); a2a.IsLoopback(hostOnly(host)) {
-			scheme = "http://"
-		}
-		agent = scheme + agent
+	file := !strings.Contains(agent, "://") && (strings.ContainsAny(agent[:1], `./\~`) || strings.HasSuffix(agent, ".json"))
+	u := a2a.WebURL(signin.Name(agent))
+	if file || u == nil {
+		return "", failure.Usagef("--agent-card does not say where the agent's keys are").WithHint("give its URL, or --keys")
 	}
-	u := a2a.WebURL(agent)
-	if u == nil {
-		return "", failure.Usagef("--agent-card does not say where the agent's keys are").WithHint("%s", hint)
-	}
-	u.User = nil
 	if i := strings.Index(u.Path, "/.well-known/"); i >= 0 {
 		u.Path = u.Path[:i]
 	}
 	u.RawPath, u.RawQuery, u.Fragment = "", "", ""
 	return u.JoinPath("/.well-known/jwks.json").String(), nil
-}
-
-func hostOnly(hostport string) string {
-	if host, _, err := net.SplitHostPort(hostport); err == nil {
-		return host
-	}
-	return hostport
 }

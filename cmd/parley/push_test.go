@@ -15,6 +15,7 @@ func TestKeysAreBelowTheAgent(t *testing.T) {
 		"localhost:7275":       "http://localhost:7275" + path,
 		"127.0.0.1:7275":       "http://127.0.0.1:7275" + path,
 		"[::1]:7275":           "http://[::1]:7275" + path,
+		"[::1]":                "http://[::1]" + path,
 		"agents.example.org":   "https://agents.example.org" + path,
 		"https://a.example/b/": "https://a.example/b" + path,
 		"https://a.example/b/.well-known/agent-card.json": "https://a.example/b" + path,
