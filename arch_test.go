@@ -76,7 +76,7 @@ var house = []struct {
 		".": {"*"},
 	}},
 	{"Configuration", "parley.yaml, keys and passwords", map[string][]string{
-		"internal/config":    {"a2a", "internal/dialect", "internal/flagvalue"},
+		"internal/config":    {"a2a", "internal/dialect", "internal/failure", "internal/flagvalue"},
 		"internal/flagvalue": {"a2a"},
 		"internal/keyfile":   {"auth", "internal/failure", "internal/plain"},
 	}},

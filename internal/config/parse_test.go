@@ -35,8 +35,8 @@ func mistakes(t *testing.T, text string, o *Options) []string {
 		t.Fatalf("%v is no list of problems", err)
 	}
 	var list []string
-	for _, p := range e.Problems {
-		list = append(list, p.String())
+	for _, line := range e.Lines()[:len(e.Problems)] {
+		list = append(list, strings.TrimPrefix(line, e.File+":"))
 	}
 	return list
 }

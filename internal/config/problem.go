@@ -5,33 +5,15 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/parley-a2a/parley/internal/failure"
 )
-
-// Problem is one mistake in a file.
-type Problem struct {
-	Line    int    `json:"line"`   // from 1; 0: the file as a whole
-	Column  int    `json:"column"` // from 1, in characters
-	Path    string `json:"path"`   // such as agents.answers.http.url; "" is the file
-	Message string `json:"message"`
-}
-
-// String is the problem as editors and compilers write them, without the file.
-func (p Problem) String() string {
-	var b strings.Builder
-	if p.Line > 0 {
-		fmt.Fprintf(&b, "%d:%d: ", p.Line, p.Column)
-	}
-	if p.Path != "" {
-		b.WriteString(p.Path + ": ")
-	}
-	return b.String() + p.Message
-}
 
 // Error is a file that cannot be used: all that is wrong with it, in the order
 // of the file.
 type Error struct {
 	File     string
-	Problems []Problem
+	Problems []failure.Problem
 	More     int // that were left out, for there were too many
 }
 
@@ -39,7 +21,14 @@ type Error struct {
 func (e *Error) Lines() []string {
 	lines := make([]string, 0, len(e.Problems)+1)
 	for _, p := range e.Problems {
-		lines = append(lines, e.File+":"+p.String())
+		line := e.File + ":"
+		if p.Line > 0 {
+			line += fmt.Sprintf("%d:%d: ", p.Line, p.Column)
+		}
+		if p.Path != "" {
+			line += p.Path + ": "
+		}
+		lines = append(lines, line+p.Message)
 	}
 	if e.More > 0 {
 		lines = append(lines, fmt.Sprintf("%s: and %d more", e.File, e.More))
@@ -54,7 +43,7 @@ const maxProblems = 200
 
 // problems gathers what is wrong.
 type problems struct {
-	list []Problem
+	list []failure.Problem
 	more int
 }
 
@@ -63,7 +52,7 @@ func (p *problems) add(line, column int, path, format string, args ...any) {
 		p.more++
 		return
 	}
-	p.list = append(p.list, Problem{line, column, path, fmt.Sprintf(format, args...)})
+	p.list = append(p.list, failure.Problem{Line: line, Column: column, Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
 // full reports whether further problems are only counted.
@@ -80,6 +69,9 @@ func (p *problems) err(file string) error {
 	if len(p.list) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(p.list, func(a, b Problem) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
+	for i := range p.list {
+		p.list[i].File = file
+	}
+	slices.SortStableFunc(p.list, func(a, b failure.Problem) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
 	return &Error{file, p.list, p.more}
 }

@@ -22,7 +22,7 @@ type Problem struct {
 	File    string `json:"file"`
 	Line    int    `json:"line"`   // from 1; 0: the file as a whole
 	Column  int    `json:"column"` // from 1, in characters
-	Path    string `json:"path"`   // of the setting; "" is the file
+	Path    string `json:"path"`   // of the setting, such as agents.answers.http.url; "" is the file
 	Message string `json:"message"`
 }
 

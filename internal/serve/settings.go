@@ -183,10 +183,7 @@ func FileFailure(name string, err error) error {
 		return failure.Usagef("%v", err).WithHint("parley init writes a file to begin with")
 	}
 	f := failure.Usagef("%s has %s", plain.Quote(name), plain.Count(len(wrong.Problems)+wrong.More, "mistake"))
-	f.Lines = wrong.Lines()
-	for _, p := range wrong.Problems {
-		f.Problems = append(f.Problems, failure.Problem{File: wrong.File, Line: p.Line, Column: p.Column, Path: p.Path, Message: p.Message})
-	}
+	f.Lines, f.Problems = wrong.Lines(), wrong.Problems
 	return f.WithHint("parley config validate %s tells the same without serving; docs/config.md has all settings", plain.Quote(name))
 }
 
