@@ -111,7 +111,7 @@ func (r *reader) document(doc []byte) *value {
 	for text := range bytes.Lines(doc) {
 		line++
 		if i := invalid(text); i >= 0 {
-			r.add(line, i+1, "", "is not text in UTF-8 from here on")
+			r.add(line, i+1, "", "is not valid UTF-8 from here on")
 			return nil
 		}
 	}

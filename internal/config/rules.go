@@ -99,7 +99,7 @@ func (r *reader) serverRules(tree *value) {
 	r.needs(tree, "auth.claims.roles", "auth.roles", "they say what a role may do")
 	r.needs(tree, "auth.roles", "auth.claims.roles", "it says which roles a caller has")
 	if claims := tree.at("auth.claims"); claims != nil && tree.at("auth.oidc") == nil {
-		r.needs(tree, "auth.claims", "auth.jwt", "claims are of tokens, from there or from auth.oidc")
+		r.needs(tree, "auth.claims", "auth.jwt", "claims are read from tokens, which auth.jwt or auth.oidc accepts")
 	}
 	r.needs(tree, "cards.keys", "public_url", "a signed card says where the agent is, and must not take that from a request")
 	r.needs(tree, "cards.keys_url", "cards.keys", "only signed cards name it")
@@ -142,9 +142,9 @@ func (r *reader) agentRules(m *member) {
 	}
 	switch {
 	case len(made) == 0:
-		r.add(m.line, m.column, a.path, "says not what it is made of: give one of %s", strings.Join(kinds, ", "))
+		r.add(m.line, m.column, a.path, "needs one of %s", strings.Join(kinds, ", "))
 	case len(made) > 1 && made[1].line > 0:
-		r.add(made[1].line, made[1].column, join(a.path, made[1].name), "an agent is made of one thing, and there is %s (line %d)", made[0].name, made[0].line)
+		r.add(made[1].line, made[1].column, join(a.path, made[1].name), "an agent has one of these, and there is %s (line %d)", made[0].name, made[0].line)
 	}
 	r.lostRules(a)
 	exec := a.member("exec")
@@ -227,9 +227,9 @@ func (r *reader) mcpRules(v *value) {
 	}
 	r.excludes(command, url, "a server is a program or somewhere else")
 	r.runs(v)
-	unused, why := []string{"headers", "egress"}, "is for a url, and this server has a command"
+	unused, why := []string{"headers", "egress"}, "is for a server with a url, and this one has a command"
 	if command == nil {
-		unused, why = []string{"env", "dir"}, "is of a command, and this server has a url"
+		unused, why = []string{"env", "dir"}, "is for a server with a command, and this one has a url"
 	}
 	for _, name := range unused {
 		if c := v.member(name); c != nil && !c.bad && (command == nil || url == nil) {

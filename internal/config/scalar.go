@@ -365,7 +365,7 @@ func (r *reader) plainValue(v *value, n *yaml.Node) any {
 				return x
 			}
 		}
-		r.bad(v, "must be a value that JSON has, not %s", cut(n.Value))
+		r.bad(v, "must be a JSON value, not %s", cut(n.Value))
 		return nil
 	}
 	s, _ := r.expand(v, n)

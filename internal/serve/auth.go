@@ -64,14 +64,14 @@ func (f *authFlags) check() error {
 		return failure.Usagef("--oidc-issuer and --oidc-audience go together: give both, or neither").
 			WithHint("without an audience, tokens that are meant for any other service of the issuer would do")
 	case f.oidcClient != "" && f.oidcIssuer == "":
-		return failure.Usagef("--oidc-client is known to an issuer, and there is no --oidc-issuer")
+		return failure.Usagef("--oidc-client needs --oidc-issuer")
 	case (f.jwks == "") != (len(f.jwtAudiences) == 0) || (f.jwks == "") != (f.jwtIssuer == ""):
 		return failure.Usagef("--jwks, --jwt-issuer and --jwt-audience go together: give all, or none").
 			WithHint("the issuer and the audience are in the tokens, as iss and aud")
 	case !tokens && f.claims.Subject+f.claims.Tenant+f.claims.Scopes+f.claims.Roles != "":
-		return failure.Usagef("claims are of tokens, and there is neither --oidc-issuer nor --jwks")
+		return failure.Usagef("flags about claims need tokens: give --oidc-issuer or --jwks")
 	case f.claims.Scopes == "" && f.claims.Prefix != "":
-		return failure.Usagef("--scope-prefix is of scopes, and there is no --scope-claim")
+		return failure.Usagef("--scope-prefix needs --scope-claim")
 	case (f.claims.Roles == "") != (len(f.roles) == 0):
 		return failure.Usagef("--role-claim and --role go together: give both, or neither")
 	case f.failures < 0:

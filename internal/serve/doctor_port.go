@@ -23,7 +23,7 @@ func (d *doctor) port(ctx context.Context, r *report) {
 		d.running = true
 		r.warn("nothing, if that is the server that you ask about; for another one: --listen 127.0.0.1:0 takes a free port", "%s is taken by a parley serve that runs", d.listen)
 	default:
-		r.problem("ss -ltnp (or lsof -i) names the program: stop it, or choose another port with --listen", "%s is taken by a program that is no parley", d.listen)
+		r.problem("ss -ltnp (or lsof -i) names the program: stop it, or choose another port with --listen", "%s is taken by another program", d.listen)
 	}
 }
 

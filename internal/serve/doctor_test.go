@@ -130,7 +130,7 @@ func TestExamine(t *testing.T) {
 
 		"a free port":          {flagsOf("--listen=127.0.0.1:0"), "port", "ok", "127.0.0.1:0 is free"},
 		"a port of a parley":   {listening(parley), "port", "warning", "is taken by a parley serve that runs"},
-		"a port of a stranger": {listening(nil), "port", "problem", "is taken by a program that is no parley"},
+		"a port of a stranger": {listening(nil), "port", "problem", "is taken by another program"},
 		"an address elsewhere": {flagsOf("--listen=203.0.113.1:7275", "--allow-anonymous"), "port", "problem", "cannot listen on 203.0.113.1:7275"},
 
 		"no TLS":       {flagsOf(), "tls", "ok", "no certificate"},
@@ -182,7 +182,7 @@ func TestExamine(t *testing.T) {
 		"no other agent":   {flagsOf("--proxy=" + nobody), "upstream", "problem", "agent at 127.0.0.1:1: "},
 		"no server of MCP": {flagsOf("--mcp=" + nobody), "upstream", "problem", "MCP server at 127.0.0.1:1: "},
 
-		"no tokens": {flagsOf(), "issuer", "ok", "no tokens of an issuer"},
+		"no tokens": {flagsOf(), "issuer", "ok", "no token issuer"},
 		"an issuer": {at("--oidc-issuer=", "", issuer, 404, "", "--oidc-audience=me"), "issuer", "ok", "has keys to verify tokens with"},
 		"no issuer": {flagsOf("--oidc-issuer="+nobody, "--oidc-audience=me"), "issuer", "problem", nobody},
 

@@ -55,7 +55,7 @@ func (f *tlsFiles) examine(r *report, public string, now time.Time, roots *x509.
 	u, err := url.Parse(public)
 	switch {
 	case len(names) == 0:
-		r.problem("make one with the host's name as subjectAltName: the common name does not count any more", "%s has no name of a host: every client refuses it", plain.Quote(f.cert))
+		r.problem("make one with the host's name as subjectAltName: the common name does not count any more", "%s names no host: every client refuses it", plain.Quote(f.cert))
 	case public != "" && err == nil && u.Scheme == "http":
 		r.warn("write https:// there, if callers come to this port", "--public-url %s is http, and the port speaks TLS", plain.Quote(public))
 	case public != "" && err == nil && leaf.VerifyHostname(u.Hostname()) != nil:

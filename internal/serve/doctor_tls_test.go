@@ -80,7 +80,7 @@ func TestExamineTLS(t *testing.T) {
 		"no PEM":           {"x", key, "", 0o600, "", "problem", "failed to find any PEM data"},
 		"another name":     {good.pem + between.pem, key, "https://other.example.org", 0o600, "", "problem", "does not fit --public-url https://other.example.org: it is for agents.example.org"},
 		"public http":      {good.pem + between.pem, key, "http://agents.example.org", 0o600, "", "warning", "is http, and the port speaks TLS"},
-		"no names":         {nameless.pem, namelessKey, "", 0o600, "", "problem", "has no name of a host"},
+		"no names":         {nameless.pem, namelessKey, "", 0o600, "", "problem", "names no host"},
 		"expired":          {expired.pem, expiredKey, "", 0o600, "", "problem", "cert.pem expired on 2026-10-31"},
 		"about to":         {ends.pem, endsKey, "", 0o600, "", "warning", "cert.pem expires on 2026-11-04"},
 		"not yet":          {early.pem, earlyKey, "", 0o600, "", "problem", "is valid from 2026-11-02T00:00:00Z on only"},

@@ -106,7 +106,7 @@ func head(ctx context.Context, c *config.Egress, url string) (status int, ahead 
 // issuer asks the issuer of tokens for its keys.
 func (d *doctor) issuer(ctx context.Context, r *report) {
 	if d.auth.oidcIssuer == "" {
-		r.ok("no tokens of an issuer are accepted")
+		r.ok("no token issuer is configured")
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, upstreamTime)
@@ -157,7 +157,7 @@ func (d *doctor) clock(ctx context.Context, r *report) {
 		return
 	}
 	if compared == 0 {
-		r.ok("%s; there was no other clock to compare it with", plain.Date(now))
+		r.ok("%s; there is no other clock to compare it with", plain.Date(now))
 		return
 	}
 	r.ok("%s, as %s says", plain.Date(now), plain.Count(compared, "other clock"))

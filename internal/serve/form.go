@@ -98,7 +98,7 @@ func (f *Form) check(fs *pflag.FlagSet, command bool) error {
 	case f.Lines && (!command || stdio):
 		return failure.Usagef("--lines says how to speak with the agent's command, and there is none").WithHint("parley serve --lines -- ./agent.py")
 	case f.Processes != 0 && !f.Lines:
-		return failure.Usagef("--processes stay between messages, which takes --lines")
+		return failure.Usagef("--processes needs --lines")
 	case f.Processes < 0 || f.Processes > 1024:
 		return failure.Usagef("--processes must be from 0 to 1024")
 	}

@@ -36,7 +36,7 @@ func (f *tlsFiles) check() error {
 		return failure.Usagef("--client-ca is about TLS, and there is no --tls-cert").
 			WithHint("where something in front has TLS, it is also what sees the certificates of callers")
 	case f.required && f.clientCA == "":
-		return failure.Usagef("--client-cert-required says nothing about whose: give --client-ca, too")
+		return failure.Usagef("--client-cert-required needs --client-ca")
 	}
 	return nil
 }
