@@ -250,3 +250,31 @@ func (m *Memory) Tasks(ctx context.Context, after *Key, limit int) ([]Row, error
 	slices.SortFunc(found, func(a, b Row) int { return a.Key.Compare(b.Key) })
 	return found[:min(len(found), limit)], err
 }
+
+// Work is how many tasks of a tenant are in a state.
+type Work struct {
+	Tenant string
+	State  int32
+	Tasks  int
+}
+
+// AllWork counts the tasks that are Active, and of the others those in some states, by
+// tenant and state, in any order. It is for operators; drivers have it, too, where it
+// costs a look at each task that it counts.
+func (m *Memory) AllWork(ctx context.Context, idle []int32) ([]Work, error) {
+	counts := map[Work]int{}
+	err := m.read(ctx, func(d *memory) error {
+		for _, t := range d.tasks {
+			if t.row.Active || slices.Contains(idle, t.row.State) {
+				counts[Work{Tenant: t.row.Tenant, State: t.row.State}]++
+			}
+		}
+		return nil
+	})
+	var all []Work
+	for w, n := range counts {
+		w.Tasks = n
+		all = append(all, w)
+	}
+	return all, err
+}

@@ -16,12 +16,13 @@ import (
 	"github.com/parley-a2a/parley/store/sqlite"
 )
 
-// Store is an open database. AllPushes and AllNodes are for operators; a server does
-// not need them.
+// Store is an open database. What it has beside store.Store is for operators; a
+// server does not need it.
 type Store interface {
 	store.Store
 	AllPushes(ctx context.Context, after int64, limit int) ([]store.PushState, error)
 	AllNodes(ctx context.Context) ([]store.NodeState, error)
+	AllWork(ctx context.Context, idle []int32) ([]store.Work, error)
 }
 
 // Open opens the database for a server, or for a command that has it alone, and

@@ -33,6 +33,14 @@ func (s *Store) Idle(ctx context.Context, q store.IdleQuery) ([]store.Row, error
 	return found[:min(len(found), q.Limit)], err
 }
 
+// AllWork counts the tasks that are Active, and of the others those in some states, by
+// tenant and state, in any order. It is for operators.
+func (s *Store) AllWork(ctx context.Context, idle []int32) ([]store.Work, error) {
+	return find(ctx, s.db, "count tasks", func(w *store.Work) []any { return []any{(*name)(&w.Tenant), &w.State, &w.Tasks} },
+		"SELECT t.tenant, t.state, count(*) FROM (SELECT tenant, state FROM parley.task WHERE active UNION ALL "+
+			"SELECT tenant, state FROM parley.task WHERE NOT active AND state = ANY($1)) AS t GROUP BY t.tenant, t.state", idle)
+}
+
 // Delete implements store.Store. First rows go, and the receipts with them, which
 // is when a task is gone for everybody; its key is noted as doomed. Its remaining
 // rows go in steps of a fixed size. If the process dies in between, the next Delete

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/parley-a2a/parley/store"
@@ -31,6 +32,23 @@ func (r *Reader) Idle(ctx context.Context, q store.IdleQuery) ([]store.Row, erro
 			st.time(a.Updated).time(a.Updated).text(a.Tenant).text(a.Owner).text(a.ID)
 		}
 		return st.int(int64(q.Limit))
+	})
+}
+
+// AllWork counts the tasks that are Active, and of the others those in some states, by
+// tenant and state, in any order. It is for operators.
+func (r *Reader) AllWork(ctx context.Context, idle []int32) ([]store.Work, error) {
+	sql := "SELECT tenant, state, count(*) FROM (SELECT tenant, state FROM task INDEXED BY task_active WHERE active = 1 UNION ALL " +
+		"SELECT tenant, state FROM task INDEXED BY task_idle WHERE active = 0 AND state IN (NULL" + strings.Repeat(", ?", len(idle)) + ")) GROUP BY tenant, state"
+	scan := func(r *sqlite3.Stmt) store.Work {
+		return store.Work{Tenant: r.ColumnText(0), State: int32(r.ColumnInt64(1)), Tasks: r.ColumnInt(2)}
+	}
+	return find(ctx, r, "task", scan, func(c *conn) *stmt {
+		st := c.stmt(sql)
+		for _, state := range idle {
+			st.int(int64(state))
+		}
+		return st
 	})
 }
 

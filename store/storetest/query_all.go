@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"slices"
 	"testing"
@@ -14,6 +15,7 @@ var queryAllBehaviours = []behaviour{
 	{"lists of all owners filter, order and count", testListAll},
 	{"lists of all owners go on behind any position", testListAllBefore},
 	{"the owners of an id are found", testOwners},
+	{"work is counted by tenant and state", testWork},
 	{"deleted tasks are in no list of all owners", testListAllDeleted},
 }
 
@@ -155,6 +157,42 @@ func testOwners(t testing.TB, open Opener) {
 		}
 	}
 	if _, err := st.Owners(ended(t), "tenant", "two", 1); err == nil {
+		t.Error("a context that has ended was not noticed")
+	}
+}
+
+// testWork is for operators, who see what the tenants of a driver have to do.
+func testWork(t testing.TB, open Opener) {
+	st := start(t, open)
+	counter, ok := st.(interface {
+		AllWork(context.Context, []int32) ([]store.Work, error)
+	})
+	if !ok {
+		t.Skip("it does not count work")
+	}
+	for i, r := range []store.Row{
+		{Key: store.Key{Tenant: "a"}, State: 1, Active: true}, {Key: store.Key{Tenant: "a"}, State: 1}, {Key: store.Key{Tenant: "a", Owner: "b"}, State: 2},
+		{Key: store.Key{Tenant: "a\x00"}, State: 3}, {Key: store.Key{}, State: 3, Active: true},
+	} {
+		r.ID = fmt.Sprint("task ", i)
+		a := create(r.Key, 1)
+		a.Row.State, a.Row.Active = r.State, r.Active
+		must(t, st, a)
+	}
+	active := []store.Work{{Tenant: "", State: 3, Tasks: 1}, {Tenant: "a", State: 1, Tasks: 1}}
+	idle := []store.Work{{Tenant: "", State: 3, Tasks: 1}, {Tenant: "a", State: 1, Tasks: 2}, {Tenant: "a", State: 2, Tasks: 1}}
+	for _, c := range []struct {
+		idle []int32
+		want []store.Work
+	}{{nil, active}, {[]int32{1, 2, 9}, idle}} {
+		got, err := counter.AllWork(t.Context(), c.idle)
+		wantError(t, "work", err, nil)
+		slices.SortFunc(got, func(a, b store.Work) int {
+			return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.State, b.State))
+		})
+		same(t, fmt.Sprintf("the work of %v", c.idle), got, c.want)
+	}
+	if _, err := counter.AllWork(ended(t), nil); err == nil {
 		t.Error("a context that has ended was not noticed")
 	}
 }
