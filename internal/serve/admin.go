@@ -219,7 +219,7 @@ func (a *administration) Agents(ctx context.Context) ([]admin.Agent, error) {
 	if err := a.enter(ctx, a2a.ScopeAdminRead); err != nil {
 		return nil, err
 	}
-	tenants, err := a.tenants(ctx)
+	work, err := a.work(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -237,21 +237,9 @@ func (a *administration) Agents(ctx context.Context) ([]admin.Agent, error) {
 		if s.Default {
 			name = "" // as the keys of its tasks have it
 		}
-		for _, tenant := range tenants {
-			if of, _ := engine.AgentOf(tenant); of != name {
-				continue
-			}
-			for _, state := range a2a.TaskStates() {
-				if state.Terminal() {
-					continue
-				}
-				page, err := a.store.List(ctx, store.Query{Tenant: tenant, AnyOwner: true, State: int32(state), Limit: 1, MaxBytes: store.PageBytes})
-				if err != nil {
-					return nil, a.failed("count tasks", err)
-				}
-				if page.Total > 0 {
-					s.Tasks[admin.StateWord(state)] += page.Total
-				}
+		for _, w := range work {
+			if of, _ := engine.AgentOf(w.Tenant); of == name {
+				s.Tasks[admin.StateWord(a2a.TaskState(w.State))] += w.Tasks
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"log/slog"
+	"math"
 	"net/http"
 	"strings"
 	"unicode"
@@ -45,7 +46,7 @@ func (a *administration) find(ctx context.Context, task string) (*store.Row, err
 			}
 		}
 	}
-	tenants, err := a.tenants(ctx)
+	tenants, err := a.tenants(ctx, math.MaxInt)
 	if err != nil {
 		return nil, err
 	}

@@ -5,7 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
-	"net/http"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -25,17 +25,29 @@ func parseState(word string) (a2a.TaskState, bool) {
 	return 0, false
 }
 
-// maxTenants is how many tenants a list may be of: each is looked at.
-const maxTenants = 1000
-
 // lastOwner is behind all subjects, by bytes.
 const lastOwner = "\U0010ffff\U0010ffff"
 
-// tenants returns the tenants of the store that have tasks. It takes a look-up for
-// each, however many tasks there are.
-func (a *administration) tenants(ctx context.Context) ([]string, error) {
+// work counts the tasks that are not finished, by tenant and state.
+func (a *administration) work(ctx context.Context) ([]store.Work, error) {
+	var unfinished []int32
+	for _, s := range a2a.TaskStates() {
+		if !s.Terminal() {
+			unfinished = append(unfinished, int32(s))
+		}
+	}
+	all, err := a.store.AllWork(ctx, unfinished)
+	if err != nil {
+		return nil, a.failed("count tasks", err)
+	}
+	return slices.DeleteFunc(all, func(w store.Work) bool { return a2a.TaskState(w.State).Terminal() }), nil
+}
+
+// tenants returns the first tenants of the store that have tasks, up to most. It takes
+// a look-up for each, however many tasks there are.
+func (a *administration) tenants(ctx context.Context, most int) ([]string, error) {
 	var list []string
-	for after := (*store.Key)(nil); ; {
+	for after := (*store.Key)(nil); len(list) < most; {
 		rows, err := a.store.Tasks(ctx, after, 1)
 		if err != nil {
 			return nil, a.failed("read tenants", err)
@@ -49,10 +61,8 @@ func (a *administration) tenants(ctx context.Context) ([]string, error) {
 		} else {
 			after = &rows[0].Key
 		}
-		if len(list) > maxTenants {
-			return nil, &admin.Error{Status: http.StatusUnprocessableEntity, Field: "tenant", Message: "the server has tasks of more than 1,000 tenants; say whose you mean"}
-		}
 	}
+	return list, nil
 }
 
 // limit is the length of a page.
@@ -82,7 +92,7 @@ func (a *administration) Tasks(ctx context.Context, q admin.TaskQuery) (_ *admin
 		return nil, err
 	}
 	defer func() { a.record(ctx, "tasks", err) }()
-	lists, n, err := a.lists(ctx, &q)
+	lists, n, err := a.lists(ctx, &q, math.MaxInt)
 	if err != nil {
 		return nil, err
 	}
@@ -102,8 +112,9 @@ func (a *administration) Tasks(ctx context.Context, q admin.TaskQuery) (_ *admin
 	return res, nil
 }
 
-// lists returns the queries that a page of tasks is merged of, and its length.
-func (a *administration) lists(ctx context.Context, q *admin.TaskQuery) ([]store.Query, int, error) {
+// lists returns the queries that a page of tasks is merged of, of no more tenants than
+// most where it has to look for them, and the length of the page.
+func (a *administration) lists(ctx context.Context, q *admin.TaskQuery, most int) ([]store.Query, int, error) {
 	n, err := limit(q.Query)
 	if err != nil {
 		return nil, 0, err
@@ -140,21 +151,30 @@ func (a *administration) lists(ctx context.Context, q *admin.TaskQuery) ([]store
 		}
 		states[0] = s
 	}
-	var tenants []string
-	if q.Agent != nil && q.Tenant != nil {
-		tenants = []string{engine.TenantOf(a.key(*q.Agent), *q.Tenant)}
-	} else if tenants, err = a.tenants(ctx); err != nil {
+	var all []store.Work // the tenants and states that may have any
+	switch {
+	case q.Agent != nil && q.Tenant != nil:
+		for _, s := range states {
+			all = append(all, store.Work{Tenant: engine.TenantOf(a.key(*q.Agent), *q.Tenant), State: int32(s)})
+		}
+	case states[0] != 0 && !states[0].Terminal():
+		all, err = a.work(ctx)
+	default:
+		var tenants []string
+		tenants, err = a.tenants(ctx, most)
+		for _, t := range tenants {
+			all = append(all, store.Work{Tenant: t, State: int32(states[0])})
+		}
+	}
+	if err != nil {
 		return nil, 0, err
 	}
 	var lists []store.Query
-	for _, t := range tenants {
-		agent, callers := engine.AgentOf(t)
-		if q.Agent != nil && a.key(*q.Agent) != agent || q.Tenant != nil && *q.Tenant != callers {
-			continue
-		}
-		for _, s := range states {
+	for _, w := range all {
+		agent, callers := engine.AgentOf(w.Tenant)
+		if slices.Contains(states, a2a.TaskState(w.State)) && (q.Agent == nil || a.key(*q.Agent) == agent) && (q.Tenant == nil || *q.Tenant == callers) {
 			l := one
-			l.Tenant, l.State = t, int32(s)
+			l.Tenant, l.State = w.Tenant, w.State
 			lists = append(lists, l)
 		}
 	}
@@ -192,13 +212,13 @@ func (a *administration) merge(ctx context.Context, lists []store.Query, n int) 
 				end = last
 			}
 		}
+		slices.SortFunc(rows, func(x, y store.Row) int { return newest(&x, &y) })
+		if len(rows) > n {
+			rows, more = rows[:n], true
+		}
 	}
-	slices.SortFunc(rows, func(x, y store.Row) int { return newest(&x, &y) })
 	if end != nil {
 		rows = slices.DeleteFunc(rows, func(r store.Row) bool { return newest(&r, end) > 0 })
-	}
-	if len(rows) > n {
-		rows, more = rows[:n], true
 	}
 	return rows, total, more, nil
 }

@@ -655,6 +655,39 @@ func FuzzCursor(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, id string) {
 		if c, err := parseCursor(id); err == nil && (c.n < 0 || c.at.UnixMilli() < 0 || len(c.feed) > 16) {
+// An operator sees what there is, however many tenants have it.
+func TestAdminOfManyTenants(t *testing.T) {
+	r := runHost(t, Flag{"data", t.TempDir()})
+	const tenants = 1200
+	at := time.UnixMilli(1_700_000_000_000).UTC()
+	stored := make(chan error, tenants)
+	for i := range tenants {
+		row := store.Row{Key: store.Key{Tenant: fmt.Sprint("t", i), Owner: "o", ID: fmt.Sprint("task-", i)}, State: int32(a2a.TaskStateCompleted), Created: at, Updated: at.Add(time.Duration(i) * time.Second)}
+		if i%100 == 0 {
+			row.State = int32(a2a.TaskStateInputRequired)
+		}
+		r.store.Append(&store.Append{Row: row, Entries: []store.Entry{{Seq: 1, Time: at, Kind: 1, Body: []byte(`{}`)}}}, func(err error) { stored <- err })
+	}
+	for range tenants {
+		if err := <-stored; err != nil {
+			t.Fatal(err)
+		}
+	}
+	ctx, api := both(t.Context()), r.client()
+	if agents, err := api.Agents(ctx); err != nil || len(agents) != 1 || agents[0].Tasks["input-required"] != tenants/100 || len(agents[0].Tasks) != 1 {
+		t.Errorf("the agents are %s, %v", doc(t, agents), err)
+	}
+	if task, err := api.Task(ctx, "task-700"); err != nil || task.Tenant != "t700" {
+		t.Errorf("the task is %s, %v", doc(t, task), err)
+	}
+	if page, err := api.Tasks(ctx, admin.TaskQuery{State: "input-required"}); err != nil || page.Total != tenants/100 || len(page.Tasks) != tenants/100 {
+		t.Errorf("the tasks that wait are %s, %v", doc(t, page), err)
+	}
+	if page, err := api.Tasks(ctx, admin.TaskQuery{}); err != nil || page.Total != tenants || len(page.Tasks) != admin.DefaultLimit || page.Tasks[0].Tenant != "t1199" || page.Next == "" {
+		t.Errorf("the first page is %s, %v", doc(t, page), err)
+	}
+}
+
 			t.Errorf("%q is %+v", id, c)
 		}
 	})
