@@ -90,7 +90,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
 		return refused
 	}
 	c := &call{ctx: a2a.WithCaller(r.Context(), caller), api: h.api, path: map[string]string{}}
-	if err := May(&caller, route.scope); err != nil {
+	if err := May(c.ctx, route.scope); err != nil {
 		return err // before anything else is said about the request
 	}
 	for name, value := range named {
@@ -146,10 +146,11 @@ func tooMany(w http.ResponseWriter) error {
 	return Errorf(http.StatusTooManyRequests, "too many calls of the admin API are under way; try again shortly")
 }
 
-// May refuses a caller without a scope. Credentials that name a tenant are refused
-// whatever they may do: what there is of other tenants is not for them to know.
-func May(c *a2a.Caller, scope string) error {
-	switch {
+// May is the gate in front of every method: it refuses a caller without a scope.
+// Credentials that name a tenant are refused whatever they may do: what there is of other
+// tenants is not for them to know.
+func May(ctx context.Context, scope string) error {
+	switch c := a2a.CallerFrom(ctx); {
 	case !c.May(a2a.ScopeAdminRead, a2a.ScopeAdminWrite):
 		return Errorf(http.StatusForbidden, "the admin API needs the scope %s: parley key create --role admin makes a key that has it", scope)
 	case c.Tenant != "":
@@ -362,7 +363,7 @@ func (h *handler) stillIn(r *http.Request, route *route) bool {
 	if refused != nil {
 		return refused.Status != http.StatusUnauthorized && refused.Status != http.StatusForbidden
 	}
-	return May(&caller, route.scope) == nil
+	return May(a2a.WithCaller(r.Context(), caller), route.scope) == nil
 }
 
 // streamWriter writes a stream, of which each write has its time.

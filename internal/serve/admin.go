@@ -122,13 +122,6 @@ func (a *administration) identify(r *http.Request, again bool) (a2a.Caller, *adm
 	return caller, admin.Errorf(status, "%s", e.Message)
 }
 
-// enter is the gate in front of every method: it refuses callers without a scope. Calls
-// that change something, or look at what is others', it records.
-func (a *administration) enter(ctx context.Context, scope string) error {
-	caller := a2a.CallerFrom(ctx)
-	return admin.May(&caller, scope)
-}
-
 // record writes to the audit log who did what, and what came of it.
 func (a *administration) record(ctx context.Context, op string, err error, attrs ...slog.Attr) {
 	caller := a2a.CallerFrom(ctx)
@@ -186,7 +179,7 @@ func kindOf(c *config.Agent) string {
 
 // Readiness implements admin.API.
 func (a *administration) Readiness(ctx context.Context) (*admin.Readiness, error) {
-	if err := a.enter(ctx, a2a.ScopeAdminRead); err != nil {
+	if err := admin.May(ctx, a2a.ScopeAdminRead); err != nil {
 		return nil, err
 	}
 	return a.readiness(), nil
@@ -216,7 +209,7 @@ func isClosed(c <-chan struct{}) bool {
 
 // Agents implements admin.API.
 func (a *administration) Agents(ctx context.Context) ([]admin.Agent, error) {
-	if err := a.enter(ctx, a2a.ScopeAdminRead); err != nil {
+	if err := admin.May(ctx, a2a.ScopeAdminRead); err != nil {
 		return nil, err
 	}
 	work, err := a.work(ctx)
@@ -291,7 +284,7 @@ func (w *answer) Write(b []byte) (int, error) {
 
 // Nodes implements admin.API.
 func (a *administration) Nodes(ctx context.Context) ([]admin.Node, error) {
-	if err := a.enter(ctx, a2a.ScopeAdminRead); err != nil {
+	if err := admin.May(ctx, a2a.ScopeAdminRead); err != nil {
 		return nil, err
 	}
 	return a.nodes(ctx)
@@ -321,7 +314,7 @@ func (a *administration) nodes(ctx context.Context) ([]admin.Node, error) {
 
 // Store implements admin.API.
 func (a *administration) Store(ctx context.Context) (*admin.Store, error) {
-	if err := a.enter(ctx, a2a.ScopeAdminRead); err != nil {
+	if err := admin.May(ctx, a2a.ScopeAdminRead); err != nil {
 		return nil, err
 	}
 	l := a.h.location
@@ -349,7 +342,7 @@ func (a *administration) Store(ctx context.Context) (*admin.Store, error) {
 
 // Settings implements admin.API.
 func (a *administration) Settings(ctx context.Context) ([]admin.Setting, error) {
-	if err := a.enter(ctx, a2a.ScopeAdminRead); err != nil {
+	if err := admin.May(ctx, a2a.ScopeAdminRead); err != nil {
 		return nil, err
 	}
 	return a.view.Load().settings, nil
@@ -358,7 +351,7 @@ func (a *administration) Settings(ctx context.Context) ([]admin.Setting, error) 
 // CheckSettings implements admin.API. Variables and files that the draft names are
 // not looked for: whoever sends it is not to learn what there is on the machine.
 func (a *administration) CheckSettings(ctx context.Context, yaml []byte) ([]admin.Finding, error) {
-	if err := a.enter(ctx, a2a.ScopeAdminRead); err != nil {
+	if err := admin.May(ctx, a2a.ScopeAdminRead); err != nil {
 		return nil, err
 	}
 	_, err := config.Parse(DefaultFile, yaml, &config.Options{Check: CheckValue(), Given: a.h.line.Sets, Elsewhere: true})

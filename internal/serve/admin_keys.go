@@ -21,7 +21,7 @@ import (
 
 // Keys implements admin.API.
 func (a *administration) Keys(ctx context.Context) ([]admin.Key, error) {
-	if err := a.enter(ctx, a2a.ScopeAdminRead); err != nil {
+	if err := admin.May(ctx, a2a.ScopeAdminRead); err != nil {
 		return nil, err
 	}
 	all, err := a.keys.List(ctx, auth.KeyFilter{})
@@ -44,7 +44,7 @@ func shownKey(k *auth.APIKey) admin.Key {
 
 // CreateKey implements admin.API.
 func (a *administration) CreateKey(ctx context.Context, n admin.NewKey) (_ *admin.Key, err error) {
-	if err := a.enter(ctx, a2a.ScopeAdminWrite); err != nil {
+	if err := admin.May(ctx, a2a.ScopeAdminWrite); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -73,7 +73,7 @@ func (a *administration) CreateKey(ctx context.Context, n admin.NewKey) (_ *admi
 
 // RevokeKey implements admin.API.
 func (a *administration) RevokeKey(ctx context.Context, id string) (_ *admin.Key, err error) {
-	if err := a.enter(ctx, a2a.ScopeAdminWrite); err != nil {
+	if err := admin.May(ctx, a2a.ScopeAdminWrite); err != nil {
 		return nil, err
 	}
 	k, err := a.keys.Revoke(ctx, id)
@@ -102,7 +102,7 @@ const (
 // Audit implements admin.API: it reads the file from its end. Next is how many bytes
 // of the file come before.
 func (a *administration) Audit(ctx context.Context, q admin.AuditQuery) (*admin.AuditRecords, error) {
-	if err := a.enter(ctx, a2a.ScopeAdminRead); err != nil {
+	if err := admin.May(ctx, a2a.ScopeAdminRead); err != nil {
 		return nil, err
 	}
 	n, err := limit(q.Query)

@@ -33,7 +33,7 @@ func (a *administration) picked(ctx context.Context, task, id string) (func(stor
 
 // Deliveries implements admin.API.
 func (a *administration) Deliveries(ctx context.Context, q admin.DeliveryQuery) (_ *admin.Deliveries, err error) {
-	if err := a.enter(ctx, a2a.ScopeAdminRead); err != nil {
+	if err := admin.May(ctx, a2a.ScopeAdminRead); err != nil {
 		return nil, err
 	}
 	defer func() { a.record(ctx, "deliveries", err, slog.String("task", q.Task), slog.String("config", q.ID)) }()
@@ -102,7 +102,7 @@ func delivery(p *store.PushState) admin.Delivery {
 
 // DeadLetters implements admin.API.
 func (a *administration) DeadLetters(ctx context.Context, q admin.DeliveryQuery) (_ *admin.DeadLetters, err error) {
-	if err := a.enter(ctx, a2a.ScopeAdminRead); err != nil {
+	if err := admin.May(ctx, a2a.ScopeAdminRead); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -151,7 +151,7 @@ func (a *administration) DeadLetters(ctx context.Context, q admin.DeliveryQuery)
 
 // Redeliver implements admin.API.
 func (a *administration) Redeliver(ctx context.Context, r admin.Redelivery) (_ *admin.Redelivered, err error) {
-	if err := a.enter(ctx, a2a.ScopeAdminWrite); err != nil {
+	if err := admin.May(ctx, a2a.ScopeAdminWrite); err != nil {
 		return nil, err
 	}
 	var did database.Redelivered
@@ -180,7 +180,7 @@ const collectBatch = 64
 
 // Collect implements admin.API.
 func (a *administration) Collect(ctx context.Context, c admin.Collection) (_ *admin.Collected, err error) {
-	if err := a.enter(ctx, a2a.ScopeAdminWrite); err != nil {
+	if err := admin.May(ctx, a2a.ScopeAdminWrite); err != nil {
 		return nil, err
 	}
 	did := &admin.Collected{States: map[string]int{}}

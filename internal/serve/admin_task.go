@@ -148,7 +148,7 @@ func (a *administration) wait(r *store.Row) *admin.Wait {
 
 // look finds a task for a call that reads it, and records that.
 func (a *administration) look(ctx context.Context, op, task string) (*store.Row, error) {
-	if err := a.enter(ctx, a2a.ScopeAdminRead); err != nil {
+	if err := admin.May(ctx, a2a.ScopeAdminRead); err != nil {
 		return nil, err
 	}
 	r, err := a.find(ctx, task)
@@ -195,7 +195,7 @@ func (a *administration) TaskAt(ctx context.Context, task string, seq int64) (*a
 
 // CancelTask implements admin.API.
 func (a *administration) CancelTask(ctx context.Context, task string) (_ *admin.Task, err error) {
-	if err := a.enter(ctx, a2a.ScopeAdminWrite); err != nil {
+	if err := admin.May(ctx, a2a.ScopeAdminWrite); err != nil {
 		return nil, err
 	}
 	attrs := []slog.Attr{slog.String("task", task)}
@@ -220,7 +220,7 @@ func (a *administration) CancelTask(ctx context.Context, task string) (_ *admin.
 
 // DeleteTask implements admin.API.
 func (a *administration) DeleteTask(ctx context.Context, task string) (err error) {
-	if err := a.enter(ctx, a2a.ScopeAdminWrite); err != nil {
+	if err := admin.May(ctx, a2a.ScopeAdminWrite); err != nil {
 		return err
 	}
 	attrs := []slog.Attr{slog.String("task", task)}

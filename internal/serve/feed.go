@@ -268,7 +268,7 @@ func parseCursor(id string) (c cursor, err error) {
 // Events implements admin.API.
 func (a *administration) Events(ctx context.Context, after string) iter.Seq2[admin.Event, error] {
 	return func(yield func(admin.Event, error) bool) {
-		if err := a.enter(ctx, a2a.ScopeAdminRead); err != nil {
+		if err := admin.May(ctx, a2a.ScopeAdminRead); err != nil {
 			yield(admin.Event{}, err)
 			return
 		}
