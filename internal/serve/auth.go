@@ -83,23 +83,20 @@ func (f *authFlags) check() error {
 // any reports whether callers need credentials.
 func (f *authFlags) any() bool { return len(f.names()) > 0 }
 
-// names returns the methods that are on, by their names on the card.
+// names returns the methods that are on, in the order in which they are tried, by their
+// names on the card.
 func (f *authFlags) names() (list []string) {
-	for name, on := range f.methods() {
+	add := func(on bool, name string) {
 		if on {
 			list = append(list, name)
 		}
 	}
+	add(f.keys, "apiKey")
+	add(f.oidcIssuer != "", "oidc")
+	add(f.jwks != "", "jwt")
+	add(f.basic != "", "basic")
+	add(f.clientCA, "mtls")
 	return list
-}
-
-// methods yields all methods in the order in which they are tried, and whether each
-// is on.
-func (f *authFlags) methods() func(yield func(string, bool) bool) {
-	return func(yield func(string, bool) bool) {
-		_ = yield("apiKey", f.keys) && yield("oidc", f.oidcIssuer != "") && yield("jwt", f.jwks != "") &&
-			yield("basic", f.basic != "") && yield("mtls", f.clientCA)
-	}
 }
 
 // who describes the callers in a few words.

@@ -18,7 +18,6 @@ import (
 	"github.com/parley-a2a/parley/internal/database"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/telemetry/export"
-	"github.com/parley-a2a/parley/store"
 )
 
 // Host is a server with its agents. The fields that can be replaced while it runs
@@ -123,9 +122,12 @@ func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, 
 	}
 	h.listener = listener
 	h.factory = &factory{log: log, callbacks: map[string]*httpagent.Callbacks{}, own: LocalURL(h.addr, f.tls.given()), meters: h.telemetry.MeterProvider, demo: env.Demo}
-	if h.factory.secret, err = callbackSecret(ctx, h.store); err != nil {
+	// The same after a restart, and on each server of a database.
+	secret, err := h.store.Secret(ctx, "callbacks")
+	if err != nil {
 		return nil, storeFailure(f.location, err)
 	}
+	h.factory.secret = a2a.Secret(secret)
 	if h.now, err = h.revise(ctx, f, agents, false); err != nil {
 		return nil, err
 	}
@@ -153,7 +155,9 @@ func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, 
 // Run serves until ctx ends, then drains. It may be called once.
 func (h *Host) Run(ctx context.Context) error {
 	f := h.now.settings
-	h.warn()
+	if text := f.caution(h.addr, h.now.local, h.now.public); text != "" {
+		h.env.Stderr.Note("Warning", "%s", text)
+	}
 	h.printFindings(h.now)
 	h.audit.Event(a2aserver.AuditServerStarted, f.summary(h)...)
 	h.audit.signed(h.now.cardKeys)
@@ -211,13 +215,6 @@ func (h *Host) openBeside(ctx context.Context) (map[string]http.Handler, error) 
 		beside[metricsPath] = h.metrics.onMain(h.telemetry.Scrape)
 	}
 	return beside, err
-}
-
-// callbackSecret returns the secret in the addresses at which agents are called
-// back: the same after a restart, and on each server of a database.
-func callbackSecret(ctx context.Context, st store.Store) (a2a.Secret, error) {
-	secret, err := st.Secret(ctx, "callbacks")
-	return a2a.Secret(secret), err
 }
 
 // Network keeps an IPv4 address to IPv4: to package net, "tcp" and 0.0.0.0 mean

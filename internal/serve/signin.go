@@ -3,7 +3,6 @@ package serve
 import (
 	"context"
 	"encoding/json"
-	"net/url"
 
 	"github.com/parley-a2a/parley/auth"
 )
@@ -15,11 +14,7 @@ type signIn struct {
 }
 
 func newSignIn(issuer, client string) *signIn {
-	s := &signIn{issuer, auth.NewWebLogin(issuer, client, nil)}
-	if u, err := url.Parse(issuer); err == nil && u.Host != "" {
-		s.name = u.Host
-	}
-	return s
+	return &signIn{hostOf(issuer), auth.NewWebLogin(issuer, client, nil)}
 }
 
 func (s *signIn) Name() string { return s.name }

@@ -99,13 +99,6 @@ func (f *flags) local(at net.Addr) bool {
 	return ok && tcp.IP.IsLoopback() && f.publicURL == "" && len(f.proxies) == 0
 }
 
-// warn prints what is legal and may be a mistake.
-func (h *Host) warn() {
-	if text := h.now.settings.caution(h.addr, h.now.local, h.now.public); text != "" {
-		h.env.Stderr.Note("Warning", "%s", text)
-	}
-}
-
 // caution is what is legal about callers and may be a mistake; "" if there is nothing.
 func (f *flags) caution(at net.Addr, local bool, public string) string {
 	switch {
