@@ -10,8 +10,8 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -21,15 +21,9 @@ import (
 // maxAnswer bounds what a client reads of an answer, and of an event.
 const maxAnswer = 64 << 20
 
-// Dial returns the API of a server at a URL, as http://127.0.0.1:7275, for whoever
-// has a token. It connects to nobody yet. A nil client is one with defaults, which
-// follows no redirects. Streams do not reconnect by themselves.
-func Dial(base string, token a2a.Secret, c *http.Client) API {
-	if c == nil {
-		c = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	}
-	return &client{strings.TrimSuffix(base, "/") + Path, token, c}
-}
+// Dial returns the API of a server on this machine. It connects to nobody yet. Streams
+// do not reconnect by themselves.
+func Dial(l *Local) API { return &client{l.URL + Path, l.Token, l.client()} }
 
 type client struct {
 	base  string
@@ -38,10 +32,10 @@ type client struct {
 }
 
 // do makes a request and returns an answer whose status is good.
-func (c *client) do(ctx context.Context, method, path string, q query, media string, body []byte, cursor string) (*http.Response, error) {
+func (c *client) do(ctx context.Context, method, path string, q url.Values, media string, body []byte, cursor string) (*http.Response, error) {
 	at := c.base + path
 	if len(q) > 0 {
-		at += "?" + url.Values(q).Encode()
+		at += "?" + q.Encode()
 	}
 	r, err := http.NewRequestWithContext(ctx, method, at, bytes.NewReader(body))
 	if err != nil {
@@ -76,7 +70,7 @@ func asError(status int, body []byte) *Error {
 }
 
 // get calls a method and decodes its answer.
-func get[T any](ctx context.Context, c *client, method, path string, q query, body any) (*T, error) {
+func get[T any](ctx context.Context, c *client, method, path string, q url.Values, body any) (*T, error) {
 	var b []byte
 	media := "application/json"
 	switch body := body.(type) {
@@ -112,38 +106,17 @@ func all[T any](ctx context.Context, c *client, method, path string, body any) (
 	return *v, nil
 }
 
-// query collects parameters, without those that are empty.
-type query url.Values
-
-func (q query) set(name, value string) query {
-	if value != "" {
-		q[name] = []string{value}
+// query makes parameters of names and values, without those that are zero: nil is left
+// out, and a pointer to nothing is not.
+func query(pairs ...any) url.Values {
+	q := url.Values{}
+	for i := 0; i < len(pairs); i += 2 {
+		if v := reflect.ValueOf(pairs[i+1]); !v.IsZero() {
+			q.Set(pairs[i].(string), fmt.Sprint(reflect.Indirect(v)))
+		}
 	}
 	return q
 }
-
-func (q query) given(name string, value *string) query {
-	if value != nil {
-		q[name] = []string{*value}
-	}
-	return q
-}
-
-func (q query) number(name string, n int64) query {
-	if n != 0 {
-		q[name] = []string{strconv.FormatInt(n, 10)}
-	}
-	return q
-}
-
-func (q query) on(name string, is bool) query {
-	if is {
-		q[name] = []string{"true"}
-	}
-	return q
-}
-
-func (q query) page(p Query) query { return q.number("limit", int64(p.Limit)).set("after", p.After) }
 
 func taskPath(task string, rest string) string { return "/tasks/" + url.PathEscape(task) + rest }
 
@@ -172,10 +145,9 @@ func (c *client) CheckSettings(ctx context.Context, yaml []byte) ([]Finding, err
 }
 
 func (c *client) Tasks(ctx context.Context, q TaskQuery) (*Tasks, error) {
-	p := query{}.page(q.Query).given("agent", q.Agent).given("tenant", q.Tenant).given("owner", q.Owner).
-		set("context", q.Context).set("state", q.State).on("atWork", q.AtWork)
+	p := query("limit", q.Limit, "after", q.After, "agent", q.Agent, "tenant", q.Tenant, "owner", q.Owner, "context", q.Context, "state", q.State, "atWork", q.AtWork)
 	if !q.Since.IsZero() {
-		p.set("since", q.Since.UTC().Format(time.RFC3339Nano))
+		p.Set("since", q.Since.UTC().Format(time.RFC3339Nano))
 	}
 	return get[Tasks](ctx, c, "GET", "/tasks", p, nil)
 }
@@ -194,7 +166,7 @@ func (c *client) CancelTask(ctx context.Context, task string) (*Task, error) {
 }
 
 func (c *client) TaskAt(ctx context.Context, task string, seq int64) (*a2a.Task, error) {
-	return get[a2a.Task](ctx, c, "GET", taskPath(task, "/state"), query{}.number("at", seq), nil)
+	return get[a2a.Task](ctx, c, "GET", taskPath(task, "/state"), query("at", seq), nil)
 }
 
 func (c *client) Runs(ctx context.Context, task string) ([]Run, error) {
@@ -202,12 +174,12 @@ func (c *client) Runs(ctx context.Context, task string) ([]Run, error) {
 }
 
 func (c *client) Log(ctx context.Context, task string, after int64, limit int) (*Log, error) {
-	return get[Log](ctx, c, "GET", taskPath(task, "/log"), query{}.number("after", after).number("limit", int64(limit)), nil)
+	return get[Log](ctx, c, "GET", taskPath(task, "/log"), query("after", after, "limit", limit), nil)
 }
 
 func (c *client) FollowLog(ctx context.Context, task string, after int64) iter.Seq2[LogEntry, error] {
 	return func(yield func(LogEntry, error) bool) {
-		c.follow(ctx, taskPath(task, "/log"), query{}.on("follow", true), strconv.FormatInt(after, 10), func(ev wire.Event, err error) bool {
+		c.follow(ctx, taskPath(task, "/log"), query("follow", true), strconv.FormatInt(after, 10), func(ev wire.Event, err error) bool {
 			var en LogEntry
 			if err == nil {
 				err = json.Unmarshal(ev.Data, &en)
@@ -218,11 +190,11 @@ func (c *client) FollowLog(ctx context.Context, task string, after int64) iter.S
 }
 
 func (c *client) Deliveries(ctx context.Context, q DeliveryQuery) (*Deliveries, error) {
-	return get[Deliveries](ctx, c, "GET", "/deliveries", query{}.page(q.Query).set("task", q.Task).set("config", q.ID).on("failing", q.Failing), nil)
+	return get[Deliveries](ctx, c, "GET", "/deliveries", query("limit", q.Limit, "after", q.After, "task", q.Task, "config", q.ID, "failing", q.Failing), nil)
 }
 
 func (c *client) DeadLetters(ctx context.Context, q DeliveryQuery) (*DeadLetters, error) {
-	return get[DeadLetters](ctx, c, "GET", "/dead-letters", query{}.page(q.Query).set("task", q.Task).set("config", q.ID), nil)
+	return get[DeadLetters](ctx, c, "GET", "/dead-letters", query("limit", q.Limit, "after", q.After, "task", q.Task, "config", q.ID), nil)
 }
 
 func (c *client) Redeliver(ctx context.Context, r Redelivery) (*Redelivered, error) {
@@ -246,7 +218,7 @@ func (c *client) RevokeKey(ctx context.Context, id string) (*Key, error) {
 }
 
 func (c *client) Audit(ctx context.Context, q AuditQuery) (*AuditRecords, error) {
-	return get[AuditRecords](ctx, c, "GET", "/audit", query{}.page(q.Query).set("event", q.Event).set("task", q.Task), nil)
+	return get[AuditRecords](ctx, c, "GET", "/audit", query("limit", q.Limit, "after", q.After, "event", q.Event, "task", q.Task), nil)
 }
 
 func (c *client) Events(ctx context.Context, after string) iter.Seq2[Event, error] {
@@ -263,7 +235,7 @@ func (c *client) Events(ctx context.Context, after string) iter.Seq2[Event, erro
 }
 
 // follow reads a stream until it ends, which is no error, or each says no.
-func (c *client) follow(ctx context.Context, path string, q query, cursor string, each func(wire.Event, error) bool) {
+func (c *client) follow(ctx context.Context, path string, q url.Values, cursor string, each func(wire.Event, error) bool) {
 	resp, err := c.do(ctx, "GET", path, q, "", nil, cursor)
 	if err != nil {
 		each(wire.Event{}, err)

@@ -5,7 +5,7 @@
 //
 //	the API that the server itself has        internal/serve makes it
 //	New(api, …), an http.Handler at Path      for curl and other machines
-//	Dial(url, token), which calls that        for parley admin
+//	Dial(local), which calls that             for parley admin
 //
 // The console has the first, as the viewer who opened it: the caller in the context
 // ([a2a.WithCaller]) is asked for [a2a.ScopeAdminRead] or [a2a.ScopeAdminWrite] by

@@ -73,29 +73,37 @@ func (l *Local) Write(name string) (remove func(), err error) {
 // no file.
 var ErrNoServer = errors.New("no server runs with this database")
 
+// ReadLocal returns what a server has written, which may have ended since.
+func ReadLocal(name string) (*Local, error) {
+	doc, err := os.ReadFile(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrNoServer
+	}
+	if err != nil {
+		return nil, err
+	}
+	var f localFile
+	if err := json.Unmarshal(doc, &f); err != nil || f.URL == "" {
+		return nil, fmt.Errorf("%s is damaged: remove it, and start the server again", name)
+	}
+	f.Local.Token, f.Local.Console = a2a.Secret(f.Token), a2a.Secret(f.Console)
+	return &f.Local, nil
+}
+
 // Find returns the API of the server that wrote a file and still runs. Without one
 // the error is ErrNoServer. It is the one that ended without taking its file away,
 // too: somebody else may have its address by now, and refuses its token.
 func Find(ctx context.Context, name string) (API, *Local, error) {
-	doc, err := os.ReadFile(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil, ErrNoServer
-	}
+	l, err := ReadLocal(name)
 	if err != nil {
 		return nil, nil, err
 	}
-	var f localFile
-	if err := json.Unmarshal(doc, &f); err != nil || f.URL == "" {
-		return nil, nil, fmt.Errorf("%s is damaged: remove it, and start the server again", name)
-	}
-	l := f.Local
-	l.Token, l.Console = a2a.Secret(f.Token), a2a.Secret(f.Console)
-	api := Dial(l.URL, l.Token, l.client())
+	api := Dial(l)
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	switch _, err := api.Readiness(ctx); {
 	case err == nil:
-		return api, &l, nil
+		return api, l, nil
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return nil, nil, fmt.Errorf("the server at %s (pid %d) does not answer", l.URL, l.PID)
 	case errors.Is(err, &Error{Status: http.StatusTooManyRequests}):

@@ -36,17 +36,6 @@ var openAPI = sync.OnceValue(func() []byte {
 	return b
 })
 
-// Route is one route of the API over HTTP, for tests that try what each caller may do.
-type Route struct{ Method, Path, Scope string }
-
-// Routes returns all of them.
-func Routes() (all []Route) {
-	for i := range routes {
-		all = append(all, Route{routes[i].method, routes[i].path, routes[i].scope})
-	}
-	return all
-}
-
 type document struct{ schemas map[string]any }
 
 func (d *document) operation(r *route) map[string]any {

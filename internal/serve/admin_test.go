@@ -98,7 +98,9 @@ func (r *running) send(t *testing.T, text string) *a2a.Task {
 }
 
 // client calls the host's API over HTTP as the one who reads its file.
-func (r *running) client() admin.API { return admin.Dial(r.url, r.admin.token, nil) }
+func (r *running) client() admin.API {
+	return admin.Dial(&admin.Local{URL: r.url, Token: r.admin.token})
+}
 
 // The API gives the same answers over HTTP and in the process.
 func TestAdminIsTheSameOverHTTP(t *testing.T) {
@@ -275,10 +277,10 @@ func TestAdminScopes(t *testing.T) {
 		{"admin", made(admin.NewKey{Roles: []string{"admin"}}), true, true, 0},
 		{"this machine", r.admin.token.Reveal(), true, true, 0},
 	}
-	for _, route := range admin.Routes() {
+	for _, route := range r.routes(t) {
 		for _, c := range callers {
 			ctx, cancel := context.WithCancel(t.Context())
-			req, err := http.NewRequestWithContext(ctx, route.Method, r.url+admin.Path+strings.NewReplacer("{task}", "none", "{id}", "none").Replace(route.Path), nil)
+			req, err := http.NewRequestWithContext(ctx, route.method, r.url+strings.NewReplacer("{task}", "none", "{id}", "none").Replace(route.path), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -291,14 +293,39 @@ func TestAdminScopes(t *testing.T) {
 			}
 			cancel()
 			resp.Body.Close()
-			may := route.Scope == a2a.ScopeAdminRead && c.reads || route.Scope == a2a.ScopeAdminWrite && c.write
+			may := route.scope == a2a.ScopeAdminRead && c.reads || route.scope == a2a.ScopeAdminWrite && c.write
 			if refused := resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden; refused == may {
-				t.Errorf("%s %s by %s: %s", route.Method, route.Path, c.name, resp.Status)
+				t.Errorf("%s %s by %s: %s", route.method, route.path, c.name, resp.Status)
 			} else if !may && resp.StatusCode != c.status {
-				t.Errorf("%s %s by %s: %s, want %d", route.Method, route.Path, c.name, resp.Status, c.status)
+				t.Errorf("%s %s by %s: %s, want %d", route.method, route.path, c.name, resp.Status, c.status)
 			}
 		}
 	}
+}
+
+type route struct{ method, path, scope string }
+
+// routes are those of the OpenAPI document.
+func (r *running) routes(t *testing.T) (all []route) {
+	t.Helper()
+	resp, err := http.Get(r.url + admin.Path + "/openapi.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var doc struct {
+		Paths map[string]map[string]struct{ Description string }
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&doc); err != nil || len(doc.Paths) == 0 {
+		t.Fatalf("there are no routes: %v", err)
+	}
+	for path, operations := range doc.Paths {
+		for method, op := range operations {
+			scope := strings.TrimSuffix(strings.TrimPrefix(op.Description, "Needs the scope "), ".")
+			all = append(all, route{strings.ToUpper(method), path, scope})
+		}
+	}
+	return all
 }
 
 // refusing is a vault that keeps nothing.
@@ -628,33 +655,6 @@ func TestAdminFile(t *testing.T) {
 	}
 }
 
-// crowded is a store with tasks of ever more tenants.
-type crowded struct {
-	database.Store
-	n *int
-}
-
-func (c crowded) Tasks(context.Context, *store.Key, int) ([]store.Row, error) {
-	*c.n++
-	return []store.Row{{Key: store.Key{Tenant: fmt.Sprint(*c.n)}}}, nil
-}
-
-// A reader that comes back is told to read anew where there are too many tenants to look
-// at: an error would meet it again each time.
-func TestFeedOfManyTenants(t *testing.T) {
-	a := &administration{store: crowded{n: new(int)}}
-	if rows, all, err := a.since(t.Context(), time.Now()); len(rows) > 0 || all || err != nil {
-		t.Errorf("%d tasks changed, all: %v, %v", len(rows), all, err)
-	}
-}
-
-// Whatever comes as the id of an event is one that the feed made, or refused.
-func FuzzCursor(f *testing.F) {
-	for _, id := range []string{"", "1795472151813.ZPM7C7JW.1", "1.a.b", "-1.a.1", "9999999999999999.a.1", "1..1"} {
-		f.Add(id)
-	}
-	f.Fuzz(func(t *testing.T, id string) {
-		if c, err := parseCursor(id); err == nil && (c.n < 0 || c.at.UnixMilli() < 0 || len(c.feed) > 16) {
 // An operator sees what there is, however many tenants have it.
 func TestAdminOfManyTenants(t *testing.T) {
 	r := runHost(t, Flag{"data", t.TempDir()})
@@ -688,6 +688,33 @@ func TestAdminOfManyTenants(t *testing.T) {
 	}
 }
 
+// crowded is a store with tasks of ever more tenants.
+type crowded struct {
+	database.Store
+	n *int
+}
+
+func (c crowded) Tasks(context.Context, *store.Key, int) ([]store.Row, error) {
+	*c.n++
+	return []store.Row{{Key: store.Key{Tenant: fmt.Sprint(*c.n)}}}, nil
+}
+
+// A reader that comes back is told to read anew where there are too many tenants to look
+// at: an error would meet it again each time.
+func TestFeedOfManyTenants(t *testing.T) {
+	a := &administration{store: crowded{n: new(int)}}
+	if rows, all, err := a.since(t.Context(), time.Now()); len(rows) > 0 || all || err != nil {
+		t.Errorf("%d tasks changed, all: %v, %v", len(rows), all, err)
+	}
+}
+
+// Whatever comes as the id of an event is one that the feed made, or refused.
+func FuzzCursor(f *testing.F) {
+	for _, id := range []string{"", "1795472151813.ZPM7C7JW.1", "1.a.b", "-1.a.1", "9999999999999999.a.1", "1..1"} {
+		f.Add(id)
+	}
+	f.Fuzz(func(t *testing.T, id string) {
+		if c, err := parseCursor(id); err == nil && (c.n < 0 || c.at.UnixMilli() < 0 || len(c.feed) > 16) {
 			t.Errorf("%q is %+v", id, c)
 		}
 	})
