@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/admin"
 	"github.com/parley-a2a/parley/internal/database"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/flagvalue"
@@ -63,10 +65,13 @@ func (a *app) keyCommand(cmd *cobra.Command, changes, makes bool, run func(conte
 	return cmd
 }
 
-const auditUsage = "record the command in this `file` of JSON lines; - is standard error, none disables it (default " + serve.AuditName + " in --data, which parley serve uses)"
+const auditUsage = "record the command in this `file` of JSON lines; - is standard error, none disables it (default: the log of the server that runs with the database, or else " + serve.AuditName + " in --data)"
 
 // auditBeside opens the audit log that goes with a database.
 func (a *app) auditBeside(f *serve.AuditFlags, db *database.Location) (*serve.AuditLog, error) {
+	if l, err := admin.ReadLocal(db.AdminFile()); err == nil { // else no server runs here
+		f.Path = cmp.Or(f.Path, l.Audit)
+	}
 	return f.Open(db.Data, true, a.stderr, slog.New(warnings{a.stderr}))
 }
 

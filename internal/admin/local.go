@@ -25,6 +25,7 @@ type Local struct {
 	Host  string     `json:"host,omitempty"` // that requests are for, where the server does not answer for the one of URL
 	Token a2a.Secret `json:"-"`
 	PID   int        `json:"pid"`
+	Audit string     `json:"audit,omitempty"` // what --audit-log of a command has to be to record in the same log; "" if there is none
 	// Console opens the web console of this start; "" if there is none.
 	Console a2a.Secret `json:"-"`
 }

@@ -392,7 +392,7 @@ func (a *administration) publish() (remove func()) {
 	if name == "" {
 		return func() {}
 	}
-	l := &admin.Local{URL: LocalURL(a.h.addr, a.h.now.settings.tls.given()), Token: a.token, PID: os.Getpid()}
+	l := &admin.Local{URL: LocalURL(a.h.addr, a.h.now.settings.tls.given()), Token: a.token, PID: os.Getpid(), Audit: a.h.audit.where()}
 	if st := a.h.Status(); st.Console != "" {
 		l.Console = a2a.Secret(cmp.Or(st.Link, st.Console))
 	}

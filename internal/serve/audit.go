@@ -28,7 +28,7 @@ const (
 const AuditName = "audit.jsonl"
 
 // AuditFlags say where the audit log is.
-type AuditFlags struct{ path string }
+type AuditFlags struct{ Path string }
 
 func (f *AuditFlags) register(fs *pflag.FlagSet) {
 	f.Register(fs, "append who did what, and who was refused, to this `file` of JSON lines, which SIGHUP reopens; - is standard error, none disables the log (default "+AuditName+" in --data where callers are authenticated, else none)")
@@ -36,7 +36,7 @@ func (f *AuditFlags) register(fs *pflag.FlagSet) {
 
 // Register declares --audit-log.
 func (f *AuditFlags) Register(fs *pflag.FlagSet, usage string) {
-	fs.StringVar(&f.path, "audit-log", "", usage)
+	fs.StringVar(&f.Path, "audit-log", "", usage)
 }
 
 // AuditLog is the log that --audit-log names. Its zero value records nothing.
@@ -49,7 +49,7 @@ type AuditLog struct {
 // Open opens the log. on says whether there is one where no flag says so. The
 // caller closes it.
 func (f *AuditFlags) Open(data string, on bool, stderr io.Writer, log *slog.Logger) (*AuditLog, error) {
-	path := f.path
+	path := f.Path
 	if path == "" {
 		path = auditNone
 		if on {
@@ -67,6 +67,17 @@ func (f *AuditFlags) Open(data string, on bool, stderr io.Writer, log *slog.Logg
 		return nil, failure.New(failure.CodeServe, err.Error(), err).WithHint("--audit-log names another file; none does without")
 	}
 	return &AuditLog{file.Logger(), file, path}, nil
+}
+
+// where is the --audit-log of a command that records in this log; "" if there is no log.
+func (l *AuditLog) where() string {
+	switch {
+	case l.file != nil:
+		return absolute(l.path)
+	case l.log != nil:
+		return auditStderr
+	}
+	return ""
 }
 
 // Event writes a record.

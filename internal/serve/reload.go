@@ -143,7 +143,7 @@ func (f *Settings) untilRestart() map[string]any {
 	}
 	return map[string]any{
 		"listen": f.listen, "store": f.store, "store.ephemeral": f.ephemeral, "store.dead_after": f.dead, "store.allow_async_commit": f.async, "store.cache": f.cache, "tls": f.tls,
-		"console": f.noConsole, "console_elsewhere": f.elsewhere, "auth.oidc (the console's login)": login, "drain_timeout": f.drain, "retries": f.retries, "retention": f.retention, "push": f.egress, "logs": [4]any{f.audit, f.audit.path == "" && f.auth.any(), f.logLevel, f.logFormat}, "telemetry": f.telemetry,
+		"console": f.noConsole, "console_elsewhere": f.elsewhere, "auth.oidc (the console's login)": login, "drain_timeout": f.drain, "retries": f.retries, "retention": f.retention, "push": f.egress, "logs": [4]any{f.audit, f.audit.Path == "" && f.auth.any(), f.logLevel, f.logFormat}, "telemetry": f.telemetry,
 		"limits.body (over gRPC and in the console)": f.limits.body, "limits.bodies (whether there is a limit)": f.limits.bodies == 0,
 		"limits.capacity": f.limits.capacity, "limits.connections": [2]int{f.limits.connections, f.limits.connectionsOfAddress},
 	}
