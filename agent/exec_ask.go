@@ -3,7 +3,6 @@ package agent
 import (
 	"context"
 	"slices"
-	"sync"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/program"
@@ -38,10 +37,11 @@ func (s *session) ask(ctx context.Context, line []byte, l *said) error {
 	s.suspend()
 	s.placed = false
 	s.c.places.Leave()
-	s.c.rests(s)
-	err := s.waitFor(ctx, there)
+	resting := s.c.rests(ctx, s)
+	err := s.waitFor(resting, there)
 	if err == nil && failed == nil {
-		err = s.enter(ctx)
+		err = s.c.places.Enter(resting)
+		s.placed = err == nil
 	}
 	s.c.works(s)
 	if err == errEvicted {
@@ -60,24 +60,6 @@ func (s *session) ask(ctx context.Context, line []byte, l *said) error {
 	}
 	s.resume()
 	return s.send(ctx, answerLine(answer))
-}
-
-// enter waits for a place, with a process that may have to make room meanwhile.
-func (s *session) enter(ctx context.Context) error {
-	ctx, stop := context.WithCancelCause(ctx)
-	watch := sync.WaitGroup{}
-	watch.Go(func() {
-		select {
-		case <-s.evict:
-			stop(errEvicted)
-		case <-ctx.Done():
-		}
-	})
-	defer watch.Wait()
-	defer stop(nil)
-	err := s.c.places.Enter(ctx)
-	s.placed = err == nil
-	return err
 }
 
 // waitFor returns nil when the answer is there, or what next says before.
@@ -116,16 +98,18 @@ func (s *session) yield() {
 }
 
 // rests counts a session among those that wait with a process. Of these there are as
-// many as may be at work; beyond it who has waited longest has to go.
-func (c *command) rests(s *session) {
-	s.evict = make(chan struct{})
+// many as may be at work; beyond that number the session that has waited longest makes
+// room: the context that rests returned for it ends with errEvicted.
+func (c *command) rests(ctx context.Context, s *session) context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	ctx, s.evict = context.WithCancelCause(ctx)
 	if len(c.waiting) >= c.opts.concurrency() {
-		close(c.waiting[0].evict)
+		c.waiting[0].evict(errEvicted)
 		c.waiting = slices.Delete(c.waiting, 0, 1)
 	}
 	c.waiting = append(c.waiting, s)
+	return ctx
 }
 
 // works is the end of rests.
@@ -133,7 +117,7 @@ func (c *command) works(s *session) {
 	c.mu.Lock()
 	c.waiting = slices.DeleteFunc(c.waiting, func(w *session) bool { return w == s })
 	c.mu.Unlock()
-	s.evict = nil
+	s.evict(nil)
 }
 
 func answerLine(m *a2a.Message) *told {

@@ -104,7 +104,6 @@ func (s *session) cancel(reason string) {
 func (s *session) settles(within time.Duration) bool {
 	ctx, stop := context.WithTimeout(context.Background(), within)
 	defer stop()
-	s.evict = nil
 	s.slow.Stop()
 	for {
 		line, err := s.next(ctx, nil)

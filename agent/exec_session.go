@@ -46,7 +46,7 @@ type session struct {
 	mute     *time.Timer   // when the log says that it has written no line
 	began    time.Time     // when the time began to run
 	left     time.Duration // what was left of it then
-	evict    chan struct{} // closed when the process, which waits for an answer, has to go; nil while it works
+	evict    func(error)   // has the process make room while it waits: see rests
 }
 
 // outcome is a step and what came of it.

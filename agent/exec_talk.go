@@ -15,9 +15,8 @@ var (
 )
 
 // next returns the next line of the process, without its end. Instead of one it
-// returns io.EOF if process and output have ended; errOther if other is ready,
-// errEvicted if the process has to make room; errShut, errTooMuch, errSlow, or
-// ctx's cause.
+// returns io.EOF if process and output have ended; errOther if other is ready; errShut,
+// errTooMuch, errSlow, or ctx's cause.
 func (s *session) next(ctx context.Context, other <-chan struct{}) ([]byte, error) {
 	for {
 		line, ok, err := s.cut()
@@ -44,8 +43,6 @@ func (s *session) next(ctx context.Context, other <-chan struct{}) ([]byte, erro
 			s.silent()
 		case <-other:
 			return nil, errOther
-		case <-s.evict:
-			return nil, errEvicted
 		case <-s.slow.C:
 			return nil, errSlow
 		case <-ctx.Done():
