@@ -183,7 +183,7 @@ func (a *app) sayTasks(what string, f *gcFlags, n *admin.Collected) error {
 // parseIdleStates returns states in which no task is at work.
 func parseIdleStates(words string) (list []a2a.TaskState, err error) {
 	for word := range strings.SplitSeq(words, ",") {
-		state, err := parseState(word)
+		state, err := admin.ParseState(word)
 		if err != nil {
 			return nil, err
 		}

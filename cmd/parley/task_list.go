@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -43,7 +41,7 @@ and --status narrow the list.`,
 		return a.list(ctx, &f)
 	})
 	fs := cmd.Flags()
-	fs.Var(flagvalue.Of("state", &f.status, parseState, showState), "status", "only tasks in this `state`, such as working or TASK_STATE_INPUT_REQUIRED")
+	fs.Var(flagvalue.Of("state", &f.status, admin.ParseState, showState), "status", "only tasks in this `state`, such as working or TASK_STATE_INPUT_REQUIRED")
 	fs.Int32Var(&f.pageSize, "page-size", 0, "how many `tasks` to fetch at once, 1 to 100 (default: the agent's choice)")
 	fs.StringVar(&f.pageToken, "page-token", "", "`token` of the page to fetch, from an earlier list")
 	fs.BoolVar(&f.all, "all", false, "fetch all pages")
@@ -90,21 +88,6 @@ func (a *app) list(ctx context.Context, f *listFlags) error {
 	}
 	all.NextPageToken = ""
 	return a.print.Tasks(&all)
-}
-
-// parseState returns a state as people write it: working, INPUT_REQUIRED,
-// input-required, TASK_STATE_COMPLETED.
-func parseState(word string) (a2a.TaskState, error) {
-	name := strings.ToUpper(strings.ReplaceAll(word, "-", "_"))
-	state, ok := a2a.ParseTaskState("TASK_STATE_" + strings.TrimPrefix(name, "TASK_STATE_"))
-	if !ok || !state.Valid() {
-		var names []string
-		for _, s := range a2a.TaskStates() {
-			names = append(names, admin.StateWord(s))
-		}
-		return 0, fmt.Errorf("must be one of %s", strings.Join(names, ", "))
-	}
-	return state, nil
 }
 
 func showState(s a2a.TaskState) string {

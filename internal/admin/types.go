@@ -2,6 +2,7 @@ package admin
 
 import (
 	"encoding/json"
+	"errors"
 	"strings"
 	"time"
 
@@ -34,6 +35,20 @@ type Readiness struct {
 // StateWord is the state of a task as people write it, such as input-required.
 func StateWord(s a2a.TaskState) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_")), "_", "-")
+}
+
+// ParseState is the state that a word or its name in the protocol stands for.
+func ParseState(word string) (a2a.TaskState, error) {
+	name := strings.ToUpper(strings.ReplaceAll(word, "-", "_"))
+	state, ok := a2a.ParseTaskState("TASK_STATE_" + strings.TrimPrefix(name, "TASK_STATE_"))
+	if ok && state.Valid() {
+		return state, nil
+	}
+	var words []string
+	for _, s := range a2a.TaskStates() {
+		words = append(words, StateWord(s))
+	}
+	return 0, errors.New("must be one of " + strings.Join(words, ", "))
 }
 
 // Agent is one agent of the server.

@@ -193,9 +193,9 @@ func (a *administration) Collect(ctx context.Context, c admin.Collection) (_ *ad
 	}
 	var states []a2a.TaskState
 	for _, word := range c.States {
-		s, ok := parseState(word)
-		if !ok {
-			return nil, admin.Invalid("states", "%.40q is no state", word)
+		s, err := admin.ParseState(word)
+		if err != nil {
+			return nil, admin.Invalid("states", "%.40q %v", word, err)
 		}
 		if !s.Terminal() && !s.Interrupted() {
 			return nil, admin.Invalid("states", "tasks that are %s are at work and never deleted", word)

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -15,15 +14,6 @@ import (
 	"github.com/parley-a2a/parley/internal/admin"
 	"github.com/parley-a2a/parley/store"
 )
-
-func parseState(word string) (a2a.TaskState, bool) {
-	for _, s := range a2a.TaskStates() {
-		if admin.StateWord(s) == word {
-			return s, true
-		}
-	}
-	return 0, false
-}
 
 // lastOwner is behind all subjects, by bytes.
 const lastOwner = "\U0010ffff\U0010ffff"
@@ -141,13 +131,9 @@ func (a *administration) lists(ctx context.Context, q *admin.TaskQuery, most int
 	case q.AtWork:
 		states = []a2a.TaskState{a2a.TaskStateSubmitted, a2a.TaskStateWorking}
 	case q.State != "":
-		s, ok := parseState(q.State)
-		if !ok {
-			var words []string
-			for _, s := range a2a.TaskStates() {
-				words = append(words, admin.StateWord(s))
-			}
-			return nil, 0, admin.Invalid("state", "%.40q must be one of %s", q.State, strings.Join(words, ", "))
+		s, err := admin.ParseState(q.State)
+		if err != nil {
+			return nil, 0, admin.Invalid("state", "%.40q %v", q.State, err)
 		}
 		states[0] = s
 	}

@@ -30,10 +30,6 @@ const AuditName = "audit.jsonl"
 // AuditFlags say where the audit log is.
 type AuditFlags struct{ Path string }
 
-func (f *AuditFlags) register(fs *pflag.FlagSet) {
-	f.Register(fs, "append who did what, and who was refused, to this `file` of JSON lines, which SIGHUP reopens; - is standard error, none disables the log (default "+AuditName+" in --data where callers are authenticated, else none)")
-}
-
 // Register declares --audit-log.
 func (f *AuditFlags) Register(fs *pflag.FlagSet, usage string) {
 	fs.StringVar(&f.Path, "audit-log", "", usage)

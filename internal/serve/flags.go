@@ -120,7 +120,7 @@ func (f *flags) registerLife(fs *pflag.FlagSet) {
 }
 
 func (f *flags) registerLogs(fs *pflag.FlagSet) {
-	f.audit.register(fs)
+	f.audit.Register(fs, "append who did what, and who was refused, to this `file` of JSON lines, which SIGHUP reopens; - is standard error, none disables the log (default "+AuditName+" in --data where callers are authenticated, else none)")
 	f.logLevel = "info"
 	fs.Var(flagvalue.Choice(&f.logLevel, "debug", "info", "warn", "error"), "log-level", "what is logged to standard error: debug, info, warn or error")
 	f.logFormat = logAuto
