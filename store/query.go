@@ -251,6 +251,22 @@ func (m *Memory) Tasks(ctx context.Context, after *Key, limit int) ([]Row, error
 	return found[:min(len(found), limit)], err
 }
 
+// AllNamed returns up to limit keys of the tasks that have an ID, of all tenants and
+// owners, in any order. It is for operators, and costs a look at the key of each task;
+// drivers have it, too.
+func (m *Memory) AllNamed(ctx context.Context, id string, limit int) ([]Key, error) {
+	var found []Key
+	err := m.read(ctx, func(d *memory) error {
+		for k := range d.tasks {
+			if k.ID == id && len(found) < limit {
+				found = append(found, k)
+			}
+		}
+		return nil
+	})
+	return found, err
+}
+
 // Work is how many tasks of a tenant are in a state.
 type Work struct {
 	Tenant string

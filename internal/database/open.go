@@ -22,6 +22,7 @@ type Store interface {
 	store.Store
 	AllPushes(ctx context.Context, after int64, limit int) ([]store.PushState, error)
 	AllNodes(ctx context.Context) ([]store.NodeState, error)
+	AllNamed(ctx context.Context, id string, limit int) ([]store.Key, error)
 	AllWork(ctx context.Context, idle []int32) ([]store.Work, error)
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"errors"
 	"log/slog"
-	"math"
 	"net/http"
 	"strings"
 	"unicode"
@@ -46,19 +45,9 @@ func (a *administration) find(ctx context.Context, task string) (*store.Row, err
 			}
 		}
 	}
-	tenants, err := a.tenants(ctx, math.MaxInt)
+	keys, err := a.store.AllNamed(ctx, task, 10)
 	if err != nil {
-		return nil, err
-	}
-	var keys []store.Key
-	for _, t := range tenants {
-		owners, err := a.store.Owners(ctx, t, task, 10)
-		if err != nil {
-			return nil, a.failed("look up a task", err)
-		}
-		for _, o := range owners {
-			keys = append(keys, store.Key{Tenant: t, Owner: o, ID: task})
-		}
+		return nil, a.failed("look up a task", err)
 	}
 	switch len(keys) {
 	case 0:
@@ -67,7 +56,7 @@ func (a *administration) find(ctx context.Context, task string) (*store.Row, err
 		return a.row(ctx, keys[0])
 	}
 	var names []string
-	for _, k := range keys[:min(len(keys), 10)] {
+	for _, k := range keys {
 		names = append(names, taskName(k)+" of "+plain.Quote(k.Owner))
 	}
 	return nil, &admin.Error{Status: http.StatusConflict, Field: "task", Message: "several tasks have this id; say which by its name: " + strings.Join(names, ", ")}

@@ -247,6 +247,13 @@ func (s *Store) Owners(ctx context.Context, tenant, id string, limit int) ([]str
 	return find(ctx, s.db, "look for a task's owners", intoName, ownersOf, arg(tenant), arg(id), limit)
 }
 
+// AllNamed returns up to limit keys of the tasks that have an ID, of all tenants and
+// owners, in any order. It is for operators.
+func (s *Store) AllNamed(ctx context.Context, id string, limit int) ([]store.Key, error) {
+	return find(ctx, s.db, "look for a task", func(k *store.Key) []any { return []any{(*name)(&k.Tenant), (*name)(&k.Owner), (*name)(&k.ID)} },
+		"SELECT t.tenant, t.owner, t.id FROM parley.task AS t WHERE t.id = $1 LIMIT $2", arg(id), limit)
+}
+
 // Rows implements store.Store.
 func (s *Store) Rows(ctx context.Context, keys []store.Key) ([]store.Row, error) {
 	keys = slices.Compact(slices.SortedFunc(slices.Values(keys), store.Key.Compare)) // each row once

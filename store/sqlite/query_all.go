@@ -34,6 +34,17 @@ func (r *Reader) Owners(ctx context.Context, tenant, id string, limit int) ([]st
 	return found, err
 }
 
+// AllNamed returns up to limit keys of the tasks that have an ID, of all tenants and
+// owners, in any order. It is for operators.
+func (r *Reader) AllNamed(ctx context.Context, id string, limit int) ([]store.Key, error) {
+	scan := func(r *sqlite3.Stmt) store.Key {
+		return store.Key{Tenant: r.ColumnText(0), Owner: r.ColumnText(1), ID: id}
+	}
+	return find(ctx, r, "task", scan, func(c *conn) *stmt {
+		return c.stmt("SELECT tenant, owner FROM task INDEXED BY task_name WHERE id = ? LIMIT ?").text(id).int(int64(limit))
+	})
+}
+
 // pageOfAll is page over all owners of a tenant: the first of what each has. It
 // looks once at what each one's newest task is, and then reads pages of those
 // owners only whose newest may be on this page.

@@ -165,6 +165,7 @@ func testOwners(t testing.TB, open Opener) {
 func testWork(t testing.TB, open Opener) {
 	st := start(t, open)
 	counter, ok := st.(interface {
+		AllNamed(context.Context, string, int) ([]store.Key, error)
 		AllWork(context.Context, []int32) ([]store.Work, error)
 	})
 	if !ok {
@@ -191,6 +192,22 @@ func testWork(t testing.TB, open Opener) {
 			return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.State, b.State))
 		})
 		same(t, fmt.Sprintf("the work of %v", c.idle), got, c.want)
+	}
+	must(t, st, create(store.Key{Tenant: "b", Owner: "c", ID: "task 3"}, 1))
+	for _, c := range []struct {
+		id          string
+		limit, want int
+	}{{"task 2", 9, 1}, {"task 3", 9, 2}, {"task 3", 1, 1}, {"task", 9, 0}} {
+		got, err := counter.AllNamed(t.Context(), c.id, c.limit)
+		wantError(t, "named", err, nil)
+		if len(got) != c.want {
+			t.Errorf("%d tasks are found of %s, want %d", len(got), c.id, c.want)
+		}
+		for _, k := range got {
+			if k.ID != c.id || get(t, st, k, false).Row.Key != k {
+				t.Errorf("%+v is found of %s", k, c.id)
+			}
+		}
 	}
 	if _, err := counter.AllWork(ended(t), nil); err == nil {
 		t.Error("a context that has ended was not noticed")
