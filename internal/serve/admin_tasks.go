@@ -15,9 +15,6 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// lastOwner is behind all subjects, by bytes.
-const lastOwner = "\U0010ffff\U0010ffff"
-
 // work counts the tasks that are not finished, by tenant and state.
 func (a *administration) work(ctx context.Context) ([]store.Work, error) {
 	var unfinished []int32
@@ -43,14 +40,10 @@ func (a *administration) tenants(ctx context.Context, most int) ([]string, error
 			return nil, a.failed("read tenants", err)
 		}
 		if len(rows) == 0 {
-			return list, nil
+			break
 		}
-		if t := rows[0].Tenant; len(list) == 0 || list[len(list)-1] != t {
-			list = append(list, t)
-			after = &store.Key{Tenant: t, Owner: lastOwner}
-		} else {
-			after = &rows[0].Key
-		}
+		list = append(list, rows[0].Tenant)
+		after = &store.Key{Tenant: rows[0].Tenant + "\x00"} // the first name behind it
 	}
 	return list, nil
 }
