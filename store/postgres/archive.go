@@ -11,7 +11,7 @@ import (
 
 const (
 	archivedSizes = "SELECT t.key, coalesce(octet_length(t.head) + octet_length(t.body), 0) + coalesce((SELECT sum(octet_length(e.body)) FROM parley.entry AS e WHERE e.task = t.key), 0) " +
-		"FROM unnest($1::bytea[], $2::bytea[], $3::bytea[]) AS n (tenant, owner, id) JOIN parley.task AS t ON t.tenant = n.tenant AND t.owner = n.owner AND t.id = n.id"
+		"FROM unnest($1::bytea[], $2::bytea[], $3::bytea[]) AS n (tenant, owner, id) JOIN parley.task AS t ON t.tenant = n.tenant AND t.owner = n.owner AND t.id = n.id WHERE t.last <= $4"
 	archivedTasks    = "SELECT " + columns + ", t.head, t.body, 0::bigint, t.key FROM parley.task AS t WHERE t.key = ANY($1::bigint[])"
 	archivedEntries  = "SELECT e.task, e.first, e.last, e.body FROM parley.entry AS e WHERE e.task = ANY($1::bigint[]) ORDER BY e.task, e.last"
 	archivedBlobs    = "SELECT b.task, b.hash FROM parley.blob_task AS b WHERE b.task = ANY($1::bigint[]) ORDER BY b.task, b.hash"
@@ -20,9 +20,11 @@ const (
 	archivedLetters  = "SELECT l.push, l.seq, l.time, l.tries, l.reason, l.again FROM parley.letter AS l WHERE l.push = ANY($1::bigint[]) ORDER BY l.push, l.seq"
 )
 
-// aheadBytes bounds the logs and seals that Ahead reads. It is little enough to come over
-// a slow line before callWait ends.
-const aheadBytes = 8 << 20
+// What Ahead reads is done well before callWait ends, also over a slow line.
+var (
+	aheadBytes   int64 = 8 << 20  // of logs and seals; not constant, for tests
+	aheadEntries       = 16 << 10 // of a task: the size of a longer log takes long to find
+)
 
 // Ahead reads those of some tasks that there are, as of one moment and in a few
 // statements: for exports, which would ask for them one by one. It leaves out what it has
@@ -41,7 +43,7 @@ func readTasks(ctx context.Context, q querier, keys []store.Key) (map[store.Key]
 	byKey := map[int64]*store.Task{}
 	var tasks, pushes []int64
 	tenants, owners, ids := split(keys)
-	room := int64(aheadBytes)
+	room := aheadBytes
 	var key, size int64
 	err := each(ctx, q, func(r pgx.Rows) error {
 		err := r.Scan(&key, &size)
@@ -50,7 +52,7 @@ func readTasks(ctx context.Context, q querier, keys []store.Key) (map[store.Key]
 			tasks = append(tasks, key)
 		}
 		return err
-	}, archivedSizes, tenants, owners, ids)
+	}, archivedSizes, tenants, owners, ids, aheadEntries)
 	ofPush := map[int64]store.PushID{}
 	for _, part := range []struct {
 		sql  string
