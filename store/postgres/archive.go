@@ -20,7 +20,7 @@ const (
 	archivedLetters  = "SELECT l.push, l.seq, l.time, l.tries, l.reason, l.again FROM parley.letter AS l WHERE l.push = ANY($1::bigint[]) ORDER BY l.push, l.seq"
 )
 
-// What Ahead reads is done well before callWait ends, also over a slow line.
+// These limits let Ahead end well before callWait, also over a slow line.
 var (
 	aheadBytes   int64 = 8 << 20  // of logs and seals; not constant, for tests
 	aheadEntries       = 16 << 10 // of a task: the size of a longer log takes long to find
