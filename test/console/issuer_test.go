@@ -169,7 +169,7 @@ func TestLoginAtAnIssuer(t *testing.T) {
 
 	in("eve")
 	p.screen(s.at("/chat/-"))
-	p.shows("takes the scope tasks:write")
+	p.shows("needs the scope tasks:write")
 	if p.count("#composer, textarea") != 0 {
 		t.Error("a caller who may only read has a box for messages")
 	}
