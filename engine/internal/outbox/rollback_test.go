@@ -19,8 +19,7 @@ func TestPushAfterAFailoverThatLostEvents(t *testing.T) {
 		"nobody": func(*world, store.Key) {},
 	} {
 		t.Run(name, func(t *testing.T) {
-			pushTest(t, func(t *testing.T, old *store.Memory, r *receivers) {
-				db := &struct{ store.Store }{old}
+			pushTest(t, func(t *testing.T, db *store.Memory, r *receivers) {
 				w := newWorld(t, db, r)
 				key := store.Key{ID: "x"}
 				w.begin(t.Context(), key, a2a.TaskStateWorking, 3, &a2a.TaskPushNotificationConfig{ID: "c", URL: "h"})
@@ -29,15 +28,19 @@ func TestPushAfterAFailoverThatLostEvents(t *testing.T) {
 				if p.Cursor != 5 {
 					t.Fatalf("%+v", p)
 				}
-				after := store.NewMemory()
-				defer after.Close()
+				was, err := db.Get(t.Context(), key, store.RowOnly)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n, err := db.Delete(t.Context(), []store.Row{was.Row}); n != 1 {
+					t.Fatal(n, err)
+				}
 				log := outboxtest.Log(key, a2a.TaskStateWorking, 2)
 				p.Cursor = 3
 				log.Pushes = []store.PushConfig{*p}
-				if err := store.Do(t.Context(), after, log); err != nil {
+				if err := store.Do(t.Context(), db, log); err != nil {
 					t.Fatal(err)
 				}
-				db.Store = after
 				tell(w, key)
 				passes(2 * dueEvery)
 				w.goOn(key, a2a.TaskStateCompleted)
