@@ -107,10 +107,14 @@ func (c *Console) talkOf(r *request, a *Agent, id string) (*talk, string, error)
 	return t, answering, nil
 }
 
+// chatOf is the chat of a context before anything is said.
+func (c *Console) chatOf(r *request, a *Agent, context string) chatData {
+	return chatData{Agents: c.opts.Agents(), Agent: a, Context: context, Ref: a.ref, Sends: r.answers() != "", Accept: accepts(a.Card), MaxUpload: c.opts.MaxUpload}
+}
+
 func (c *Console) chat(w http.ResponseWriter, r *request, a *Agent) {
-	d := chatData{Agents: c.opts.Agents(), Agent: a, Context: r.FormValue("context"), MaxUpload: c.opts.MaxUpload}
-	d.Ref, d.Sends = a.ref, r.answers() != ""
-	d.Accept, d.Say = accepts(a.Card), r.FormValue("say")
+	d := c.chatOf(r, a, r.FormValue("context"))
+	d.Say = r.FormValue("say")
 	for _, s := range a.Card.Skills {
 		d.Examples = append(d.Examples, s.Examples...)
 	}
@@ -248,7 +252,9 @@ func exchange(r *request, m, answer *a2a.Message) *talk {
 
 // said shows such a message on a page of its own, to a browser without scripts.
 func (c *Console) said(w http.ResponseWriter, r *request, a *Agent, m, answer *a2a.Message) {
-	c.show(w, r, "chat", page{Title: a.Card.Name, Place: "chat", Data: chatData{Agents: c.opts.Agents(), Agent: a, Context: answer.ContextID, MaxUpload: c.opts.MaxUpload, Sends: true, Accept: accepts(a.Card), Talks: []*talk{exchange(r, m, answer)}}})
+	d := c.chatOf(r, a, answer.ContextID)
+	d.Talks = []*talk{exchange(r, m, answer)}
+	c.show(w, r, "chat", page{Title: a.Card.Name, Place: "chat", Data: d})
 }
 
 // retry says again what the last message of a task said, in the task's context.

@@ -157,12 +157,12 @@ func New(o Options) (*Console, error) {
 	c.page("GET /tasks/live", c.changes)
 	c.page("GET /inbox", c.inbox)
 	c.page("GET /elsewhere", c.elsewhere)
-	c.page("GET /webhooks", c.webhooks)
-	c.page("POST /webhooks", c.again)
-	c.page("GET /operate", c.operate)
-	c.page("GET /operate/figures", c.figures)
-	c.page("POST /operate/draft", c.draft)
-	c.page("POST /operate/keys", c.key)
+	c.operatorPage("GET /webhooks", c.webhooks)
+	c.operatorPage("POST /webhooks", c.again)
+	c.operatorPage("GET /operate", c.operate)
+	c.operatorPage("GET /operate/figures", c.figures)
+	c.operatorPage("POST /operate/draft", c.draft)
+	c.operatorPage("POST /operate/keys", c.key)
 	c.mux.HandleFunc("/", c.nowhere)
 	return c, nil
 }
@@ -267,6 +267,21 @@ func (c *Console) agentPage(pattern string, f func(http.ResponseWriter, *request
 			return
 		}
 		c.noAgent(w, r)
+	})
+}
+
+// operatorPage registers the function of a page of operators, and tells others why they
+// do not get it.
+func (c *Console) operatorPage(pattern string, f func(http.ResponseWriter, *request)) {
+	c.page(pattern, func(w http.ResponseWriter, r *request) {
+		switch {
+		case c.opts.Admin == nil:
+			c.fail(w, r.Request, http.StatusNotFound, "There is nothing to operate here", "This server has no administration.")
+		case !c.everybody(r):
+			c.fail(w, r.Request, http.StatusForbidden, "You are not an operator of this server", "Log in with a key that has the scope admin:read: parley key create --role admin makes one.")
+		default:
+			f(w, r)
+		}
 	})
 }
 

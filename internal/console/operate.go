@@ -44,9 +44,6 @@ func (c *Console) operate(w http.ResponseWriter, r *request) {
 }
 
 func (c *Console) operating(w http.ResponseWriter, r *request, d operateData) {
-	if !c.operates(w, r) {
-		return
-	}
 	d.Views = rooms
 	var err error
 	a := c.opts.Admin
@@ -81,9 +78,6 @@ func (c *Console) operating(w http.ResponseWriter, r *request, d operateData) {
 // figures is the part of the page that is fetched again and again: it asks for nothing
 // that is recorded in the audit log.
 func (c *Console) figures(w http.ResponseWriter, r *request) {
-	if !c.operates(w, r) {
-		return
-	}
 	d := new(operateData)
 	if err := c.measure(r, d); err != nil {
 		c.failed(w, r, err)
@@ -115,9 +109,6 @@ func (d *operateData) now(r *request, a admin.API) (err error) {
 
 // draft checks a draft of parley.yaml.
 func (c *Console) draft(w http.ResponseWriter, r *request) {
-	if !c.operates(w, r) {
-		return
-	}
 	d := operateData{View: "settings", Checked: true, Draft: strings.ReplaceAll(r.FormValue("draft"), "\r\n", "\n")}
 	var err error
 	if d.Findings, err = c.opts.Admin.CheckSettings(r.ctx, []byte(d.Draft)); err != nil {
@@ -129,9 +120,6 @@ func (c *Console) draft(w http.ResponseWriter, r *request) {
 
 // key makes a key, which is shown once, or revokes one.
 func (c *Console) key(w http.ResponseWriter, r *request) {
-	if !c.operates(w, r) {
-		return
-	}
 	d := operateData{View: "keys"}
 	if id := r.FormValue("revoke"); id != "" {
 		if _, err := c.opts.Admin.RevokeKey(r.ctx, id); err != nil {
