@@ -83,6 +83,10 @@ func TestRestarts(t *testing.T) {
 	c := pgtest.New(t, &pgtest.Options{Durable: true})
 	address := c.Database(t)
 	st := mustOpen(t, address, nil)
+	beats := firstDay.Add(time.Hour)
+	if err := st.Beat(t.Context(), "node", beats); err != nil { // one that never did is dead
+		t.Fatal(err)
+	}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var all sync.WaitGroup
@@ -117,7 +121,7 @@ func TestRestarts(t *testing.T) {
 	}
 	all.Go(func() { // as an engine does
 		for n := 0; ctx.Err() == nil; n++ {
-			_ = st.Beat(t.Context(), "node", firstDay.Add(time.Hour))
+			_ = st.Beat(t.Context(), "node", beats)
 			_, _ = st.Claim(t.Context(), "claimer", firstDay, 10)
 			_, _ = st.Keep(t.Context(), "n", nil, nil)
 			st.pause(ctx, 5*time.Millisecond)

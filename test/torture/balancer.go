@@ -69,6 +69,11 @@ func newBalancer(targets []string, seed uint64) (*balancer, error) {
 			// answer; the proxy's transport may still be looking for its end, and then
 			// cuts the answer.
 			_ = http.NewResponseController(w).EnableFullDuplex()
+			// A client that still sends when it is refused gets the answer: if what it sends
+			// stayed unread, the connection would be reset.
+			body := r.Body
+			defer io.Copy(io.Discard, body)
+			r.Body = io.NopCloser(body)
 			if limit, cut := b.lasts(); cut {
 				ctx, cancel := context.WithTimeout(r.Context(), limit)
 				defer cancel()
