@@ -39,12 +39,7 @@ func (c *check) affords(doc []byte, by ...*jsonschema.Schema) bool {
 			continue
 		}
 		p := c.parts[s]
-		size := len(doc)*(1+p.patterns) + 16*(len(s.Required)+len(s.Properties))
-		if s.Enum != nil || s.Const != nil {
-			values, _ := json.Marshal([]any{s.Enum, s.Const}) // they came out of JSON
-			size += len(values)
-		}
-		c.left -= 1 + size/stepBytes
+		c.left -= 1 + (len(doc)*(1+p.patterns)+p.size)/stepBytes
 		if c.left < 0 || !c.affords(doc, p.inPlace...) || !c.affordsInside(doc, s) {
 			return false
 		}
@@ -103,6 +98,7 @@ func inside(doc []byte) (members map[string]json.RawMessage, elements []json.Raw
 type part struct {
 	inPlace  []*jsonschema.Schema // those that judge the same value
 	patterns int                  // how large its patterns are
+	size     int                  // bytes to compare with, whatever the value
 }
 
 // measure finds out how much work there is in the schema.
@@ -110,7 +106,11 @@ func (k *Schema) measure() error {
 	total := 0
 	k.parts = map[*jsonschema.Schema]part{}
 	for _, s := range everywhere(k.root) {
-		p := part{inPlace: append(inPlace(s), target(k.root, s.Ref))}
+		p := part{inPlace: append(inPlace(s), target(k.root, s.Ref)), size: 16 * (len(s.Required) + len(s.Properties))}
+		if s.Enum != nil || s.Const != nil {
+			values, _ := json.Marshal([]any{s.Enum, s.Const}) // they came out of JSON
+			p.size += len(values)
+		}
 		for _, pattern := range slices.AppendSeq([]string{s.Pattern}, maps.Keys(s.PatternProperties)) {
 			if pattern == "" {
 				continue
