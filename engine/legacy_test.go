@@ -173,30 +173,32 @@ func TestAnotherProcessCreatesTheTask(t *testing.T) {
 		"the same words": func(a *store.Append) []byte { return a.Entries[1].Body },
 	} {
 		t.Run(name, func(t *testing.T) {
-			mem := store.NewMemory()
-			t.Cleanup(func() { mem.Close() })
-			st := &rival{Store: mem, message: message, wrote: make(chan struct{})}
-			w := newWorld(t, st, agent.Func(func(ctx context.Context, t *agent.Turn) error {
-				<-st.wrote // the first append is the task and its message, alone
-				return interview.Run(ctx, t)
-			}))
-			req := first01("mine", "ours")
-			req.Message.ContextID = "session"
-			task := w.mustSend(req)
-			theirs := "theirs"
-			if name == "the same words" {
-				theirs = "ours"
-			}
-			var users []string
-			for _, m := range task.History {
-				if m.Role == a2a.RoleUser {
-					users = append(users, m.Text())
+			synctest.Test(t, func(t *testing.T) { // nobody claims the task while it is looked at
+				mem := store.NewMemory()
+				t.Cleanup(func() { mem.Close() })
+				st := &rival{Store: mem, message: message, wrote: make(chan struct{})}
+				w := newWorld(t, st, agent.Func(func(ctx context.Context, t *agent.Turn) error {
+					<-st.wrote // the first append is the task and its message, alone
+					return interview.Run(ctx, t)
+				}))
+				req := first01("mine", "ours")
+				req.Message.ContextID = "session"
+				task := w.mustSend(req)
+				theirs := "theirs"
+				if name == "the same words" {
+					theirs = "ours"
 				}
-			}
-			if got, want := fmt.Sprint(users), fmt.Sprint([]string{theirs, "ours"}); got != want {
-				t.Errorf("the messages are %s, want %s", got, want)
-			}
-			wantState(t, task, a2a.TaskStateInputRequired)
+				var users []string
+				for _, m := range task.History {
+					if m.Role == a2a.RoleUser {
+						users = append(users, m.Text())
+					}
+				}
+				if got, want := fmt.Sprint(users), fmt.Sprint([]string{theirs, "ours"}); got != want {
+					t.Errorf("the messages are %s, want %s", got, want)
+				}
+				wantState(t, task, a2a.TaskStateInputRequired)
+			})
 		})
 	}
 }
