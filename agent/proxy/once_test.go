@@ -87,6 +87,16 @@ func TestStopsInGoodOrder(t *testing.T) {
 		<-release
 		says(task("up", a2a.TaskStateWorking))(ctx, req, yield)
 	}
+	want(t, answeredWhileStopping(t, up, release), a2a.TaskStateCompleted, "")
+	if n := len(up.messages()); n != 1 {
+		t.Errorf("it was sent %d times", n)
+	}
+}
+
+// answeredWhileStopping has an agent answer a message, which release lets it do, while the
+// server stops, and returns what came of the task after the next start.
+func answeredWhileStopping(t *testing.T, up *puppet, release chan struct{}) *a2a.Task {
+	t.Helper()
 	front := behind(t, up.serve(t).url, nil, nil)
 	r := say("x")
 	r.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
@@ -101,10 +111,7 @@ func TestStopsInGoodOrder(t *testing.T) {
 	close(release)
 	<-stopped
 	front.start()
-	want(t, ended(t, dial(t, front, nil), task.ID), a2a.TaskStateCompleted, "")
-	if n := len(up.messages()); n != 1 {
-		t.Errorf("it was sent %d times", n)
-	}
+	return ended(t, dial(t, front, nil), task.ID)
 }
 
 // A message that the agent refuses while the server stops was not taken.
@@ -116,21 +123,7 @@ func TestRefusedWhileStopping(t *testing.T) {
 		<-release
 		yield(nil, a2a.Invalid("message.parts[0]", "must be a number"))
 	}
-	front := behind(t, up.serve(t).url, nil, nil)
-	r := say("x")
-	r.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
-	task := send(t, dial(t, front, nil), r)
-	poll(t, func() bool { return len(up.messages()) == 1 })
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		front.stop()
-	}()
-	poll(t, func() bool { return !ready(front) })
-	close(release)
-	<-stopped
-	front.start()
-	want(t, ended(t, dial(t, front, nil), task.ID), a2a.TaskStateFailed, "must be a number")
+	want(t, answeredWhileStopping(t, up, release), a2a.TaskStateFailed, "must be a number")
 }
 
 // An answer that may not have arrived is asked for once more.

@@ -75,7 +75,7 @@ func (c *check) checker(s *jsonschema.Schema) func(doc []byte) error {
 	}
 }
 
-// unfit is what is said of a value where no better reason is known.
+// unfit is the reason where the schema shows no better one.
 const unfit = "does not fit the skill's schema"
 
 // reason says why a value does not fit, in words of ours where the reason is a usual one.
