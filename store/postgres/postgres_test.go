@@ -78,40 +78,57 @@ func copied(t testing.TB) string {
 	return address
 }
 
+// database is one with the schema and nothing else, and a connection that empties it:
+// the server starts a process for each.
+type database struct {
+	address string
+	c       *pgx.Conn
+}
+
 // left are databases of tests that passed, emptied. To empty one costs a small part of
 // what a copy does.
-var left = make(chan string, 64)
+var left = make(chan database, 64)
 
 // empty is copied for a test that leaves nothing but rows, and has closed its stores
 // when it ends: its database may be that of another test before, and after.
 func empty(t testing.TB) (address string) {
 	t.Helper()
+	var d database
 	select {
-	case address = <-left:
+	case d = <-left:
 	default:
-		address = copied(t)
+		d.address = copied(t)
+		d.c = cleaner(t, d.address)
 	}
 	t.Cleanup(func() {
-		if !t.Failed() && clean(address) == nil {
+		if !t.Failed() && clean(d.c) == nil {
 			select {
-			case left <- address:
+			case left <- d:
+				return
 			default:
 			}
 		}
+		d.c.Close(context.Background())
 	})
-	return address
+	return d.address
 }
 
-// clean makes a database what template is.
-func clean(address string) error {
+// cleaner connects to a database for clean.
+func cleaner(t testing.TB, address string) *pgx.Conn {
+	t.Helper()
 	c, err := pgx.Connect(context.Background(), address+"&application_name=clean")
 	if err != nil {
-		return err
+		t.Fatal(err)
 	}
-	defer c.Close(context.Background())
-	_, err = c.Exec(context.Background(), `SET lock_timeout = '10s'; DO $$ BEGIN
-		EXECUTE (SELECT 'TRUNCATE ' || string_agg('parley.' || tablename, ', ') FROM pg_tables WHERE schemaname = 'parley' AND tablename <> 'schema');
-		PERFORM setval('parley.' || sequencename, start_value, false) FROM pg_sequences WHERE schemaname = 'parley';
+	return c
+}
+
+// clean makes the database of a connection what template is.
+func clean(c *pgx.Conn) error {
+	_, err := c.Exec(context.Background(), `SET lock_timeout = '10s'; DO $$ BEGIN
+		EXECUTE (SELECT coalesce('TRUNCATE ' || string_agg('parley.' || relname, ', '), 'SELECT') FROM pg_class
+			WHERE relnamespace = 'parley'::regnamespace AND relkind = 'r' AND relname <> 'schema' AND pg_relation_size(oid) > 0);
+		PERFORM setval('parley.' || sequencename, start_value, false) FROM pg_sequences WHERE schemaname = 'parley' AND last_value IS NOT NULL;
 	END $$`)
 	return err
 }

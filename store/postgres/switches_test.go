@@ -11,8 +11,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/parley-a2a/parley/internal/pgtest"
 	"github.com/parley-a2a/parley/store"
 	"github.com/parley-a2a/parley/store/storetest"
@@ -78,12 +76,14 @@ func TestSwitches(t *testing.T) {
 			address := copied(t)
 			sql(t, address, conflicts)
 			cuts := cutting(t, address)
+			c := cleaner(t, address)
+			defer c.Close(context.Background())
 			run := storetest.Run
 			if strings.Contains(off, "listen=off") {
 				run = storetest.RunAlone // there are no hints
 			}
 			run(t, func(t testing.TB) storetest.Opener {
-				if err := clean(address); err != nil { // the tests come one by one
+				if err := clean(c); err != nil { // the tests come one by one
 					t.Fatal(err)
 				}
 				return func(t testing.TB) store.Store { return mustOpen(t, address+off, nil) }
@@ -104,10 +104,7 @@ func TestSwitches(t *testing.T) {
 // a connection is cut, the tables are locked, so that nobody is about to commit.
 func cutting(t *testing.T, address string) *atomic.Int64 {
 	t.Helper()
-	c, err := pgx.Connect(t.Context(), address+"&application_name=clean")
-	if err != nil {
-		t.Fatal(err)
-	}
+	c := cleaner(t, address)
 	var cuts atomic.Int64
 	ctx, stop := context.WithCancel(context.Background())
 	var all sync.WaitGroup

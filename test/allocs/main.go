@@ -99,7 +99,7 @@ func measure(ctx context.Context, plans []pkgPlan, was, t table) error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	build := []string{"test", "-c", "-ldflags=-s", "-o", dir + string(filepath.Separator)}
+	build := []string{"test", "-c", "-vet=off", "-ldflags=-s", "-o", dir + string(filepath.Separator)}
 	for _, p := range plans {
 		build = append(build, "./"+p.pkg)
 	}
