@@ -20,13 +20,22 @@ func itself() string {
 	if found, err := exec.LookPath(name); err == nil && sameFile(found, at) {
 		return plain.Quote(name)
 	}
-	if strings.Contains(filepath.ToSlash(at), "/go-build") && !strings.HasSuffix(at, ".test") { // by go run, which keeps the binary for itself
+	if byGoRun(at) {
 		if _, err := os.Stat(filepath.Join("cmd", "parley", "main.go")); err == nil {
 			return "go run ./cmd/parley"
 		}
 		return "parley"
 	}
 	return plain.Quote(os.Args[0])
+}
+
+// byGoRun reports whether go run made the program at a path: it keeps binaries for itself, in
+// temporary folders and in its cache, which may be anywhere, but names each folder by a hash.
+func byGoRun(at string) bool {
+	dir := filepath.Base(filepath.Dir(at))
+	hash, cached := strings.CutSuffix(dir, "-d")
+	cached = cached && len(hash) == 64 && strings.Trim(hash, "0123456789abcdef") == ""
+	return (cached || strings.Contains(filepath.ToSlash(at), "/go-build")) && !strings.HasSuffix(at, ".test")
 }
 
 func sameFile(a, b string) bool {
