@@ -181,7 +181,7 @@ func newSession(t *testing.T) *session {
 		t.Fatal(err)
 	}
 	m := fixtures.NewMachine(t, s.dir, root) // at its own place the go command knows what it has compiled
-	flags := "-mod=readonly -ldflags=-s"     // nobody debugs it, and linking takes half as long
+	flags := "-mod=readonly -ldflags=-s"     // nobody debugs it
 	if slices.Contains(strings.Fields(os.Getenv("GOFLAGS")), "-trimpath") {
 		flags += " -trimpath" // what the checks have compiled is not compiled again
 	}

@@ -78,8 +78,8 @@ func copied(t testing.TB) string {
 	return address
 }
 
-// database is one with the schema and nothing else, and a connection that empties it:
-// the server starts a process for each.
+// database is one with the schema and nothing else, and the connection that empties it,
+// which stays open: for each new one the server starts a process.
 type database struct {
 	address string
 	c       *pgx.Conn
