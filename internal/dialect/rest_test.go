@@ -3,6 +3,7 @@ package dialect
 import (
 	"errors"
 	"net/url"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -128,9 +129,10 @@ func TestPathWinsOverBody(t *testing.T) {
 // R-222 and the other ways to get params wrong.
 func TestDecodeParams(t *testing.T) {
 	for op := SendMessage; op <= GetExtendedAgentCard; op++ {
-		_, err := c10.DecodeRequest(op, nil)
-		if ok := err == nil; ok != (op == GetExtendedAgentCard) {
+		if got, err := c10.DecodeRequest(op, nil); err != nil {
 			t.Errorf("%v without params: %v", op, err)
+		} else if want, _ := c10.DecodeRequest(op, []byte(`{}`)); !reflect.DeepEqual(got, want) {
+			t.Errorf("%v without params is %+v, want %+v as with none in them", op, got, want)
 		}
 		for _, doc := range []string{`[]`, `"x"`, `5`, `true`} {
 			_, err := c10.DecodeRequest(op, []byte(doc))

@@ -43,7 +43,7 @@ type v01Codec struct{}
 func (d Dialect) Lax() bool { return d == V01 || d == V0x }
 
 func (v01Codec) DecodeRequest(op Op, doc []byte) (any, error) {
-	o, err := readParams(op, doc)
+	o, err := readParams(doc)
 	if err != nil {
 		return nil, err
 	}
@@ -77,10 +77,10 @@ func (v01Codec) DecodeRequest(op Op, doc []byte) (any, error) {
 	return req, nil
 }
 
-// readParams opens the params of a request, which must be there.
-func readParams(op Op, doc []byte) (*object, error) {
+// readParams opens the params of a request.
+func readParams(doc []byte) (*object, error) {
 	if len(doc) == 0 {
-		return nil, a2a.Invalid("params", "is required: %s takes an object", op)
+		doc = noParams
 	}
 	return readRequest(doc, "params")
 }

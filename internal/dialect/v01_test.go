@@ -97,7 +97,7 @@ func TestV01RequestsThatAreWrong(t *testing.T) {
 		params string
 		want   string
 	}{
-		{SendMessage, ``, "params: is required: SendMessage takes an object"},
+		{SendMessage, ``, "id: is required: the client names the task"},
 		{SendMessage, `[]`, "params: must be an object"},
 		{SendMessage, `{"message":{"role":"user","parts":[{"text":"a"}]}}`, "id: is required: the client names the task"},
 		{SendMessage, `{"id":1,"message":{"role":"robot","parts":[{"type":"text","text":1}]}}`, "id: expected a string; message.role: is not a role: use user or agent; message.parts[0].text: expected a string"},

@@ -56,7 +56,7 @@ func (c v03Codec) DecodeRequest(op Op, doc []byte) (any, error) {
 	if c.proto {
 		o, err = readRequest(doc, "request") // it has no params
 	} else {
-		o, err = readParams(op, doc)
+		o, err = readParams(doc)
 	}
 	if err != nil {
 		return nil, err

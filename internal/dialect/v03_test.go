@@ -359,7 +359,6 @@ func TestV03RefusesWhatIsWrong(t *testing.T) {
 		{SendMessage, `{"configuration":{"blocking":"yes"}}`, "configuration.blocking"},
 		{SendMessage, `{"metadata":[]}`, "metadata"},
 		{SendMessage, `[]`, "params"},
-		{SendMessage, ``, "params"},
 		{SendMessage, `{"metadata":` + strings.Repeat(`{"a":`, a2a.MaxDepth) + `1` + strings.Repeat(`}`, a2a.MaxDepth+1), "params"},
 		{SendMessage, `{"message":{"extensions":"urn:x"}}`, "message.extensions"},
 		{SendMessage, `{"message":{"extensions":["urn:x",null]}}`, "message.extensions[1]"},

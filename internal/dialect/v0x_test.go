@@ -36,7 +36,7 @@ func TestV0xRequests(t *testing.T) {
 	if r := sub.(*a2a.SubscribeToTaskRequest); r.ID != "t1" || *r.Legacy != (a2a.Legacy{Version: "0.3", FinishedToo: true}) {
 		t.Errorf("resubscribe: %+v", r)
 	}
-	for _, params := range []string{``, `[]`, `{"id":1}`, `{"id":"t1","historyLength":"x"}`} {
+	for _, params := range []string{`[]`, `{"id":1}`, `{"id":"t1","historyLength":"x"}`} {
 		if req, err := c.DecodeRequest(GetTask, []byte(params)); !errors.Is(err, a2a.ErrInvalidParams) {
 			t.Errorf("%s is read as %v, %v", params, req, err)
 		}

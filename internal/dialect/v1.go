@@ -21,10 +21,7 @@ type v1Codec struct{ draft bool }
 
 func (c v1Codec) DecodeRequest(op Op, doc []byte) (any, error) {
 	if len(doc) == 0 {
-		if op != GetExtendedAgentCard { // the only one whose params may be absent (§9.4.8)
-			return nil, a2a.Invalid("params", "is required: %s takes an object", op)
-		}
-		return NewRequest(op), nil
+		doc = noParams
 	}
 	if !isObject(doc) {
 		return nil, a2a.Invalid("params", "must be an object")
@@ -36,6 +33,10 @@ func (c v1Codec) DecodeRequest(op Op, doc []byte) (any, error) {
 	encoded(req)
 	return c.readable(req), nil
 }
+
+// noParams is what absent params mean: JSON-RPC lets a client omit them, and what
+// an operation requires is missed by its name.
+var noParams = []byte("{}")
 
 // readable returns a request as version 1.0 or the 1.1 draft may make it.
 func (c v1Codec) readable(req any) any {

@@ -58,6 +58,14 @@ func TestConformanceJSONRPC(t *testing.T) {
 			equal(t, "code for "+lower, in(answer, "error.code"), -32601)
 		}
 	})
+	t.Run("R-218 params may be absent where nothing in them is required", func(t *testing.T) {
+		for _, params := range []string{``, `,"params":null`} {
+			_, _, answer := w.post(t, "application/json", `{"jsonrpc":"2.0","id":1,"method":"ListTasks"`+params+`}`)
+			if !has(answer, "result") {
+				t.Errorf("with %q: %s", params, compact(answer))
+			}
+		}
+	})
 	t.Run("R-218 R-227 each standard code as it is defined", func(t *testing.T) {
 		for body, code := range map[string]int{
 			``:                                 -32700,
