@@ -34,6 +34,7 @@ func TestAnswersThatAreNoResult(t *testing.T) {
 		{"a JSON-RPC error with a status", "JSONRPC", 401, "application/json", `{"jsonrpc":"2.0","id":$ID,"error":{"code":-32000,"message":"who?"}}`, a2a.CodeUnauthenticated, true, "who?"},
 		{"the id of another request", "JSONRPC", 200, "application/json", `{"jsonrpc":"2.0","id":999999,"result":{"id":"t1","status":{"state":"TASK_STATE_WORKING"}}}`, a2a.CodeInvalidAgentResponse, false, "another request"},
 		{"the id as another type", "JSONRPC", 200, "application/json", `{"jsonrpc":"2.0","id":"$ID","result":{"id":"t1","status":{"state":"TASK_STATE_WORKING"}}}`, a2a.CodeInvalidAgentResponse, false, "another request"},
+		{"another number", "JSONRPC", 200, "application/json", `{"jsonrpc":"2.0","id":$ID.5,"result":{"id":"t1","status":{"state":"TASK_STATE_WORKING"}}}`, a2a.CodeInvalidAgentResponse, false, "another request"},
 		{"no id", "JSONRPC", 200, "application/json", `{"jsonrpc":"2.0","result":{"id":"t1"}}`, a2a.CodeInvalidAgentResponse, false, "another request"},
 		{"an error of HTTP in JSON", "JSONRPC", 404, "application/json", `{"error":{"code":404,"status":"NOT_FOUND","message":"there is nothing","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"METHOD_NOT_FOUND","domain":"a2a-protocol.org"}]}}`, a2a.CodeMethodNotFound, true, "there is nothing"},
 		{"a gateway's word", "", 401, "application/json", `{"error":"unauthorized"}`, a2a.CodeUnauthenticated, true, "unauthorized"},
@@ -90,6 +91,19 @@ func TestAnswersThatAreNoResult(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// A server that reads ids as floating point may write 1.0 for 1: the same number.
+func TestAnswersWithTheIDInAnotherSpelling(t *testing.T) {
+	for _, spelling := range []string{"$ID.0", "$IDe0", "$ID"} {
+		f := &fake{handle: func(x *exchange) {
+			id := strings.ReplaceAll(spelling, "$ID", string(x.id))
+			x.raw(200, "application/json", `{"jsonrpc":"2.0","id":`+id+`,"result":{"id":"t1","status":{"state":"TASK_STATE_WORKING"}}}`)
+		}}
+		if _, err := dial(t, f, a2a.BindingJSONRPC, nil).GetTask(t.Context(), &a2a.GetTaskRequest{ID: "t1"}); err != nil {
+			t.Errorf("%s: %v", spelling, err)
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package a2aclient
 
 import (
-	"bytes"
 	"errors"
 	"net/http"
 	"net/url"
@@ -90,10 +89,18 @@ func (b *jsonrpc) answer(k *call, res *http.Response, body []byte) (any, error) 
 				res.Request.URL.Host, k.op)
 		}
 		return nil, notJSON(k, res, body)
-	case !bytes.Equal(env.ID, k.id) && b.dialect != dialect.V01: // examples of 0.1 count as they like
+	case !sameID(env.ID, k.id) && b.dialect != dialect.V01: // examples of 0.1 count as they like
 		return nil, a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent's answer to %s has the id of another request", k.op)
 	}
 	return decodeAnswer(b.codec, k, env.Result)
+}
+
+// sameID compares the id of an answer with the request's, which is a number. Servers
+// may keep numbers as floating point, and write 1.0 for 1.
+func sameID(got, sent []byte) bool {
+	n, err := strconv.ParseFloat(string(got), 64)
+	want, _ := strconv.ParseFloat(string(sent), 64)
+	return err == nil && n == want
 }
 
 // isRPC reports whether an error that came with a status of HTTP is one of JSON-RPC.

@@ -176,7 +176,7 @@ func noneKnown(used *face, others []*face, refused error) error {
 	}
 	e := said(refused)
 	return &a2a.Error{
-		Code: e.Code, Peer: true, Cause: refused, Meta: e.Meta,
+		Code: e.Code, Peer: true, PeerCode: e.PeerCode, Cause: refused, Meta: e.Meta,
 		Message: fmt.Sprintf("%s; the agent speaks none of the versions that were tried: %s", e.Message, strings.Join(tried, ", ")),
 	}
 }

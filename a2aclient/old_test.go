@@ -338,6 +338,9 @@ func TestNoVersionIsSpoken(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.Contains(err.Error(), "0.3 over JSONRPC") {
 			t.Errorf("%s: %v", tt.speaks, err)
 		}
+		if e := said(err); e != nil && e.PeerCode == "" {
+			t.Errorf("%s: the peer's code is lost: %v", tt.speaks, err)
+		}
 		if calls, taken := agent.seen(); len(taken) > 0 || sends(calls) > 1 {
 			t.Errorf("%s: %q", tt.speaks, calls)
 		}
