@@ -128,15 +128,20 @@ func (e *Engine) deliverFirst(ctx context.Context, a *access, req *a2a.SendMessa
 // the caller left before, that is later than now: whoever sends the same then
 // must not begin anew.
 func (e *Engine) settle(own *sending) {
-	p := own.post
-	if p != nil && !p.Settled.Was() {
-		if e.begin(func() {
-			<-p.Settled.Wait() // at the latest when its owner leaves
-			e.sends.leave(own)
-		}) {
+	if p := own.post; p != nil && !p.Settled.Was() {
+		if e.onceSettled(p, func() { e.sends.leave(own) }) {
 			return
 		}
 		own.post = nil // sends that wait are told so
 	}
 	e.sends.leave(own)
+}
+
+// onceSettled calls f when it is certain what came of a message. It reports false, and
+// does not call f, if the engine is about to stop.
+func (e *Engine) onceSettled(p *task.Post, f func()) bool {
+	return e.begin(func() {
+		<-p.Settled.Wait() // at the latest when its owner leaves
+		f()
+	})
 }

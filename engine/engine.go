@@ -55,6 +55,7 @@ type Engine struct {
 	letters  *place.Duty    // of sending dead letters again
 	outbox   *outbox.Outbox // nil without push notifications
 	sends    sends
+	adding   adding
 	mailHint chan struct{} // capacity one: there may be mail for this process
 	forwards forwards
 }
@@ -114,6 +115,7 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 		draining: make(chan struct{}),
 		mailHint: make(chan struct{}, 1),
 		sends:    sends{m: map[sendName]*sending{}},
+		adding:   adding{m: map[store.Key][]*store.PushConfig{}},
 		forwards: forwards{asked: map[string]chan *memoAnswer{}, begun: map[string]bool{}, heard: map[string]heard{}},
 	}
 	e.service.e = e

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/stored"
@@ -36,9 +37,11 @@ func (s *service) CreateTaskPushNotificationConfig(ctx context.Context, c *a2a.T
 	}
 	p.Key, p.Cursor = key, last
 	p.Live = !state.Terminal() // then there is nothing to come, unless it begins anew
-	if err := e.roomFor(ctx, p); err != nil {
+	added, err := e.roomFor(ctx, p)
+	if err != nil {
 		return nil, err
 	}
+	defer added()
 	if err := e.setPush(ctx, p); err != nil {
 		return nil, err
 	}
@@ -92,16 +95,54 @@ func await(ctx context.Context, done []<-chan struct{}) {
 	}
 }
 
-// roomFor refuses more configurations than a task may have.
-func (e *Engine) roomFor(ctx context.Context, p *store.PushConfig) error {
+// adding are the push configurations that calls are about to store, by task, in the
+// order of the calls.
+type adding struct {
+	mu sync.Mutex // protects the field below
+	m  map[store.Key][]*store.PushConfig
+}
+
+// enter returns those of p's task that came before p, which leave removes.
+func (a *adding) enter(p *store.PushConfig) (before []*store.PushConfig) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before = slices.Clone(a.m[p.Key])
+	a.m[p.Key] = append(a.m[p.Key], p)
+	return before
+}
+
+func (a *adding) leave(p *store.PushConfig) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	rest := slices.DeleteFunc(a.m[p.Key], func(other *store.PushConfig) bool { return other == p })
+	if a.m[p.Key] = rest; len(rest) == 0 {
+		delete(a.m, p.Key)
+	}
+}
+
+// roomFor refuses more configurations than a task may have. It counts those that other
+// calls are about to store, as others will count p until added is called.
+func (e *Engine) roomFor(ctx context.Context, p *store.PushConfig) (added func(), err error) {
+	before := e.adding.enter(p)
+	added = func() { e.adding.leave(p) }
 	all, err := e.store.Pushes(ctx, p.Key, "", task.MaxPushes)
 	if err != nil {
-		return stored.Failed(err, "read push configs of task "+p.Key.ID)
+		added()
+		return nil, stored.Failed(err, "read push configs of task "+p.Key.ID)
 	}
-	if len(all) < task.MaxPushes || slices.ContainsFunc(all, func(is store.PushConfig) bool { return is.ID == p.ID }) {
-		return nil
+	ids := map[string]bool{}
+	for i := range all {
+		ids[all[i].ID] = true
 	}
-	return a2a.Errorf(a2a.CodeUnsupportedOperation, "a task may have %d push configurations; delete one first", task.MaxPushes)
+	replaces := ids[p.ID]
+	for _, other := range before {
+		ids[other.ID] = true
+	}
+	if ids[p.ID] = true; len(ids) > task.MaxPushes && !replaces {
+		added()
+		return nil, a2a.Errorf(a2a.CodeUnsupportedOperation, "a task may have %d push configurations; delete one first", task.MaxPushes)
+	}
+	return added, nil
 }
 
 // newPush makes what is stored of a configuration. Its task and cursor are the
@@ -122,24 +163,26 @@ func (e *Engine) newPush(ctx context.Context, field string, c *a2a.TaskPushNotif
 	return p, nil
 }
 
-// pushWith returns the configuration that a message brings along. Of a new task
-// it hears everything, of another what comes behind the message.
-func (e *Engine) pushWith(ctx context.Context, a *access, req *a2a.SendMessageRequest) (*store.PushConfig, error) {
+// pushWith returns the configuration that a message brings along. Of a new task it
+// hears everything, of another what comes behind the message. The caller calls added
+// once it is certain what came of the message.
+func (e *Engine) pushWith(ctx context.Context, a *access, req *a2a.SendMessageRequest) (p *store.PushConfig, added func(), err error) {
 	if err := a.also(a2a.ScopePushWrite); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if e.outbox == nil { // another process let the message in, and has one
-		return nil, a2a.ErrPushNotificationNotSupported
+		return nil, nil, a2a.ErrPushNotificationNotSupported
 	}
 	c := *req.Configuration.TaskPushNotificationConfig
 	c.TaskID, c.Legacy = "", req.Legacy
-	p, err := e.newPush(ctx, "configuration.taskPushNotificationConfig.", &c)
+	p, err = e.newPush(ctx, "configuration.taskPushNotificationConfig.", &c)
 	if err != nil || req.Message.TaskID == "" {
-		return p, err
+		return p, func() {}, err
 	}
 	p.Key = a.own(req.Message.TaskID)
 	p.ID = cmp.Or(p.ID, p.Key.ID)
-	return p, e.roomFor(ctx, p)
+	added, err = e.roomFor(ctx, p)
+	return p, added, err
 }
 
 // within names the field of a configuration by its path in the request.

@@ -2,12 +2,16 @@ package engine
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/engine/internal/outbox/outboxtest"
+	"github.com/parley-a2a/parley/engine/internal/task"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -136,4 +140,75 @@ func TestPushEndsBeforeTheCallReturns(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Calls at the same moment, by either way to make a configuration, do not give a task
+// more than it may have, and neither do callers that leave meanwhile.
+func TestParallelCallsDoNotExceedTheWebhooksOfATask(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		asks := agent.Func(func(ctx context.Context, t *agent.Turn) error {
+			for {
+				if _, err := t.Ask(ctx, "and?"); err != nil {
+					return err
+				}
+			}
+		})
+		w := pushWorld(t, &slowPushes{st}, asks, &receivers{})
+		id := w.mustSend(&a2a.SendMessageRequest{Message: message("hello")}).ID
+		config := func(i int) *a2a.TaskPushNotificationConfig {
+			return &a2a.TaskPushNotificationConfig{TaskID: id, ID: fmt.Sprint("c", i), URL: "h"}
+		}
+		create := func(i int) error {
+			_, err := w.CreateTaskPushNotificationConfig(t.Context(), config(i))
+			return err
+		}
+		for i := range task.MaxPushes - 10 {
+			if err := create(i); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var all sync.WaitGroup
+		for i := 500; i < 530; i++ {
+			all.Go(func() {
+				if i%2 == 0 {
+					_ = create(i)
+					return
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 11*time.Millisecond) // it leaves once the message is posted
+				defer cancel()
+				c := config(i)
+				c.TaskID = ""
+				m := message("more")
+				m.TaskID = id
+				_, _ = w.SendMessage(ctx, &a2a.SendMessageRequest{Message: m, Configuration: &a2a.SendMessageConfiguration{TaskPushNotificationConfig: c}})
+			})
+		}
+		all.Wait()
+		passes(time.Minute)
+		if stored, err := st.Pushes(t.Context(), store.Key{ID: id}, "", 1000); err != nil || len(stored) != task.MaxPushes {
+			t.Errorf("the task has %d configurations (%v)", len(stored), err)
+		}
+		if len(w.adding.m) != 0 {
+			t.Errorf("still under way: %v", w.adding.m)
+		}
+		if err := create(3); err != nil {
+			t.Error("one that replaces another:", err)
+		}
+		w.stop()
+	})
+}
+
+// slowPushes takes a while to read configurations, and to append.
+type slowPushes struct{ store.Store }
+
+func (s *slowPushes) Pushes(ctx context.Context, k store.Key, after string, limit int) ([]store.PushConfig, error) {
+	all, err := s.Store.Pushes(ctx, k, after, limit)
+	time.Sleep(10 * time.Millisecond)
+	return all, err
+}
+
+func (s *slowPushes) Append(a *store.Append, done func(error)) {
+	time.AfterFunc(10*time.Millisecond, func() { s.Store.Append(a, done) })
 }

@@ -198,11 +198,18 @@ func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessage
 		p.Fate = &wake.Signal{}
 	}
 	p.Expect, p.Reopen = expect, legacy.Reopen
+	posted := false
 	if c := req.Configuration; c != nil && c.TaskPushNotificationConfig != nil {
-		var err error
-		if p.Push, err = e.pushWith(ctx, a, req); err != nil {
+		push, added, err := e.pushWith(ctx, a, req)
+		if err != nil {
 			return accepted{}, err
 		}
+		p.Push = push
+		defer func() {
+			if !posted || p.Settled.Was() || !e.onceSettled(p, added) {
+				added()
+			}
+		}()
 	}
 	if own != nil {
 		p.Identity = own.Identity
@@ -212,6 +219,7 @@ func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessage
 	if err != nil {
 		return accepted{}, err
 	}
+	posted = true
 	if own != nil {
 		own.post, own.key = p, t.Key
 	}
