@@ -357,3 +357,23 @@ func TestRoomAtRandom(t *testing.T) {
 		w.stop()
 	})
 }
+
+// A message that had to be counted in memory and is then refused leaves nothing: it would
+// take the place of a task for ever.
+func TestRefusedLargeMessageIsNotCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		o := oneMiB()
+		o.Limits = Limits{Running: 1}
+		w := newWorldWith(t, st, lingering, testCard(), o)
+		w.mustSend(sendNow("work"))
+		_, err := w.SendMessage(t.Context(), sendNow("work "+strings.Repeat("x", 20<<10)))
+		wantLimited(t, err, "at work")
+		if n := w.counted(); n != 1 {
+			t.Errorf("%d tasks are counted, and one is at work", n)
+		}
+		time.Sleep(2 * time.Minute)
+		w.mustSend(send(""))
+	})
+}

@@ -36,12 +36,11 @@ func (os *Owners) Begin(ctx context.Context, key store.Key, b *Birth) (_ *Owner,
 	if err != nil {
 		return nil, err
 	}
-	o.openLocked(b)
-
 	here, err := o.askLocked(b.Post, false) // nobody else knows o yet
 	if err != nil {
 		return nil, err
 	}
+	o.openLocked(b) // which counts the task as one at work
 	os.Topics.Lock()
 	if os.drained {
 		o.mu.Lock()
