@@ -321,7 +321,7 @@ func TestCommittedBeforeTheTaskWasLost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ours, err := here.topics.Verify(t.Context(), o); ours || err != nil {
+		if ours, err := here.topics.Verify(t.Context(), o, true); ours || err != nil {
 			t.Errorf("the task is ours: %v, %v", ours, err)
 		}
 		o.Release()
@@ -496,7 +496,7 @@ func TestCredentialsBehindAnEndThatIsDropped(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ours, err := here.topics.Verify(t.Context(), o); ours || err != nil {
+		if ours, err := here.topics.Verify(t.Context(), o, true); ours || err != nil {
 			t.Errorf("the task is ours: %v, %v", ours, err)
 		}
 		o.Release()

@@ -372,3 +372,35 @@ func TestRetentionRacesAnAnswer(t *testing.T) {
 	}
 	t.Logf("%d answered, %d gone", answered, gone)
 }
+
+// A task that waits for its client in one process, and is deleted by another one, is gone
+// at both: for its caller, for its readers, and for its agent.
+func TestDeletedByAnotherProcess(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		here := newWorldWith(t, st, lingering, testCard(), shared(t))
+		there := newWorldWith(t, st, lingering, testCard(), shared(t))
+		remove := func(id string) {
+			t.Helper()
+			if err := there.Delete(t.Context(), store.Key{ID: id}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		asked := here.mustSend(send("ask"))
+		remove(asked.ID)
+		_, err := here.GetTask(t.Context(), &a2a.GetTaskRequest{ID: asked.ID})
+		wantError(t, err, a2a.ErrTaskNotFound)
+		read := here.mustSend(send("ask"))
+		readers := subscribe(here, read.ID, 2)
+		synctest.Wait()
+		remove(read.ID)
+		readers.work.Wait()
+		if n := readers.errs["task not found"]; n != 2 {
+			t.Errorf("the readers of a task that is gone heard %v", readers.errs)
+		}
+		if n := here.AtWork(); n != 0 {
+			t.Errorf("%d agents wait for the clients of tasks that are gone", n)
+		}
+	})
+}

@@ -75,7 +75,7 @@ func (o *Owner) Evict() {
 		if o.err = NotHere(nil); o.phase == phaseYielding {
 			o.err = errBegun()
 		} else {
-			o.log().Warn("task was taken over by another process")
+			o.log().Warn("another process took the task over, or deleted it")
 		}
 		tellMissed(o.out.pending, false)
 		o.out.pending, o.out.bytes, o.mem.unsaved, o.succession.next = nil, 0, 0, nil

@@ -29,8 +29,8 @@ func (ts *Topics) held(ctx context.Context, t *Topic) (*a2a.Task, int64, error) 
 	if task == nil {
 		return nil, 0, nil
 	}
-	if o, open := t.holder(); o != nil && (open || ts.Lapsed()) {
-		if ok, err := ts.Verify(ctx, o); !ok {
+	if o, committed, open := t.holder(); o != nil && (open || ts.Lapsed()) {
+		if ok, err := ts.Verify(ctx, o, committed > 0); !ok {
 			return nil, 0, err
 		}
 	}
@@ -72,12 +72,14 @@ func (ts *Topics) Standing(ctx context.Context, t *Topic) (store.Row, error) {
 	return rec.Row, nil
 }
 
-// Verify reports whether the store has the task as o's. If it has not, o goes.
-func (ts *Topics) Verify(ctx context.Context, o Owner) (bool, error) {
+// Verify reports whether the store has the task as o's, or not at all while nothing of
+// it is written. Otherwise o goes.
+func (ts *Topics) Verify(ctx context.Context, o Owner, written bool) (bool, error) {
 	rec, err := ts.store.Get(ctx, o.Key(), store.RowOnly)
 	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return true, nil // not written yet, or deleted, which readers find out
+	case errors.Is(err, store.ErrNotFound) && !written:
+		return true, nil
+	case errors.Is(err, store.ErrNotFound): // another process deleted it
 	case err != nil:
 		return false, stored.Failed(err, "read task "+o.Key().ID)
 	case o.Has(&rec.Row):

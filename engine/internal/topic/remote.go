@@ -377,10 +377,11 @@ func (t *Topic) remoteLocked() bool {
 func (p *Peers) compare(ctx context.Context, some []*Topic) error {
 	keys := make([]store.Key, len(some))
 	heard := make([]int64, len(some))
+	written := make([]bool, len(some))
 	for i, t := range some {
 		keys[i] = t.Key
 		t.mu.Lock()
-		heard[i] = t.remote.heard
+		heard[i], written[i] = t.remote.heard, t.last > 0
 		t.mu.Unlock()
 	}
 	rows, err := Rows(ctx, p.ts.store, keys)
@@ -410,7 +411,7 @@ func (p *Peers) compare(ctx context.Context, some []*Topic) error {
 		if again {
 			p.detach(t) // another one of the same id
 		}
-		if o != nil && ok && o.Ready() && !o.Has(&row) {
+		if o != nil && o.Ready() && (ok && !o.Has(&row) || !ok && written[i]) { // another process took it over, or deleted it
 			o.Evict()
 		}
 	}

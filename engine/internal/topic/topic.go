@@ -66,12 +66,13 @@ func (t *Topic) HandOver(o Owner) {
 	t.mu.Unlock()
 }
 
-// holder returns the owner whose task t holds, and whether others may go on with the
-// task at any time: one that waits for its client, or in the store.
-func (t *Topic) holder() (o Owner, open bool) {
+// holder returns the owner whose task t holds, up to where it is committed, and whether
+// others may go on with the task at any time: one that waits for its client, or in the
+// store.
+func (t *Topic) holder() (o Owner, last int64, open bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.owner, t.openLocked()
+	return t.owner, t.last, t.openLocked()
 }
 
 // unpublished returns the task as it was published, if the store has more of it, up to
