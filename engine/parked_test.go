@@ -199,7 +199,7 @@ func TestParkedTaskGivesWayInALaterTurn(t *testing.T) {
 }
 
 // A parked agent stays in memory if it was given an authorization, must not run
-// twice, or waits for more than its client.
+// twice, waits for more than its client, or has a step under way.
 func TestWhoStaysInMemory(t *testing.T) {
 	hello := func(ctx context.Context, t *agent.Turn) error {
 		if _, err := t.Ask(ctx, "Well?"); err != nil {
@@ -239,6 +239,23 @@ func TestWhoStaysInMemory(t *testing.T) {
 			synctest.Wait()
 			return hello(ctx, t)
 		}), a2a.TaskStateAuthRequired},
+		"has a step under way": {agent.Func(func(ctx context.Context, t *agent.Turn) error {
+			asked, stepped := make(chan error, 1), make(chan error)
+			go func() {
+				_, err := agent.Step(ctx, t, "charge", func(ctx context.Context) (bool, error) {
+					select {
+					case err := <-asked:
+						return true, err
+					case <-ctx.Done():
+						return false, context.Cause(ctx)
+					}
+				})
+				stepped <- err
+			}()
+			synctest.Wait()
+			asked <- hello(ctx, t)
+			return <-stepped
+		}), a2a.TaskStateInputRequired},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

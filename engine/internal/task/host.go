@@ -251,6 +251,7 @@ func (h *host) Step(ctx context.Context, name string, fn func(context.Context) (
 		o.all.Meters.step(ctx, o, "replayed")
 		return result, nil
 	}
+	o.count(&o.parking.steps, 1)
 	result, err := o.step(ctx, name, fn)
 	traced(err)
 	told(err)
@@ -261,6 +262,7 @@ func (h *host) Step(ctx context.Context, name string, fn func(context.Context) (
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.parking.steps--
 	if err == nil {
 		s := of.entry(name, i, result)
 		if err = o.sayLocked(&a2a.Entry{Kind: a2a.EntryStep, Step: s}); err == nil {
@@ -269,6 +271,7 @@ func (h *host) Step(ctx context.Context, name string, fn func(context.Context) (
 		}
 	}
 	of.release(i)
+	o.parkLocked()
 	return nil, err
 }
 

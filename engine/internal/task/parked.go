@@ -40,6 +40,7 @@ type parked struct {
 type parking struct {
 	asking int           // questions that wait for the client alone
 	bound  int           // those that wait for something else, too, which needs this process
+	steps  int           // that are under way: nobody may begin them once more meanwhile
 	place  *list.Element // protected by Owners.parked
 }
 
@@ -155,10 +156,10 @@ func (os *Owners) giveWayOf(o *Owner) bool {
 
 // boundLocked reports whether the run of o's agent must not be given up, here or for a
 // run elsewhere: the agent declared that it does nothing twice, it is not there for
-// another run, or it was given an authorization, which is nowhere else.
+// another run, it was given an authorization, which is nowhere else, or a step is under way.
 func (o *Owner) boundLocked() bool {
 	a := o.all.Agent(o.key)
-	return a == nil || a.declared.Fail != "" || o.auth.given || len(o.auth.came) > 0
+	return a == nil || a.declared.Fail != "" || o.auth.given || len(o.auth.came) > 0 || o.parking.steps > 0
 }
 
 // endedLocked is why a question of an agent gets no answer any more.
