@@ -130,9 +130,12 @@ func (a *app) session(outer context.Context, c *a2aclient.Client) *chat.Session 
 		Look: func(ctx context.Context, id string) (*a2a.Task, error) {
 			ctx, cancel := a.limited(ctx)
 			defer cancel()
-			return a.onTask(ctx, c, id, func(id string) (*a2a.Task, error) {
-				return c.GetTask(ctx, &a2a.GetTaskRequest{ID: id, HistoryLength: new(int32(0))})
+			var t *a2a.Task
+			err := a.onTask(ctx, c, id, func(id string) (err error) {
+				t, err = c.GetTask(ctx, &a2a.GetTaskRequest{ID: id, HistoryLength: new(int32(0))})
+				return err
 			})
+			return t, err
 		},
 		Attach: parts.File,
 		Save: func(ctx context.Context, id, dir string) error {

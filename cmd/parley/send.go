@@ -77,7 +77,6 @@ func (a *app) send(ctx context.Context, parts []*a2a.Part, skill *skillFlags, pu
 		Message: &a2a.Message{
 			MessageID: uuid.Must(uuid.NewV7()).String(),
 			Role:      a2a.RoleUser,
-			TaskID:    a.flags.taskID,
 			ContextID: a.flags.contextID,
 			Parts:     parts,
 		},
@@ -94,6 +93,14 @@ func (a *app) send(ctx context.Context, parts []*a2a.Part, skill *skillFlags, pu
 		return err
 	}
 	a.sending = true
+	return a.onTask(ctx, c, a.flags.taskID, func(id string) error {
+		req.Message.TaskID = id
+		return a.deliver(ctx, c, req, save)
+	})
+}
+
+// deliver sends a message, and shows what comes of it.
+func (a *app) deliver(ctx context.Context, c *a2aclient.Client, req *a2a.SendMessageRequest, save *saveFlags) error {
 	if a.flags.async {
 		if req.Configuration == nil {
 			req.Configuration = new(a2a.SendMessageConfiguration)

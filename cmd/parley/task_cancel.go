@@ -20,12 +20,12 @@ func newTaskCancel(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		t, err := a.onTask(ctx, c, args[0], func(id string) (*a2a.Task, error) {
-			return c.CancelTask(ctx, &a2a.CancelTaskRequest{ID: id, Metadata: a2a.JSON(a.flags.metadata)})
+		return a.onTask(ctx, c, args[0], func(id string) error {
+			t, err := c.CancelTask(ctx, &a2a.CancelTaskRequest{ID: id, Metadata: a2a.JSON(a.flags.metadata)})
+			if err != nil {
+				return err
+			}
+			return a.print.Task(t)
 		})
-		if err != nil {
-			return err
-		}
-		return a.print.Task(t)
 	})
 }

@@ -52,10 +52,11 @@ A file that the agent only links to is not fetched; its URL is shown.`,
 		if err != nil {
 			return err
 		}
-		t, err := a.onTask(ctx, c, args[0], func(id string) (*a2a.Task, error) {
-			return c.GetTask(ctx, &a2a.GetTaskRequest{ID: id, HistoryLength: new(int32(0))})
-		})
-		if err != nil {
+		var t *a2a.Task
+		if err := a.onTask(ctx, c, args[0], func(id string) (err error) {
+			t, err = c.GetTask(ctx, &a2a.GetTaskRequest{ID: id, HistoryLength: new(int32(0))})
+			return err
+		}); err != nil {
 			return err
 		}
 		files := download.Files(t.Artifacts)

@@ -28,16 +28,18 @@ With --wait it polls until the task has finished or needs you.`,
 		if err != nil {
 			return err
 		}
-		t, err := a.onTask(ctx, c, args[0], func(id string) (*a2a.Task, error) {
+		var t *a2a.Task
+		err = a.onTask(ctx, c, args[0], func(id string) (err error) {
 			req := &a2a.GetTaskRequest{ID: id, HistoryLength: a.flags.history}
 			if !a.flags.wait {
-				return c.GetTask(ctx, req)
+				t, err = c.GetTask(ctx, req)
+				return err
 			}
 			r, err := a.await(ctx, c, a.follower(c).Watch(ctx, req))
-			if err != nil {
-				return nil, err
+			if err == nil {
+				t = r.Task
 			}
-			return r.Task, nil
+			return err
 		})
 		if err != nil {
 			return err

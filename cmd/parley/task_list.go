@@ -56,7 +56,6 @@ func (a *app) list(ctx context.Context, f *listFlags) error {
 	req := &a2a.ListTasksRequest{
 		ContextID:     a.flags.contextID,
 		Status:        f.status,
-		PageToken:     f.pageToken,
 		HistoryLength: a.flags.history,
 	}
 	if f.pageSize > 0 {
@@ -65,29 +64,35 @@ func (a *app) list(ctx context.Context, f *listFlags) error {
 	if _, human := a.print.(*output.Human); human && req.HistoryLength == nil {
 		req.HistoryLength = new(int32(10)) // a line has the first words
 	}
-	page, err := c.ListTasks(ctx, req)
-	if err != nil {
+	list := new(a2a.ListTasksResponse)
+	if err := paged(f.pageToken, f.all, func(token string) (next string, err error) {
+		req.PageToken = token
+		page, err := c.ListTasks(ctx, req)
+		if err != nil {
+			return "", err
+		}
+		page.Tasks = append(list.Tasks, page.Tasks...)
+		list = page
+		return page.NextPageToken, nil
+	}); err != nil {
 		return err
 	}
-	if !f.all {
-		return a.print.Tasks(page)
-	}
-	// One answer, as if it had come in one page; lines go out as they come.
-	all := *page
-	for seen := map[string]bool{}; page.NextPageToken != ""; {
-		if seen[page.NextPageToken] {
-			return a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent repeats a page token: the list would never end")
-		}
-		seen[page.NextPageToken] = true
-		next := *req
-		next.PageToken = page.NextPageToken
-		if page, err = c.ListTasks(ctx, &next); err != nil {
+	return a.print.Tasks(list)
+}
+
+// paged fetches the page of a token and, if all are wanted, those behind it: fetch
+// returns the next one's token.
+func paged(token string, all bool, fetch func(token string) (next string, err error)) error {
+	for seen := map[string]bool{}; ; {
+		next, err := fetch(token)
+		if err != nil || next == "" || !all {
 			return err
 		}
-		all.Tasks = append(all.Tasks, page.Tasks...)
+		if seen[next] {
+			return a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent repeats a page token: the list would never end")
+		}
+		seen[next], token = true, next
 	}
-	all.NextPageToken = ""
-	return a.print.Tasks(&all)
 }
 
 func showState(s a2a.TaskState) string {

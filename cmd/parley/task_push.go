@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 
 	"github.com/spf13/cobra"
@@ -36,16 +37,18 @@ webhooks. parley push listen receives them on this machine.`,
 			return failure.Usagef("where to? --url is missing")
 		}
 		a.hidePush(conf)
-		conf.TaskID = args[0]
 		c, err := a.dial(ctx)
 		if err != nil {
 			return err
 		}
-		made, err := c.CreateTaskPushNotificationConfig(ctx, conf)
-		if err != nil {
-			return err
-		}
-		return a.print.Push(made)
+		return a.onTask(ctx, c, args[0], func(id string) error {
+			conf.TaskID = id
+			made, err := c.CreateTaskPushNotificationConfig(ctx, conf)
+			if err != nil {
+				return err
+			}
+			return a.print.Push(made)
+		})
 	})
 	f.register(cmd.Flags(), "")
 	return cmd
@@ -68,15 +71,13 @@ receiver only. Agents of versions before 1.0 may have one without an id; leave i
 		Example: `  parley task push-config get <task-id> <config-id>`,
 		Args:    oneConfig,
 	}, func(ctx context.Context, args []string) error {
-		c, id, err := a.dialConfig(ctx, args)
-		if err != nil {
-			return err
-		}
-		conf, err := c.GetTaskPushNotificationConfig(ctx, &a2a.GetTaskPushNotificationConfigRequest{TaskID: args[0], ID: id})
-		if err != nil {
-			return err
-		}
-		return a.print.Push(conf)
+		return a.onConfig(ctx, args, func(c *a2aclient.Client, task, id string) error {
+			conf, err := c.GetTaskPushNotificationConfig(ctx, &a2a.GetTaskPushNotificationConfigRequest{TaskID: task, ID: id})
+			if err != nil {
+				return err
+			}
+			return a.print.Push(conf)
+		})
 	})
 }
 
@@ -89,14 +90,12 @@ failure. Agents of versions before 1.0 may have one without an id; leave it out.
 		Example: `  parley task push-config delete <task-id> <config-id>`,
 		Args:    oneConfig,
 	}, func(ctx context.Context, args []string) error {
-		c, id, err := a.dialConfig(ctx, args)
-		if err != nil {
-			return err
-		}
-		if err := c.DeleteTaskPushNotificationConfig(ctx, &a2a.DeleteTaskPushNotificationConfigRequest{TaskID: args[0], ID: id}); err != nil {
-			return err
-		}
-		return a.print.PushDeleted(args[0], id)
+		return a.onConfig(ctx, args, func(c *a2aclient.Client, task, id string) error {
+			if err := c.DeleteTaskPushNotificationConfig(ctx, &a2a.DeleteTaskPushNotificationConfigRequest{TaskID: task, ID: id}); err != nil {
+				return err
+			}
+			return a.print.PushDeleted(task, id)
+		})
 	})
 }
 
@@ -108,21 +107,21 @@ func oneConfig(cmd *cobra.Command, args []string) error {
 	return oneTask(cmd, args[:min(len(args), 1)])
 }
 
-// dialConfig dials, and finds out which configuration is meant: before there
-// were ids, that of a task had the task's.
-func (a *app) dialConfig(ctx context.Context, args []string) (c *a2aclient.Client, id string, err error) {
+// onConfig does something with a configuration of a task, both named by the command
+// line: before there were ids, that of a task had the task's.
+func (a *app) onConfig(ctx context.Context, args []string, do func(c *a2aclient.Client, task, id string) error) error {
 	a.subject = args[0]
-	if c, err = a.dial(ctx); err != nil {
-		return nil, "", err
+	c, err := a.dial(ctx)
+	if err != nil {
+		return err
 	}
-	switch {
-	case len(args) == 2 && args[1] != "":
+	if len(args) == 2 {
 		a.webhook = args[1]
-		return c, args[1], nil
-	case c.Outdated():
-		return c, args[0], nil
 	}
-	return nil, "", failure.Usagef("which configuration? its id is missing").WithHint("the task's: %s", a.commands.Line("task push-config list", output.Argument(args[0])))
+	if a.webhook == "" && !c.Outdated() {
+		return failure.Usagef("which configuration? its id is missing").WithHint("the task's: %s", a.commands.Line("task push-config list", output.Argument(args[0])))
+	}
+	return a.onTask(ctx, c, args[0], func(task string) error { return do(c, task, cmp.Or(a.webhook, task)) })
 }
 
 func newPushList(a *app) *cobra.Command {
@@ -145,26 +144,21 @@ func newPushList(a *app) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		req := &a2a.ListTaskPushNotificationConfigsRequest{TaskID: args[0], PageSize: size, PageToken: token}
-		page, err := c.ListTaskPushNotificationConfigs(ctx, req)
-		if err != nil {
+		list := new(a2a.ListTaskPushNotificationConfigsResponse)
+		if err := a.onTask(ctx, c, args[0], func(id string) error {
+			return paged(token, all, func(token string) (next string, err error) {
+				page, err := c.ListTaskPushNotificationConfigs(ctx, &a2a.ListTaskPushNotificationConfigsRequest{TaskID: id, PageSize: size, PageToken: token})
+				if err != nil {
+					return "", err
+				}
+				page.Configs = append(list.Configs, page.Configs...)
+				list = page
+				return page.NextPageToken, nil
+			})
+		}); err != nil {
 			return err
 		}
-		for seen := map[string]bool{}; all && page.NextPageToken != ""; {
-			if seen[page.NextPageToken] {
-				return a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent repeats a page token: the list would never end")
-			}
-			seen[page.NextPageToken] = true
-			next := *req
-			next.PageToken = page.NextPageToken
-			more, err := c.ListTaskPushNotificationConfigs(ctx, &next)
-			if err != nil {
-				return err
-			}
-			more.Configs = append(page.Configs, more.Configs...)
-			page = more
-		}
-		return a.print.Pushes(page)
+		return a.print.Pushes(list)
 	})
 	fs := cmd.Flags()
 	fs.Int32Var(&size, "page-size", 0, "how many `configurations` to fetch at once (default: the agent's choice)")

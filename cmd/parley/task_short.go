@@ -12,28 +12,28 @@ import (
 
 // onTask does something with a task that the command line names: by its id, or, where
 // the agent has no task of that id, by what it begins with, as task list shows it.
-func (a *app) onTask(ctx context.Context, svc a2a.Service, id string, do func(id string) (*a2a.Task, error)) (*a2a.Task, error) {
-	t, err := do(id)
+func (a *app) onTask(ctx context.Context, svc a2a.Service, id string, do func(id string) error) error {
+	err := do(id)
 	if !errors.Is(err, a2a.ErrTaskNotFound) || len(id) < 8 {
-		return t, err
+		return err
 	}
 	page, listErr := svc.ListTasks(ctx, &a2a.ListTasksRequest{PageSize: new(int32(a2a.MaxPageSize)), HistoryLength: new(int32(0))})
 	if listErr != nil {
-		return nil, err // that there is no such task is what matters
+		return err // that there is no such task is what matters
 	}
 	var found []string
 	for _, t := range page.Tasks {
-		if strings.HasPrefix(t.ID, id) {
+		if strings.HasPrefix(t.ID, id) && t.ID != id {
 			found = append(found, t.ID)
 		}
 	}
 	switch len(found) {
 	case 0:
-		return nil, err
+		return err
 	case 1:
 		a.subject = found[0]
 		return do(found[0])
 	}
-	return nil, failure.Usagef("%d tasks begin with %s", len(found), plain.Quote(id)).
+	return failure.Usagef("%d tasks begin with %s", len(found), plain.Quote(id)).
 		WithHint("give more of the id, such as %s; %s shows them", plain.Quote(found[0]), a.commands.Line("task list"))
 }

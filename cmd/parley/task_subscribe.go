@@ -32,18 +32,17 @@ event as it arrives, otherwise the task at its end.`,
 			return a.explain(ctx, a2a.Errorf(a2a.CodeUnsupportedOperation, "the agent's card offers no streams")).
 				WithHint("%s", a.commands.Follow(args[0]))
 		}
-		_, err = a.onTask(ctx, c, args[0], func(id string) (*a2a.Task, error) {
+		return a.onTask(ctx, c, args[0], func(id string) error {
 			seq := f.Subscribe(ctx, id)
 			if a.flags.stream {
-				return nil, a.stream(ctx, c, seq, &save)
+				return a.stream(ctx, c, seq, &save)
 			}
 			r, err := a.await(ctx, c, seq)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			return r.Task, a.showAndKeep(func() error { return a.show(r.Task) }, &save, r.Task.Artifacts)
+			return a.showAndKeep(func() error { return a.show(r.Task) }, &save, r.Task.Artifacts)
 		})
-		return err
 	})
 	save.register(cmd.Flags(), "")
 	return cmd

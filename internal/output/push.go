@@ -1,6 +1,7 @@
 package output
 
 import (
+	"encoding/json"
 	"strconv"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -62,15 +63,23 @@ func (c sourced) AppendJSON(b []byte) []byte {
 func (p *JSON) Push(c *a2a.TaskPushNotificationConfig) error { return p.write(sourced{c}) }
 
 func (p *JSON) Pushes(r *a2a.ListTaskPushNotificationConfigsResponse) error {
-	if !p.Lines {
-		return p.write(r)
-	}
-	for _, c := range r.Configs {
-		if err := p.write(c); err != nil {
+	configs := make([]json.RawMessage, len(r.Configs))
+	for i, c := range r.Configs {
+		configs[i] = sourced{c}.AppendJSON(nil)
+		if !p.Lines {
+			continue
+		}
+		if err := p.writeDoc(configs[i]); err != nil {
 			return err
 		}
 	}
-	return nil
+	if p.Lines {
+		return nil
+	}
+	return p.Doc(struct {
+		Configs       []json.RawMessage `json:"configs,omitempty"`
+		NextPageToken string            `json:"nextPageToken,omitempty"`
+	}{configs, r.NextPageToken}, nil)
 }
 
 // pushDeleted prints what the protocol answers, which is empty.
