@@ -77,7 +77,7 @@ func (a *app) noteVersion() {
 		return
 	}
 	if v := a.peer.Version(); a.peer.Outdated() {
-		a.stderr.Note("Note", "this agent speaks A2A %s, an older version of the protocol; --a2a-version %s says so without this note", v, v)
+		a.stderr.Note("Note", "this agent speaks A2A %s, an older version of the protocol; --a2a-version %s hides this note", v, v)
 	}
 }
 

@@ -54,6 +54,9 @@ func (a *app) explain(ctx context.Context, err error) *failure.Error {
 		if !lost.Unreachable && a.last == nil && a.sending {
 			return f.WithHint("the agent may have received the message: look for its task before you send it again: %s", a.commands.Line("task list"))
 		}
+		if at := a.via; lost.Unreachable && at != nil && strings.Contains(at.URL, lost.Host) && !strings.Contains(a.flags.agentCard, lost.Host) {
+			return f.WithHint("the agent's card says to call %s: if that is wrong, its operator must correct the card, or you a copy of it: %s > card.json, then -a ./card.json", plain.Quote(at.URL), a.commands.Line("card get -o json"))
+		}
 		return a.hintUnreachable(f)
 	}
 	return failure.New(failure.CodeInternal, err.Error(), err).WithHint("add --debug to see what was exchanged")
@@ -141,6 +144,10 @@ func (a *app) explainProtocol(e *a2a.Error) *failure.Error {
 	}
 	f.A2ACode = e.PeerCode
 	f.Hint = a.protocolHint(e)
+	if t := a.last; t != nil && !rests(t.Status.State) {
+		f.Message = fmt.Sprintf("task %s (context %s), last seen as %s: %s", t.ID, t.ContextID, t.Status.State, f.Message)
+		f.Hint = "it may continue: " + a.again()
+	}
 	if a.flags.taskID != "" && e.Peer { // a2a-cli §8.1
 		f.Hint = strings.TrimPrefix(f.Hint+"; --debug shows the underlying error", "; ")
 	}

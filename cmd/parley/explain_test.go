@@ -39,6 +39,7 @@ func TestExplain(t *testing.T) {
 		ctx     context.Context
 		flags   flags
 		sending bool
+		last    *a2a.Task
 		err     error
 		code    string
 		exit    int
@@ -54,6 +55,18 @@ func TestExplain(t *testing.T) {
 			code: "A2ACLI_ERR_UNREACHABLE", exit: 3, hint: "try again in 1m0s",
 		},
 		{name: "no agent", err: down, code: "A2ACLI_ERR_UNREACHABLE", exit: 3},
+		{
+			name: "the card leads elsewhere", flags: flags{agentCard: "192.168.1.7:9999"}, err: &a2aclient.TransportError{Host: "localhost:9999", Unreachable: true, Err: errors.New("refused")},
+			code: "A2ACLI_ERR_UNREACHABLE", exit: 3, hint: "the agent's card says to call http://localhost:9999/a2a",
+		},
+		{
+			name: "the address of the card", flags: flags{agentCard: "localhost:9999"}, err: &a2aclient.TransportError{Host: "localhost:9999", Unreachable: true, Err: errors.New("refused")},
+			code: "A2ACLI_ERR_UNREACHABLE", exit: 3, hint: "is it running",
+		},
+		{
+			name: "an answer that makes no sense, in the middle of a task", last: &a2a.Task{ID: "t1", Status: a2a.TaskStatus{State: a2a.TaskStateWorking}},
+			err: a2a.Errorf(a2a.CodeInvalidAgentResponse, "no"), code: "InvalidAgentResponseError", exit: 1, hint: "it may continue: parley task get --wait t1",
+		},
 		{
 			name: "a connection that broke", sending: true, err: &a2aclient.TransportError{Host: "h", Err: io.ErrUnexpectedEOF},
 			code: "A2ACLI_ERR_UNREACHABLE", exit: 3, hint: "before you send it again",
@@ -91,7 +104,7 @@ func TestExplain(t *testing.T) {
 		{name: "anything else", err: errors.New("boom"), code: "A2ACLI_ERR_INTERNAL", exit: 1, hint: "--debug"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			a := &app{flags: c.flags, sending: c.sending, log: slog.New(slog.DiscardHandler), via: &a2a.AgentInterface{ProtocolBinding: a2a.BindingJSONRPC}}
+			a := &app{flags: c.flags, sending: c.sending, last: c.last, log: slog.New(slog.DiscardHandler), via: &a2a.AgentInterface{URL: "http://localhost:9999/a2a", ProtocolBinding: a2a.BindingJSONRPC}}
 			ctx := c.ctx
 			if ctx == nil {
 				ctx = t.Context()
