@@ -96,24 +96,33 @@ func TestAuthorizationByAnotherWay(t *testing.T) {
 // A task that waits for a login goes on after a restart, clean or not; the
 // client need not say anything.
 func TestAuthorizationSurvivesRestarts(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		st := store.NewMemory()
-		defer st.Close()
-		login, ended := make(chan error), make(chan error, 9)
-		w := newWorld(t, st, browser(login, ended))
-		task := w.mustSend(send("go"))
-		w.stop()
-		_, kill := newMortal(t, st, browser(login, ended), nil)
-		synctest.Wait()
-		kill()
-		w = newWorld(t, st, browser(login, ended))
-		synctest.Wait()
-		wantState(t, w.mustGet(task.ID), a2a.TaskStateAuthRequired)
-		login <- nil
-		task = w.eventually(task.ID, a2a.TaskStateCompleted)
-		wantTexts(t, []*a2a.Message{task.Status.Message}, "by browser")
-		w.stop()
-	})
+	for _, capacity := range []int{0, 1} {
+		synctest.Test(t, func(t *testing.T) {
+			st := store.NewMemory()
+			defer st.Close()
+			login, ended := make(chan error), make(chan error, 9)
+			start := func() *world {
+				return newWorldWith(t, st, browser(login, ended), testCard(), &Options{Capacity: capacity})
+			}
+			w := start()
+			task := w.mustSend(send("go"))
+			w.stop()
+			_, kill := newMortal(t, st, browser(login, ended), &Options{Capacity: capacity})
+			synctest.Wait()
+			kill()
+			w = start()
+			synctest.Wait()
+			wantState(t, w.mustGet(task.ID), a2a.TaskStateAuthRequired)
+			select {
+			case login <- nil:
+			case <-time.After(time.Minute):
+				t.Fatalf("with a capacity of %d nobody watches for the login", capacity)
+			}
+			task = w.eventually(task.ID, a2a.TaskStateCompleted)
+			wantTexts(t, []*a2a.Message{task.Status.Message}, "by browser")
+			w.stop()
+		})
+	}
 }
 
 // A task that came to wait for a login after it was found to be old is not retired: it

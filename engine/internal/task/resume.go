@@ -219,9 +219,10 @@ func interruptions(lost int32) string {
 const maxRest = 30 * time.Second
 
 // endRest ends the time between two runs: at a drain, or when it is over and
-// nobody is about to act, who may cancel the task, and there is room. Messages that came
-// meanwhile are in the log, and the agent gets them when it asks. One that waits for
-// memory may wait for what this task gives back.
+// nobody is about to act, who may cancel the task, and there is room, which a task that
+// waits for an authorization does not take. Messages that came meanwhile are in the log,
+// and the agent gets them when it asks. One that waits for memory may wait for what this
+// task gives back.
 func (o *Owner) endRest(over bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -232,7 +233,7 @@ func (o *Owner) endRest(over bool) {
 		if o.lease.drawn && !o.out.used {
 			o.all.taker.unbegun(o.key)
 		}
-	case over && o.holds == o.mem.callers && o.all.Admission.MayRun(&o.adm.ticket):
+	case over && o.holds == o.mem.callers && (!active(o.draft.state) || o.all.Admission.MayRun(&o.adm.ticket)):
 		o.startLocked()
 	}
 }
