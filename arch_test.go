@@ -92,7 +92,7 @@ var house = []struct {
 	}},
 	{"Server", "a network over a2a.Service", map[string][]string{
 		"a2aserver":        {"a2a", "internal/json", "internal/wire", "internal/audit", "internal/budget", "internal/catalog", "internal/dialect", "internal/egress", "internal/port", "internal/queue", "internal/webhook", "internal/telemetry", "internal/telemetry/metrics"},
-		"internal/audit":   {"a2a", "internal/dialect", "internal/telemetry/metrics"},
+		"internal/audit":   {"a2a", "internal/dialect", "internal/fileowner", "internal/telemetry/metrics"},
 		"internal/catalog": {"a2a"},
 		"internal/port":    {"internal/budget", "internal/queue", "internal/scarce"},
 	}},
@@ -121,7 +121,7 @@ var house = []struct {
 		"store":             {"a2a"},
 		"store/archive":     {"store"},
 		"store/postgres":    {"a2a", "store"},
-		"store/sqlite":      {"a2a", "store"},
+		"store/sqlite":      {"a2a", "store", "internal/fileowner"},
 	}},
 	{"Webhooks", "signed, posted, and only where allowed", map[string][]string{
 		"internal/egress":  {"internal/scarce", "internal/upload"},
@@ -145,6 +145,7 @@ var house = []struct {
 		"internal/budget":       {},
 		"internal/child":        {},
 		"internal/failure":      {},
+		"internal/fileowner":    {},
 		"internal/help":         {},
 		"internal/interrupt":    {},
 		"internal/json":         {},

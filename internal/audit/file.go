@@ -7,10 +7,13 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/fileowner"
 )
 
 // File is an audit log in a file: one JSON object a line, whose time and
@@ -59,7 +62,7 @@ func Open(path string, failures *slog.Logger) (*File, error) {
 // open puts the file at the path in the place of the one before, which it returns.
 func (a *File) open() (old io.Closer, err error) {
 	// A pipe that nobody reads is an error, not something to wait for.
-	f, err := os.OpenFile(a.path, os.O_APPEND|os.O_CREATE|os.O_WRONLY|syscall.O_NONBLOCK, 0o600)
+	f, err := fileowner.Open(a.path, filepath.Dir(a.path), os.O_APPEND|os.O_WRONLY|syscall.O_NONBLOCK)
 	if err != nil {
 		return nil, fmt.Errorf("open the audit log: %w", err)
 	}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/ncruces/go-sqlite3"
+	"github.com/parley-a2a/parley/internal/fileowner"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -50,7 +51,7 @@ func existing(path string) (string, error) {
 	if err == nil && info.Size() == 0 {
 		err = store.Because(errors.New("the file is empty"), fs.ErrNotExist)
 	}
-	if err != nil {
+	if errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("sqlite: there is no database at %s, it is made when a server starts: %w", path, err)
 	}
 	return locate(path)
@@ -126,7 +127,7 @@ func prepare(path string, sc *schema) error {
 // them was written by a version that let SQLite make them.
 func sidecars(path string) error {
 	for _, end := range []string{"-wal", "-shm"} {
-		f, err := os.OpenFile(path+end, os.O_CREATE|os.O_RDWR, 0o600)
+		f, err := fileowner.Open(path+end, path, os.O_RDWR)
 		if err != nil {
 			return unwritable(path, err)
 		}
@@ -153,7 +154,7 @@ func create(path string, sc *schema) error {
 	for _, end := range []string{"", "-wal", "-shm", "-journal"} {
 		os.Remove(fresh + end) // of an attempt that crashed
 	}
-	f, err := os.OpenFile(fresh, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	f, err := fileowner.Open(fresh, filepath.Dir(path), os.O_WRONLY|os.O_EXCL)
 	if err != nil {
 		return unwritable(path, err)
 	}

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/parley-a2a/parley/internal/fileowner"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -24,7 +26,7 @@ var errLocked = errors.New("locked")
 func acquire(path string) (*lock, error) {
 	name := path + ".lock"
 	for tries := 0; ; tries++ {
-		f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
+		f, err := fileowner.Open(name, filepath.Dir(path), os.O_RDWR)
 		if err != nil {
 			return nil, unwritable(path, err)
 		}

@@ -107,6 +107,45 @@ func TestCommitThatCannotBeWritten(t *testing.T) {
 	}
 }
 
+// A database that root made, copied or read is still one that its server can open, which
+// runs as another user.
+func TestRootLeavesTheDatabaseToItsServer(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can give files away")
+	}
+	dir := t.TempDir()
+	path := filepath.Join(dir, "parley.db")
+	if err := errors.Join(os.Chmod(filepath.Dir(dir), 0o755), os.Chown(dir, 65534, 65534)); err != nil {
+		t.Fatal(err)
+	}
+	reopen(t, path)
+	r, err := OpenReader(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	asNobody(t, func() { reopen(t, path) })
+	l, err := acquire(path) // as a command does that then dies
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.file.Close()
+	asNobody(t, func() { reopen(t, path) })
+}
+
+func reopen(t *testing.T, path string) {
+	st, err := Open(path, nil)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	if err := st.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 // limitFiles makes writes fail that would make a file longer than n bytes.
 func limitFiles(t *testing.T, n uint64) (lift func()) {
 	t.Helper()
