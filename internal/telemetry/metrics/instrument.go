@@ -128,15 +128,25 @@ func (m *Meter) Counter(id ID) *Count {
 		return nil
 	}
 	c, row := &Count{series: series{id: id}}, &Table[id]
-	if m.local != nil {
-		return one(m.local, &m.local.counts[id], c)
-	}
 	// The names are good, as a test sees, and a provider that fails nevertheless
 	// returns an instrument that does nothing.
-	if row.Kind == UpDown {
+	switch {
+	case m.local != nil:
+		c = one(m.local, &m.local.counts[id], c)
+	case row.Kind == UpDown:
 		c.up, _ = m.m.Int64UpDownCounter(row.Name, metric.WithUnit(row.Unit), metric.WithDescription(row.Help))
-	} else {
+	default:
 		c.up, _ = m.m.Int64Counter(row.Name, metric.WithUnit(row.Unit), metric.WithDescription(row.Help))
+	}
+	// Every series that is known is there from the start: a rate over one that begins
+	// with its first event does not have that event.
+	switch {
+	case len(row.Labels) == 0:
+		c.Add(context.Background(), 0)
+	case len(row.Labels) == 1:
+		for _, v := range row.Labels[0].Values {
+			c.Add(context.Background(), 0, v)
+		}
 	}
 	return c
 }
