@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,19 +21,30 @@ var link = os.Link // not constant, for tests
 // file that exists is refused. While it runs the write-ahead log cannot begin
 // anew and grows with what is written. begun, unless it is nil, is told of the file
 // that grows towards Size meanwhile.
-func (r *Reader) Backup(ctx context.Context, file string, begun func(part string)) (err error) {
-	if file, err = filepath.Abs(file); err != nil {
-		return fmt.Errorf("sqlite: back up: %w", err)
+func (r *Reader) Backup(ctx context.Context, file string, begun func(part string)) error {
+	switch err := r.backup(ctx, file, begun); {
+	case err == nil:
+		return nil
+	case errors.Is(err, sqlite3.INTERRUPT) && ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, fs.ErrExist):
+		return fmt.Errorf("sqlite: back up to %s: it exists; choose another name", file)
+	default:
+		return fmt.Errorf("sqlite: back up to %s: %w", file, err)
+	}
+}
+
+func (r *Reader) backup(ctx context.Context, file string, begun func(part string)) error {
+	file, err := filepath.Abs(file)
+	if err != nil {
+		return err
 	}
 	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
-		if err == nil {
-			err = errors.New("it exists; choose another name")
-		}
-		return fmt.Errorf("sqlite: back up to %s: %w", file, err)
+		return cmp.Or(err, fs.ErrExist)
 	}
 	tmp, err := os.CreateTemp(filepath.Dir(file), filepath.Base(file)+".*.part") // mode 0600
 	if err != nil {
-		return fmt.Errorf("sqlite: back up: %w", err)
+		return err
 	}
 	tmp.Close()
 	defer func() {
@@ -46,14 +58,11 @@ func (r *Reader) Backup(ctx context.Context, file string, begun func(part string
 	if err := r.copyTo(ctx, tmp.Name()); err != nil {
 		return err
 	}
-	switch err := checkCopy(ctx, tmp.Name()); {
-	case errors.Is(err, sqlite3.INTERRUPT) && ctx.Err() != nil:
-		return context.Cause(ctx)
-	case err != nil:
-		return fmt.Errorf("sqlite: back up: the copy cannot be used: %w", err)
+	if err := checkCopy(ctx, tmp.Name()); err != nil {
+		return fmt.Errorf("the copy cannot be used: %w", err)
 	}
 	if err := syncFile(tmp.Name()); err != nil {
-		return fmt.Errorf("sqlite: back up: %w", err)
+		return err
 	}
 	// A link, unlike a rename, replaces nothing that appeared meanwhile. On a file system
 	// without links the rename replaces an empty file that is made for it.
@@ -67,16 +76,10 @@ func (r *Reader) Backup(ctx context.Context, file string, begun func(part string
 			}
 		}
 	}
-	if err == nil {
-		err = syncDir(file)
+	if err != nil {
+		return err
 	}
-	switch {
-	case errors.Is(err, fs.ErrExist):
-		return fmt.Errorf("sqlite: back up to %s: it exists; choose another name", file)
-	case err != nil:
-		return fmt.Errorf("sqlite: back up: %w", err)
-	}
-	return nil
+	return syncDir(file)
 }
 
 // Size is about how large a backup would be, in bytes; 0 if that is not known.
@@ -96,21 +99,14 @@ func (r *Reader) Size(ctx context.Context) (size int64) {
 func (r *Reader) copyTo(ctx context.Context, file string) error {
 	c, err := openReader(r.path, "ro")
 	if err != nil {
-		return fmt.Errorf("sqlite: back up: %w", err)
+		return err
 	}
 	defer c.close()
 	if err := c.Exec("PRAGMA query_only = OFF"); err != nil { // it would forbid the copy, too
-		return fmt.Errorf("sqlite: back up: %w", err)
+		return err
 	}
 	c.SetInterrupt(ctx)
-	err = c.Exec("VACUUM INTO '" + strings.ReplaceAll(file, "'", "''") + "'")
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, sqlite3.INTERRUPT) && ctx.Err() != nil:
-		return context.Cause(ctx)
-	}
-	return fmt.Errorf("sqlite: back up: %w", err)
+	return c.Exec("VACUUM INTO '" + strings.ReplaceAll(file, "'", "''") + "'")
 }
 
 // checkCopy opens a copy as a Store would, reads all of it, and leaves it in
