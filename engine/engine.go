@@ -246,7 +246,7 @@ func (e *Engine) drain() error {
 		case <-closed:
 		case <-time.After(task.ByeWait):
 		}
-		return errors.New("engine: agents did not stop in time; their tasks count as lost and run again at the next start")
+		return errors.New("engine: agents did not stop in time; their tasks count as lost: the next start runs them again, or fails those that must not")
 	}
 }
 

@@ -209,7 +209,7 @@ func (h *Host) stopping(drain time.Duration, served <-chan struct{}) {
 func (h *Host) stopped() {
 	left := h.server.Left()
 	if !h.env.Terminal {
-		h.log.Info("stopped", "unfinished", left)
+		h.log.Info("stopped", "unfinished", left, "lost", h.admin.engine.AtWork())
 		return
 	}
 	said := "stopped"

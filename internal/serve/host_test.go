@@ -69,7 +69,7 @@ func TestHostComesUpAndEnds(t *testing.T) {
 
 // At its end a host says how many tasks go on, where somebody looks and in the log.
 func TestHostSaysWhatIsLeft(t *testing.T) {
-	for terminal, want := range map[bool]string{true: "\nstopped; 1 unfinished task resumes at the next start\n", false: `"msg":"stopped","unfinished":1`} {
+	for terminal, want := range map[bool]string{true: "\nstopped; 1 unfinished task resumes at the next start\n", false: `"msg":"stopped","unfinished":1,"lost":0`} {
 		var log strings.Builder
 		env := testEnv(t, &log)
 		env.Terminal = terminal
