@@ -77,10 +77,10 @@ func (f *basicFile) look() {
 		f.failure = err.Error()
 		f.log.Error("the file of users cannot be used; the users stay as they were", "error", err)
 	case err == nil:
-		f.failure = ""
-		if changed {
+		if changed || f.failure != "" {
 			f.log.Info("the file of users was read again", "users", len(f.set.Load().byName))
 		}
+		f.failure = ""
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -24,6 +25,9 @@ func serverOf(ctx context.Context, db *database.Location) (admin.API, *admin.Loc
 	api, l, err := admin.Find(ctx, db.AdminFile())
 	if errors.Is(err, admin.ErrNoServer) {
 		return nil, nil, nil
+	}
+	if errors.Is(err, fs.ErrPermission) {
+		err = db.Absent(err)
 	}
 	return api, l, err
 }

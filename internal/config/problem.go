@@ -21,9 +21,9 @@ type Error struct {
 func (e *Error) Lines() []string {
 	lines := make([]string, 0, len(e.Problems)+1)
 	for _, p := range e.Problems {
-		line := e.File + ":"
+		line := e.File + ": "
 		if p.Line > 0 {
-			line += fmt.Sprintf("%d:%d: ", p.Line, p.Column)
+			line = fmt.Sprintf("%s:%d:%d: ", e.File, p.Line, p.Column)
 		}
 		if p.Path != "" {
 			line += p.Path + ": "

@@ -26,7 +26,7 @@ func (p *Location) Hint(err error) string {
 		return "make room where " + path + " is: even to delete takes a little"
 	case errors.Is(err, store.ErrBusy) && !strings.Contains(err.Error(), "in use by"): // a server, which it names
 		return "another program, such as sqlite3, has " + path + " locked: end it, and try again"
-	case errors.Is(err, store.ErrReadOnly):
+	case errors.Is(err, store.ErrReadOnly), errors.Is(err, sqlite3.CANTOPEN):
 		return path + " and its directory must be writable: look at their mode and owner, and whether the file system is read-only; --data names another directory"
 	}
 	return ""

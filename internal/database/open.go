@@ -154,10 +154,14 @@ func (p *Location) names() string {
 // Absent is the failure of a command that finds no database.
 func (p *Location) Absent(err error) error {
 	f := failure.New(failure.CodeAdmin, err.Error(), err)
-	if f.Hint = p.Hint(err); p.Address == "" {
-		return f.WithHint("--data names the directory that parley serve keeps its tasks in, --store the file")
-	}
-	if f.Hint == "" && errors.Is(err, fs.ErrNotExist) {
+	f.Hint = p.Hint(err)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		f.Hint = "run it as the user of the server, or as root"
+	case f.Hint != "":
+	case p.Address == "":
+		f.Hint = "--data names the directory that parley serve keeps its tasks in, --store the file"
+	case errors.Is(err, fs.ErrNotExist):
 		f.Hint = "a server makes what it needs when it starts; --store, or " + Env + ", has the address"
 	}
 	return f

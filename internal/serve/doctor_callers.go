@@ -10,12 +10,12 @@ import (
 
 // callers reports who may call, and whether the files that say so can be read.
 func (d *doctor) callers(_ context.Context, r *report) {
-	if err := d.auth.admit(d.local, d.at); err != nil {
-		r.fail(d.inFile(err), "")
+	if err := d.admit(d.local, d.at); err != nil {
+		r.fail(err, "")
 		return
 	}
 	if _, err := d.auth.guard(nil, d.proxies, d.log); err != nil {
-		r.fail(err, "docs/security.md says what these files have")
+		r.fail(d.inFile(err), "docs/security.md says what these files have")
 		return
 	}
 	if text := d.caution(d.at, d.local, d.publicURL); text != "" {

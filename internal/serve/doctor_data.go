@@ -45,7 +45,7 @@ func (d *doctor) directory(_ context.Context, r *report) {
 	if f, err := os.OpenFile(d.location.File, os.O_RDWR, 0); err == nil {
 		_ = f.Close() // nothing was written
 	} else if d.location.File != "" && !errors.Is(err, fs.ErrNotExist) {
-		r.problem("run the server as the owner of the file, or change its owner and mode", "%v", err)
+		r.problem("the server's user must be able to write it: look at its owner and mode, and whether the file system is read-only", "%v", err)
 	}
 	if len(r.found) == 0 {
 		r.ok("%s, mode %04o", plain.Quote(dir), st.Mode().Perm())

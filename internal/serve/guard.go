@@ -9,6 +9,7 @@ import (
 	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -52,9 +53,13 @@ func (f *authFlags) guard(st store.Store, proxies []netip.Prefix, log *slog.Logg
 }
 
 // admit fails if others than this machine's users can call and no flag says who may.
-func (f *authFlags) admit(local bool, addr net.Addr) error {
-	if local || f.any() || f.anonymous {
+func (s *Settings) admit(local bool, addr net.Addr) error {
+	switch {
+	case local || s.auth.any() || s.auth.anonymous:
 		return nil
+	case s.File != nil:
+		return failure.Usagef("everybody who can reach %s could call the agents of %s: nothing says who may", addr, plain.Quote(s.path)).
+			WithHint("auth: {keys: true} lets in callers with a key (parley key create), and docs/config.md has other ways; auth: {anonymous: true} lets everybody in")
 	}
 	return failure.Usagef("everybody who can reach %s could call this agent: nothing says who may", addr).
 		WithHint("--auth-keys lets in callers with a key (parley key create), and --help shows other ways; --allow-anonymous lets everybody in")

@@ -93,7 +93,7 @@ func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, 
 		return nil, ListenFailure("parley serve --listen", f.listen, err)
 	}
 	h.addr = h.listener.Addr()
-	if err := f.auth.admit(f.local(h.addr), h.addr); err != nil {
+	if err := f.admit(f.local(h.addr), h.addr); err != nil {
 		return nil, err
 	}
 	f.location.Migrating = env.Migrating

@@ -36,7 +36,7 @@ func (h *Host) revise(ctx context.Context, f *Settings, agents []config.Agent, a
 	if r.public, err = publicURL(f.publicURL); err != nil {
 		return nil, err
 	}
-	if err := f.auth.admit(r.local, h.addr); err != nil {
+	if err := f.admit(r.local, h.addr); err != nil {
 		return nil, err
 	}
 	if !r.local || f.auth.any() {
@@ -49,7 +49,7 @@ func (h *Host) revise(ctx context.Context, f *Settings, agents []config.Agent, a
 	if old := h.now; old != nil && reflect.DeepEqual(old.settings.auth, f.auth) && reflect.DeepEqual(old.settings.proxies, f.proxies) {
 		r.guard = old.guard // it still knows callers that guessed too often
 	} else if r.guard, err = f.auth.guard(h.store, f.proxies, h.log); err != nil {
-		return nil, err
+		return nil, f.inFile(err)
 	}
 	if r.cardKeys, err = f.card.signing(); err != nil {
 		return nil, err

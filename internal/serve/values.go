@@ -73,7 +73,7 @@ func (s *Settings) Admitted() error {
 		return nil
 	}
 	local := err == nil && addr.Addr().IsLoopback() && s.publicURL == "" && len(s.proxies) == 0
-	return s.inFile(s.auth.admit(local, notYet(s.listen)))
+	return s.admit(local, notYet(s.listen))
 }
 
 // notYet is a net.Addr that nobody listens on yet.

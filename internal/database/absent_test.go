@@ -1,0 +1,35 @@
+package database
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/ncruces/go-sqlite3"
+
+	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/store"
+)
+
+// What is wrong with a database decides what a command advises, not that it is a file.
+func TestWhatToDoAboutADatabaseThatCannotBeRead(t *testing.T) {
+	p := &Location{File: "d/parley.db", Data: "d"}
+	for _, c := range []struct {
+		err  error
+		want string
+	}{
+		{fs.ErrNotExist, "--data names the directory"},
+		{fs.ErrPermission, "run it as the user of the server"},
+		{store.ErrReadOnly, "whether the file system is read-only"},
+		{sqlite3.CANTOPEN, "whether the file system is read-only"},
+		{sqlite3.CORRUPT, "restore it from a backup"},
+		{store.ErrFull, "make room"},
+	} {
+		f, ok := errors.AsType[*failure.Error](p.Absent(fmt.Errorf("sqlite: open: %w", c.err)))
+		if !ok || !strings.Contains(f.Hint, c.want) {
+			t.Errorf("%v: the hint is %q", c.err, f.Hint)
+		}
+	}
+}
