@@ -246,27 +246,25 @@ func (c *Console) nowhere(w http.ResponseWriter, r *http.Request) {
 }
 
 // find returns the agent that an address names; nil where there is none that the viewer
-// may call.
-func (c *Console) find(r *request, key string) *Agent {
+// may call. An error says why one of another server cannot be reached.
+func (c *Console) find(r *request, key string) (*Agent, error) {
 	if strings.HasPrefix(key, foreignMark) {
 		return c.foreign(r, key)
 	}
 	for _, a := range c.opts.Agents() {
 		if a.Key() == key {
-			return &a
+			return &a, nil
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // agentPage registers the function of a page of an agent.
 func (c *Console) agentPage(pattern string, f func(http.ResponseWriter, *request, *Agent)) {
 	c.page(pattern, func(w http.ResponseWriter, r *request) {
-		if a := c.find(r, r.PathValue("agent")); a != nil {
+		if a := c.called(w, r); a != nil {
 			f(w, r, a)
-			return
 		}
-		c.noAgent(w, r)
 	})
 }
 
@@ -283,6 +281,19 @@ func (c *Console) operatorPage(pattern string, f func(http.ResponseWriter, *requ
 			f(w, r)
 		}
 	})
+}
+
+// called returns the agent that the path names. If there is none it has answered, and
+// returns nil.
+func (c *Console) called(w http.ResponseWriter, r *request) *Agent {
+	a, err := c.find(r, r.PathValue("agent"))
+	switch {
+	case err != nil && r.ctx.Err() == nil:
+		c.fail(w, r.Request, http.StatusBadGateway, "The agent cannot be reached", reason(err)+".")
+	case err == nil && a == nil:
+		c.noAgent(w, r)
+	}
+	return a
 }
 
 func (c *Console) noAgent(w http.ResponseWriter, r *request) {

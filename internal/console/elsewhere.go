@@ -45,18 +45,17 @@ func foreignKey(ref string) string {
 const maxRef = 2000
 
 // foreign finds the agent of another server that a key names; nil where the viewer may
-// not call it, or it cannot be reached.
-func (c *Console) foreign(r *request, key string) *Agent {
+// not call it.
+func (c *Console) foreign(r *request, key string) (*Agent, error) {
 	ref, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(key, foreignMark))
 	if err != nil || len(ref) > maxRef || !c.reachesOut(r) {
-		return nil
+		return nil, nil
 	}
 	f, err := c.opts.Elsewhere(r.ctx, string(ref))
 	if err != nil {
-		c.log.InfoContext(r.ctx, "an agent of another server cannot be called from the console", "error", err)
-		return nil
+		return nil, err
 	}
-	return &Agent{Name: key, Card: calmCard(f.Card), Service: f.Service, ref: string(ref)}
+	return &Agent{Name: key, Card: calmCard(f.Card), Service: f.Service, ref: string(ref)}, nil
 }
 
 // reachesOut reports whether the viewer may call agents of other servers: whoever does
@@ -186,9 +185,9 @@ const farPause = 2 * time.Second
 
 // followFar sends what follows in a task of an agent elsewhere. Its log is not here, so
 // a stream begins with the whole conversation, in place of what the page has.
-func (c *Console) followFar(r *request, t *followed, send func(seq int64, html string) error) (over bool) {
+func (c *Console) followFar(r *request, agent *Agent, id string, send func(seq int64, html string) error) (over bool) {
 	var to fragments
-	address := taskAddress(r.Request, t.agent.Key(), t.id)
+	address := taskAddress(r.Request, agent.Key(), id)
 	var f *flow
 	var last string
 	anew := func(task *a2a.Task) error {
@@ -198,7 +197,7 @@ func (c *Console) followFar(r *request, t *followed, send func(seq int64, html s
 			return nil
 		}
 		s := newSheet(prefixOf(address) + "flow")
-		whole := newFlow(s, address, t.id, r.answers())
+		whole := newFlow(s, address, id, r.answers())
 		whole.add(entriesOf(task))
 		to.fill(whole.prefix+"flow", s.HTML())
 		for _, name := range []string{whole.prefix + "state", "answering"} {
@@ -209,7 +208,7 @@ func (c *Console) followFar(r *request, t *followed, send func(seq int64, html s
 		return send(f.seq, to.take())
 	}
 	for {
-		for ev, err := range t.agent.Service.SubscribeToTask(r.ctx, &a2a.SubscribeToTaskRequest{ID: t.id}) {
+		for ev, err := range agent.Service.SubscribeToTask(r.ctx, &a2a.SubscribeToTaskRequest{ID: id}) {
 			if err != nil {
 				break // it does not stream, or the task has ended
 			}
@@ -229,7 +228,7 @@ func (c *Console) followFar(r *request, t *followed, send func(seq int64, html s
 			}
 			last = ""
 		}
-		task, err := t.agent.Service.GetTask(r.ctx, &a2a.GetTaskRequest{ID: t.id})
+		task, err := agent.Service.GetTask(r.ctx, &a2a.GetTaskRequest{ID: id})
 		switch {
 		case r.ctx.Err() != nil:
 			return false

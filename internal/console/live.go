@@ -250,9 +250,8 @@ func liveName(agent, task string, after int64) string {
 
 // followed is a task that a page follows.
 type followed struct {
-	agent *Agent
-	id    string
-	after int64
+	key, id string
+	after   int64
 }
 
 // follows reads which tasks a page follows and how far it has come: each task with the
@@ -283,7 +282,7 @@ func (c *Console) follows(r *request) ([]followed, error) {
 			if err != nil {
 				return nil, err
 			}
-			list = append(list, followed{c.find(r, key), id, n})
+			list = append(list, followed{key, id, n})
 			continue
 		}
 		return nil, fmt.Errorf("task: %.80q is no task with a position: expected agent/id@5", name)
@@ -341,15 +340,22 @@ func (c *Console) live(w http.ResponseWriter, r *request) {
 // reads the entries before first, without sending them, because only they tell where
 // the last text ends.
 func (c *Console) follow(r *request, t *followed, out *eventStream, send func(seq int64, html string) error) (over bool) {
-	if t.agent == nil {
+	agent, err := c.find(r, t.key)
+	for err != nil { // its server is away: the task goes on when it is back
+		if wake.Pause(r.ctx, farPause) != nil {
+			return false
+		}
+		agent, err = c.find(r, t.key)
+	}
+	if agent == nil {
 		return true // it was taken away since the page was made
 	}
-	if t.agent.ref != "" {
-		return c.followFar(r, t, send)
+	if agent.ref != "" {
+		return c.followFar(r, agent, t.id, send)
 	}
 	var to fragments
-	f := newFlow(&to, taskAddress(r.Request, t.agent.Key(), t.id), t.id, c.answersTo(r, t.agent, t.id))
-	for batch, err := range c.opts.Log(r.ctx, t.agent.Name, t.id, 0, true) {
+	f := newFlow(&to, taskAddress(r.Request, agent.Key(), t.id), t.id, c.answersTo(r, agent, t.id))
+	for batch, err := range c.opts.Log(r.ctx, agent.Name, t.id, 0, true) {
 		if err != nil {
 			// The browser comes again, and goes on; not for what it cannot see.
 			return errors.Is(err, &a2a.Error{Code: a2a.CodeTaskNotFound})

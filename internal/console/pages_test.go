@@ -14,6 +14,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -517,6 +518,7 @@ func TestAnAgentElsewhere(t *testing.T) {
 			return []console.Attempt{{Version: "1.0", Binding: "JSONRPC", Offered: true, Answers: true, Words: "answers"}, {Version: "0.3", Binding: "JSONRPC", Offered: true, Words: "404 <page>"}}
 		},
 	}
+	var away atomic.Int32 // how often it is not reached from now on
 	v := open(t, serveWith(t, func(o *console.Options) {
 		a := o.Agents()[0]
 		card := *a.Card
@@ -527,6 +529,9 @@ func TestAnAgentElsewhere(t *testing.T) {
 		o.Elsewhere = func(_ context.Context, ref string) (*console.Foreign, error) {
 			if ref != "https://agent.example" {
 				return nil, errors.New("nobody is at <there>")
+			}
+			if away.Add(-1) >= 0 {
+				return nil, errors.New("the connection <broke>")
 			}
 			return &far, nil
 		}
@@ -557,6 +562,12 @@ func TestAnAgentElsewhere(t *testing.T) {
 		t.Errorf("of an agent that does not take such requests the page has a curl command:\n%s", page)
 	}
 	v.has(v.get("/agents/"+key[1]), "What answers")
+	away.Store(1)
+	v.has(v.get("/chat/"+key[1]), "The agent cannot be reached", "the connection &lt;broke&gt;.")
+	away.Store(1)
+	if live := v.get("/live?task=" + key[1] + "/" + at[1] + "@0"); !strings.Contains(live, "Vienna") || !strings.HasSuffix(live, "event: end\ndata: \n\n") {
+		t.Errorf("a page whose agent was away does not go on:\n%s", live)
+	}
 	v = open(t, serve(t))
 	v.has(v.get("/elsewhere?agent=https://agent.example"), "are not called from here")
 	v.has(v.get("/chat/"+key[1]), "There is no such agent")

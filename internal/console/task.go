@@ -198,9 +198,8 @@ func (d *taskData) talk(f *flow, s *sheet) {
 // whole returns the task that the path names, as it stands: the viewer's own, or for an
 // operator anybody's. If there is none it has answered, and returns nil.
 func (c *Console) whole(w http.ResponseWriter, r *request) *a2a.Task {
-	a := c.find(r, r.PathValue("agent"))
+	a := c.called(w, r)
 	if a == nil {
-		c.noAgent(w, r)
 		return nil
 	}
 	id := r.PathValue("task")

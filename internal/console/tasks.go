@@ -124,7 +124,7 @@ func (c *Console) answersTo(r *request, a *Agent, id string) string {
 // query is what the filters select.
 func (c *Console) query(r *request, d *tasksData) admin.TaskQuery {
 	q := admin.TaskQuery{Query: admin.Query{After: r.FormValue("after")}, Context: d.Context, State: d.State}
-	if a := c.find(r, d.Agent); a != nil {
+	if a, _ := c.find(r, d.Agent); a != nil { // it is one of d.Agents
 		q.Agent = &a.Name
 	}
 	if d.Owner != "" {
