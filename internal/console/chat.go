@@ -177,7 +177,7 @@ func accepts(card *a2a.AgentCard) string {
 func (c *Console) say(w http.ResponseWriter, r *request, a *Agent) {
 	m, err := c.messageOf(r, a)
 	if err != nil {
-		c.unsaid(w, r, err)
+		c.failed(w, r, err)
 		return
 	}
 	c.send(w, r, a, m)
@@ -196,7 +196,7 @@ func (c *Console) send(w http.ResponseWriter, r *request, a *Agent, m *a2a.Messa
 	// The agent goes on when the viewer leaves; the message must be taken even then.
 	res, err := a.Service.SendMessage(context.WithoutCancel(r.ctx), req)
 	if err != nil {
-		c.unsaid(w, r, err)
+		c.failed(w, r, err)
 		return
 	}
 	to := m.ContextID
@@ -227,7 +227,7 @@ func (c *Console) send(w http.ResponseWriter, r *request, a *Agent, m *a2a.Messa
 	case res.Task != nil && m.TaskID == "":
 		t, answering, err := c.talkOf(r, a, res.Task.ID)
 		if err != nil {
-			c.unsaid(w, r, err)
+			c.failed(w, r, err)
 			return
 		}
 		out.add("talks", "", execute("talk", t))
@@ -275,21 +275,6 @@ func (c *Console) retry(w http.ResponseWriter, r *request, a *Agent) {
 		return
 	}
 	c.send(w, r, a, &a2a.Message{MessageID: uuid.Must(uuid.NewV7()).String(), Role: a2a.RoleUser, ContextID: t.ContextID, Parts: last.Parts, ReferenceTaskIDs: []string{t.ID}})
-}
-
-// unsaid answers for a message that was not taken.
-func (c *Console) unsaid(w http.ResponseWriter, r *request, err error) {
-	if !r.fragment() {
-		c.failed(w, r, err)
-		return
-	}
-	status := http.StatusConflict
-	var e *a2a.Error
-	if !errors.As(err, &e) || e.Code == a2a.CodeInternal {
-		status = http.StatusInternalServerError
-		c.log.ErrorContext(r.ctx, "a message from the console was not taken", "error", err)
-	}
-	http.Error(w, message(err), status)
 }
 
 // messageOf makes a message of a form.

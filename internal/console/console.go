@@ -289,7 +289,7 @@ func (c *Console) called(w http.ResponseWriter, r *request) *Agent {
 	a, err := c.find(r, r.PathValue("agent"))
 	switch {
 	case err != nil && r.ctx.Err() == nil:
-		c.fail(w, r.Request, http.StatusBadGateway, "The agent cannot be reached", reason(err)+".")
+		c.fail(w, r.Request, http.StatusBadGateway, "The agent cannot be reached", reason(err))
 	case err == nil && a == nil:
 		c.noAgent(w, r)
 	}

@@ -220,4 +220,9 @@ func TestAViewerWhoMayOnlyRead(t *testing.T) {
 			t.Errorf("%s has a form for a viewer who may only read:\n%s", path, page)
 		}
 	}
+	as.Scopes = []string{a2a.ScopeMetricsRead} // all that leads on from here is another key
+	v.has(v.get("/"), "You may not do that", "Your credentials lack the scope tasks:read", `href="/console/login"`)
+	if page := v.get("/agents"); strings.Contains(page, "/console/inbox") {
+		t.Errorf("a viewer who sees no tasks is led to the inbox:\n%s", page)
+	}
 }

@@ -19,6 +19,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/admin"
@@ -57,6 +58,7 @@ type page struct {
 
 	Base, Mark, Name, Version, CSRF string
 	Viewer                          string
+	Inbox                           bool // the viewer may see tasks that wait
 	Operator                        bool // the viewer sees what is everybody's
 	Admin                           bool // the viewer may change what is everybody's
 	Elsewhere                       bool // agents of other servers may be called
@@ -196,6 +198,7 @@ func (c *Console) show(w http.ResponseWriter, r *request, name string, p page) {
 	p.Elsewhere = c.reachesOut(r)
 	p.CSRF, p.Viewer = r.csrf, r.viewer.Subject
 	p.Waiting = c.waiting(r.ctx)
+	p.Inbox = r.viewer.May(a2a.ScopeTasksRead, a2a.ScopeTasksReadTenant, a2a.ScopeTasksReadAll)
 	p.Operator = c.everybody(r)
 	p.Admin = c.opts.Admin != nil && r.viewer.May(a2a.ScopeAdminWrite)
 	c.render(w, r.Request, name, p)
@@ -204,6 +207,7 @@ func (c *Console) show(w http.ResponseWriter, r *request, name string, p page) {
 // fail renders a page that says what went wrong and what to do. A script shows it on its
 // own page.
 func (c *Console) fail(w http.ResponseWriter, r *http.Request, status int, what, do string) {
+	do = sentence(do)
 	if isFragment(r) {
 		http.Error(w, what+". "+do, status)
 		return
@@ -220,14 +224,30 @@ func (c *Console) failed(w http.ResponseWriter, r *request, err error) {
 		return // nobody looks at it any more
 	case errors.As(err, &of) && of.Status < http.StatusInternalServerError:
 		c.fail(w, r.Request, of.Status, "That did not work", of.Error())
-	case !errors.As(err, &e) || e.Code == a2a.CodeInternal:
+	case (!errors.As(err, &e) || e.Code == a2a.CodeInternal) && strings.HasPrefix(r.PathValue("agent"), foreignMark):
+		c.fail(w, r.Request, http.StatusBadGateway, "Calling the agent failed", reason(err))
+	case e == nil || e.Code == a2a.CodeInternal:
 		c.log.ErrorContext(r.ctx, "a call of the console failed", "path", r.URL.Path, "error", err)
 		c.fail(w, r.Request, http.StatusInternalServerError, "Something went wrong", "The server's log says what.")
 	case e.Code == a2a.CodeTaskNotFound:
 		c.fail(w, r.Request, http.StatusNotFound, "There is no such task", "It may have been deleted, or belong to somebody else.")
+	case e.Code == a2a.CodePermissionDenied:
+		c.fail(w, r.Request, http.StatusForbidden, "You may not do that", e.Message)
 	default:
-		c.fail(w, r.Request, http.StatusConflict, "That did not work", message(err))
+		c.fail(w, r.Request, http.StatusConflict, "That did not work", e.Message)
 	}
+}
+
+// sentence is a reason as people read it. The name of a field or an address stays as it is.
+func sentence(s string) string {
+	if word, _, _ := strings.Cut(s, " "); !strings.Contains(word, ":") {
+		_, n := utf8.DecodeRuneInString(s)
+		s = strings.ToUpper(s[:n]) + s[n:]
+	}
+	if strings.HasSuffix(s, ".") || strings.HasSuffix(s, "?") {
+		return s
+	}
+	return s + "."
 }
 
 // message is what a viewer may know of an error.

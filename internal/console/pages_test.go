@@ -390,7 +390,7 @@ func TestPagesOfAnOperator(t *testing.T) {
 	}
 	v.has(v.post("/operate/keys", map[string]string{"name": "x", "role": "admin"}), "parley_secret")
 	v.has(v.post("/operate/keys", map[string]string{"expires": "soon"}), "soon is no date")
-	v.has(v.post("/operate/keys", map[string]string{"revoke": "k9"}), "it is not there")
+	v.has(v.post("/operate/keys", map[string]string{"revoke": "k9"}), "It is not there.")
 	v.has(v.get("/operate?view=audit"), "&lt;her&gt;", "Older records")
 	v.has(v.post("/tasks/-/t1/delete", nil), "Tick the box")
 	v.post("/tasks/-/t1/delete", map[string]string{"sure": "yes"})
@@ -450,7 +450,7 @@ func TestTasksOfEverybody(t *testing.T) {
 }
 
 // An operator who watches somebody else's task gets no button to try it again, which
-// would be refused. Its owner gets it.
+// would be refused, and none to a chat without it. Its owner gets both.
 func TestAnothersFailureHasNoButton(t *testing.T) {
 	log := []*a2a.Entry{
 		{Seq: 1, Kind: a2a.EntryCreated, Created: &a2a.Created{TaskID: "t1"}},
@@ -474,6 +474,10 @@ func TestAnothersFailureHasNoButton(t *testing.T) {
 		v.has(live, "The agent gave no reason")
 		if got := strings.Contains(live, "Try again"); got != one.button {
 			t.Errorf("%s: that there is a button is %v:\n%s", name, got, live)
+		}
+		page := v.get("/tasks/-/t1")
+		if got := strings.Contains(page, "Open the conversation"); got != one.button {
+			t.Errorf("%s: that a button leads to the chat is %v:\n%s", name, got, page)
 		}
 	}
 }
@@ -510,6 +514,13 @@ func TestTokensInTheList(t *testing.T) {
 	}
 }
 
+// broken is an agent that takes no messages.
+type broken struct{ a2a.Service }
+
+func (broken) SendMessage(context.Context, *a2a.SendMessageRequest) (*a2a.SendMessageResponse, error) {
+	return nil, &a2a.Error{Code: a2a.CodeInternal, Message: "I am <tired>"}
+}
+
 // An agent of another server is looked at and talked to like one that is here.
 func TestAnAgentElsewhere(t *testing.T) {
 	far := console.Foreign{
@@ -519,6 +530,7 @@ func TestAnAgentElsewhere(t *testing.T) {
 		},
 	}
 	var away atomic.Int32 // how often it is not reached from now on
+	var fails atomic.Bool
 	v := open(t, serveWith(t, func(o *console.Options) {
 		a := o.Agents()[0]
 		card := *a.Card
@@ -532,6 +544,11 @@ func TestAnAgentElsewhere(t *testing.T) {
 			}
 			if away.Add(-1) >= 0 {
 				return nil, errors.New("the connection <broke>")
+			}
+			if fails.Load() {
+				failing := far
+				failing.Service = broken{far.Service}
+				return &failing, nil
 			}
 			return &far, nil
 		}
@@ -563,7 +580,10 @@ func TestAnAgentElsewhere(t *testing.T) {
 	}
 	v.has(v.get("/agents/"+key[1]), "What answers")
 	away.Store(1)
-	v.has(v.get("/chat/"+key[1]), "The agent cannot be reached", "the connection &lt;broke&gt;.")
+	v.has(v.get("/chat/"+key[1]), "The agent cannot be reached", "The connection &lt;broke&gt;.")
+	fails.Store(true)
+	v.has(v.post("/chat/"+key[1], map[string]string{"text": "hello"}), "Calling the agent failed", "I am &lt;tired&gt;.")
+	fails.Store(false)
 	away.Store(1)
 	if live := v.get("/live?task=" + key[1] + "/" + at[1] + "@0"); !strings.Contains(live, "Vienna") || !strings.HasSuffix(live, "event: end\ndata: \n\n") {
 		t.Errorf("a page whose agent was away does not go on:\n%s", live)

@@ -68,7 +68,11 @@ func (c *Console) read(r *request, d *taskData) (*reading, error) {
 // begin prepares the page, now that the task is known to be the viewer's to see.
 func (l *reading) begin(c *Console, r *request, first *a2a.Entry) {
 	d := l.d
-	d.Own = r.viewer.May(a2a.ScopeTasksWrite)
+	d.Own, d.Chat = r.viewer.May(a2a.ScopeTasksWrite), true
+	if c.everybody(r) { // what they see may be another's, whose chat is empty to them
+		_, err := d.Agent.Service.GetTask(r.ctx, &a2a.GetTaskRequest{ID: d.ID, HistoryLength: new(int32)})
+		d.Chat = err == nil
+	}
 	if c.everybody(r) && d.At == 0 { // each look at what is another's is in the audit log
 		if of, err := c.opts.Admin.Task(r.ctx, d.ID); err == nil && of != nil { // else the log says enough
 			d.Host, d.Own = of, d.Own && of.Owner == r.viewer.Subject

@@ -260,7 +260,7 @@ func (c *Console) enter(w http.ResponseWriter, r *http.Request) {
 	}
 	s := &session{Credentials: Credentials{Bearer: key}}
 	if _, err := c.opts.Viewer(r, s.Credentials, false); err != nil {
-		c.askLogin(w, r, http.StatusForbidden, to, message(err))
+		c.askLogin(w, r, http.StatusForbidden, to, sentence(message(err)))
 		return
 	}
 	if !c.begin(w, r, s) {

@@ -48,6 +48,7 @@ type taskData struct {
 	Last, At  int64       // positions; At is that of the whole page, 0 for the end
 	Host      *admin.Task // nil for those who do not operate the server
 	Own       bool        // the viewer's, who may answer and cancel
+	Chat      bool        // the viewer's chat has it
 	Cancel    bool        // the viewer may cancel it
 	Talk      *talk
 	Reply     bool
@@ -275,7 +276,7 @@ func (c *Console) cancel(w http.ResponseWriter, r *request, a *Agent) {
 		_, err = c.opts.Admin.CancelTask(r.ctx, id)
 	}
 	if err != nil {
-		c.unsaid(w, r, err)
+		c.failed(w, r, err)
 		return
 	}
 	if r.fragment() {

@@ -192,15 +192,16 @@ function copyButtons() {
 copyButtons();
 
 // How much waits for the viewer, in the list of places and in the tab's title.
-const waiting = document.querySelector("[data-waiting]");
-if (waiting instanceof HTMLElement) {
+// The question also tells when the session has ended.
+const { waiting } = document.body.dataset;
+if (waiting) {
   const title = document.title.replace(/^\(\d+\) /, "");
-  let known = waiting.textContent?.match(/\d+/)?.[0] ?? "0";
+  let known = document.querySelector("#waiting")?.textContent?.match(/\d+/)?.[0] ?? "0";
   let last = Date.now();
   const ask = async () => {
     if (Date.now() - last < (document.hidden ? 30000 : 5000)) return;
     last = Date.now();
-    const answer = await fetch(waiting.dataset.waiting ?? "", { redirect: "error" }).catch(() => undefined);
+    const answer = await fetch(waiting, { redirect: "error" }).catch(() => undefined);
     if (answer?.status === 401) {
       window.clearInterval(asking);
       gone();
