@@ -26,7 +26,10 @@ import (
 // heading, a fence, a quotation or a list, or emphasis anywhere.
 var marks = regexp.MustCompile("(?m)^(#{1,4} |```|> |[-*+] \\S|\\d{1,2}\\. \\S|\\|.*\\|)|\\*\\*\\S|`[^`\\n]+`")
 
-func looksRich(s string) bool { return marks.MatchString(s) }
+func looksRich(s string) bool { return len(s) <= maxRich && marks.MatchString(s) }
+
+// isRich reports whether a part is a text to be formatted.
+func isRich(p *a2a.Part) bool { return p.Kind == a2a.PartText && looksRich(p.Text) }
 
 var markdown = sync.OnceValue(func() goldmark.Markdown {
 	return goldmark.New(
@@ -76,51 +79,52 @@ func calmPart(p *a2a.Part) *a2a.Part {
 	return &c
 }
 
-// tame rewrites links and images.
+// tame makes links of images, and has links to web addresses only: of others the text
+// stays.
 type tame struct{}
 
 func (tame) Transform(doc *ast.Document, r text.Reader, _ parser.Context) {
-	var images []*ast.Image
+	var links []ast.Node
 	_ = ast.Walk(doc, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
-		if !entering {
-			return ast.WalkContinue, nil
-		}
-		switch n := n.(type) {
-		case *ast.Link:
-			leaving(n, &n.Destination)
-		case *ast.AutoLink:
-			if !webAddress(string(n.URL(r.Source()))) {
-				n.AutoLinkType = ast.AutoLinkURL
-			}
-			n.SetAttributeString("rel", []byte("noopener noreferrer nofollow"))
-			n.SetAttributeString("target", []byte("_blank"))
-		case *ast.Image:
-			images = append(images, n)
+		if k := n.Kind(); entering && (k == ast.KindLink || k == ast.KindAutoLink || k == ast.KindImage) {
+			links = append(links, n)
 		}
 		return ast.WalkContinue, nil
 	})
-	for _, i := range images {
-		link := ast.NewLink()
-		link.Destination = i.Destination
-		leaving(link, &link.Destination)
-		for c := i.FirstChild(); c != nil; {
-			next := c.NextSibling()
-			link.AppendChild(link, c)
-			c = next
+	for _, n := range links {
+		link, words := ast.NewLink(), "image"
+		switch n := n.(type) {
+		case *ast.Link:
+			link.Destination, words = n.Destination, ""
+		case *ast.Image:
+			link.Destination = n.Destination
+		case *ast.AutoLink:
+			link.Destination, words = n.URL(r.Source()), string(n.Label(r.Source()))
 		}
-		if link.FirstChild() == nil {
-			link.AppendChild(link, ast.NewString([]byte("image")))
+		if n.FirstChild() == nil {
+			n.AppendChild(n, ast.NewString([]byte(words)))
 		}
-		i.Parent().ReplaceChild(i.Parent(), i, link)
+		link.SetAttributeString("rel", []byte("noopener noreferrer nofollow"))
+		link.SetAttributeString("target", []byte("_blank"))
+		p := n.Parent()
+		leads := webAddress(string(link.Destination)) && !linked(p)
+		for c := n.FirstChild(); c != nil; c = n.FirstChild() {
+			if leads {
+				link.AppendChild(link, c)
+			} else {
+				p.InsertBefore(p, n, c)
+			}
+		}
+		if leads {
+			p.InsertBefore(p, n, link)
+		}
+		p.RemoveChild(p, n)
 	}
 }
 
-func leaving(n ast.Node, to *[]byte) {
-	if !webAddress(string(*to)) {
-		*to = nil
-	}
-	n.SetAttributeString("rel", []byte("noopener noreferrer nofollow"))
-	n.SetAttributeString("target", []byte("_blank"))
+// linked reports whether a node is in a link.
+func linked(n ast.Node) bool {
+	return n != nil && (n.Kind() == ast.KindLink || linked(n.Parent()))
 }
 
 // webAddress reports whether a link may lead there.
