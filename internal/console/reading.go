@@ -87,11 +87,10 @@ func (l *reading) begin(c *Console, r *request, first *a2a.Entry) {
 	case "timeline":
 		l.view = func(*a2a.Entry) {}
 	case "wire":
-		l.wire = c.newWire(r, d.Agent)
+		l.wire = &wireReader{c: c, r: r, a: d.Agent, after: d.After}
 		l.view = l.wire.add
 	case "log":
-		after, _ := position(r.FormValue("after")) // 0, the beginning, if it is no number
-		l.view = func(e *a2a.Entry) { l.log.add(e, after) }
+		l.view = func(e *a2a.Entry) { l.log.add(e, d.After) }
 	default:
 		l.sheet = newSheet(prefixOf(d.Address) + "flow")
 		l.flow = newFlow(l.sheet, d.Address, d.ID, r.answers())

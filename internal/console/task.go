@@ -46,6 +46,7 @@ type taskData struct {
 	View      string
 	Views     []view
 	Last, At  int64       // positions; At is that of the whole page, 0 for the end
+	After     int64       // where the entries of the wire and the log begin
 	Host      *admin.Task // nil for those who do not operate the server
 	Own       bool        // the viewer's, who may answer and cancel
 	Chat      bool        // the viewer's chat has it
@@ -76,6 +77,9 @@ func (c *Console) task(w http.ResponseWriter, r *request, a *Agent) {
 	d := taskData{Agent: a, ID: id, View: r.FormValue("view"), Views: views, At: at, Address: taskAddress(r.Request, a.Key(), id)}
 	if !slices.ContainsFunc(views, func(v view) bool { return v.Name == d.View }) {
 		d.View = ""
+	}
+	if d.After, err = position(r.FormValue("after")); err != nil || r.FormValue("after") == "" {
+		d.After = max(d.At-maxWire, 0) // what led to the position is on the page
 	}
 	if d.At > 0 && c.atEnd(r, a, id, d.At) {
 		d.At = 0

@@ -131,7 +131,7 @@ func TestWireAnswersEachCall(t *testing.T) {
 	s.add(a2a.Entry{Kind: a2a.EntryMessage, Message: a2a.UserText("tell me"), Received: &a2a.Received{Call: "SendStreamingMessage"}})
 	s.state(a2a.TaskStateCompleted, "")
 	r := &request{Request: httptest.NewRequest("GET", "/", nil), ctx: t.Context()}
-	w := (&Console{}).newWire(r, &Agent{Card: &a2a.AgentCard{}})
+	w := &wireReader{c: new(Console), r: r, a: &Agent{Card: &a2a.AgentCard{}}}
 	for _, e := range s.entries {
 		w.add(e)
 	}

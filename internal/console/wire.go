@@ -54,11 +54,6 @@ type wireReader struct {
 	waits []int // the requests whose response is the task once it rests
 }
 
-func (c *Console) newWire(r *request, a *Agent) *wireReader {
-	after, _ := position(r.FormValue("after")) // 0, the beginning, if it is no number
-	return &wireReader{c: c, r: r, a: a, after: after}
-}
-
 func (w *wireReader) add(e *a2a.Entry) {
 	if w.Next > 0 {
 		return

@@ -112,6 +112,10 @@ func TestWithoutScripts(t *testing.T) {
 		chromedp.SendKeys("textarea[name=text]", "echo plain", chromedp.ByQuery), chromedp.Click("#send", chromedp.ByQuery),
 		chromedp.WaitVisible("#talks > section", chromedp.ByQuery))
 	p.shows("plain")
+	p.go_(s.at("/tasks"))
+	if p.shows("echo plain"); p.says("live") || p.says("Pause") {
+		t.Error("a list without scripts says that it is live")
+	}
 }
 
 func TestNarrowAndDark(t *testing.T) {
@@ -128,6 +132,11 @@ func TestNarrowAndDark(t *testing.T) {
 	if left := js[float64](p, `document.querySelector("details[open] form").getBoundingClientRect().left`); left < 0 {
 		t.Errorf("what opens begins %v px beside the page", left)
 	}
+	p.go_(s.link)
+	p.chat()
+	p.say("|" + strings.Repeat(" a column |", 30) + "\n|" + strings.Repeat("---|", 30) + "\n")
+	p.state("completed")
+	p.until(`document.querySelector(".rich table")`)
 	for _, path := range []string{"", "/inbox", "/tasks", "/agents", "/agents/-"} {
 		if path != "" {
 			p.go_(s.at(path))

@@ -155,6 +155,21 @@ func TestLogInPages(t *testing.T) {
 	if len(seen) < 450 {
 		t.Errorf("there are %d entries", len(seen))
 	}
+
+	// A link to an entry leads to a page that has it, and so do the scrubber and the pages of the end.
+	shows := func(first, last int) {
+		t.Helper()
+		p.until(fmt.Sprintf(`document.readyState === "complete" && ((e) => e.at(0) === "%d" && e.at(-1) === "%d")([...document.querySelectorAll(".entry > p a")].map((a) => a.textContent))`, first, last))
+	}
+	p.press("401")
+	shows(202, 401)
+	p.press("Earlier entries")
+	shows(2, 201)
+	p.do(chromedp.Focus("#at", chromedp.ByQuery), chromedp.KeyEvent(kb.End))
+	shows(len(seen)-199, len(seen))
+	p.press("Wire")
+	p.press("Last entries")
+	shows(len(seen)-199, len(seen))
 }
 
 // Artifacts are saved unchanged, one or all of them.

@@ -273,7 +273,8 @@ if (scrub instanceof HTMLFormElement) {
       at = wanted;
       const here = new URL(location.href);
       here.searchParams.delete("after");
-      if (at === Number(range.max)) here.searchParams.delete("at");
+      // Pages of entries begin before their position, also at the end.
+      if (at === Number(range.max) && !/wire|log/.test(here.search)) here.searchParams.delete("at");
       else here.searchParams.set("at", String(at));
       const answer = await fetch(here, { redirect: "error" }).catch(() => undefined);
       if (!answer?.ok) break;
