@@ -3,6 +3,7 @@ package agent
 import (
 	"cmp"
 	"context"
+	_ "embed" // for the demo's picture
 	"fmt"
 	"strconv"
 	"strings"
@@ -138,9 +139,12 @@ func demoAuth(ctx context.Context, t *Turn, _ string) error {
 	return demoText(t, "auth", "authorized")
 }
 
+//go:embed pixel.png
+var pixel []byte
+
 func demoFile(_ context.Context, t *Turn, _ string) error {
 	return t.Artifact("file").Last(
-		a2a.RawPart([]byte("\x89PNG\r\n\x1a\n"), "image/png", "pixel.png"),
+		a2a.RawPart(pixel, "image/png", "pixel.png"),
 		a2a.URLPart("https://example.com/report.pdf", "application/pdf", "report.pdf"),
 	)
 }

@@ -99,7 +99,7 @@ func testDemoCommands(t *testing.T, d demo) {
 		{"reject", []string{`rejected "rejected on request"`}},
 		{"reject not mine", []string{`rejected "not mine"`}},
 
-		{"file", []string{`>file. raw(89504e470d0a1a0a image/png pixel.png) url(https://example.com/report.pdf application/pdf report.pdf)`}},
+		{"file", []string{fmt.Sprintf(">file. raw(%x image/png pixel.png) url(https://example.com/report.pdf application/pdf report.pdf)", pixel)}},
 		{"data", []string{`>data. data({"answer":42,"ok":true,"list":[1,"two",null],"nested":{"pi":3.5,"text":"héllo"}})`}},
 
 		{"ask", []string{`input_required "What is your name?"`, `>answer. "stream 3 0"`}},

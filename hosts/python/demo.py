@@ -6,11 +6,14 @@ parley serve --lines -- python3 hosts/python/demo.py
 
 from __future__ import annotations
 
+import base64
 import math
 import re
 from typing import Callable
 
 from parley import Content, Failed, Message, Part, Rejected, Turn, agent
+
+PIXEL = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAACAAAAAgAQMAAABJtOi3AAAAA1BMVEUrVsmdOxQdAAAADElEQVR42mNgGNwAAACgAAGO+7G0AAAAAElFTkSuQmCC")
 
 
 def first_text(message: Message) -> str:
@@ -71,7 +74,7 @@ def reject(turn: Turn, arg: str) -> None:
 
 
 def file(turn: Turn, arg: str) -> None:
-    picture = Part("raw", b"\x89PNG\r\n\x1a\n", "image/png", "pixel.png")
+    picture = Part("raw", PIXEL, "image/png", "pixel.png")
     artifact(turn, "file", picture, Part("url", "https://example.com/report.pdf", "application/pdf", "report.pdf"))
 
 

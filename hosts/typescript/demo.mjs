@@ -83,7 +83,7 @@ const commands = {
     throw new Rejected(arg || "rejected on request");
   },
   file(turn) {
-    const raw = Uint8Array.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+    const raw = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAACAAAAAgAQMAAABJtOi3AAAAA1BMVEUrVsmdOxQdAAAADElEQVR42mNgGNwAAACgAAGO+7G0AAAAAElFTkSuQmCC", "base64");
     const picture = { raw, mediaType: "image/png", filename: "pixel.png" };
     artifact(turn, "file", picture, { url: "https://example.com/report.pdf", mediaType: "application/pdf", filename: "report.pdf" });
   },

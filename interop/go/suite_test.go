@@ -332,9 +332,18 @@ var checks = []struct {
 }
 
 var (
-	pixel  = file(a2a.NewRawPart([]byte("\x89PNG\r\n\x1a\n")), "image/png", "pixel.png")
+	pixel  = file(a2a.NewRawPart(picture()), "image/png", "pixel.png")
 	report = file(a2a.NewFileURLPart("https://example.com/report.pdf", "application/pdf"), "application/pdf", "report.pdf")
 )
+
+// picture is the demo agent's.
+func picture() []byte {
+	b, err := os.ReadFile("../../agent/pixel.png")
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
 
 func file(p *a2a.Part, mediaType, name string) *a2a.Part {
 	p.MediaType, p.Filename = mediaType, name

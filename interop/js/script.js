@@ -53,7 +53,7 @@ export async function* script(text, asked, signal) {
     }
     case 'file':
       yield artifact('file', [
-        { raw: 'iVBORw0KGgo=', mediaType: 'image/png', filename: 'pixel.png' },
+        { raw: 'iVBORw0KGgoAAAANSUhEUgAAACAAAAAgAQMAAABJtOi3AAAAA1BMVEUrVsmdOxQdAAAADElEQVR42mNgGNwAAACgAAGO+7G0AAAAAElFTkSuQmCC', mediaType: 'image/png', filename: 'pixel.png' },
         { url: 'https://example.com/report.pdf', mediaType: 'application/pdf', filename: 'report.pdf' },
       ]);
       break;

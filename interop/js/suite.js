@@ -136,7 +136,7 @@ const checks = [
   ['files from the agent', async (d) => {
     const { task: file } = await d.send('file');
     assert.deepEqual(file.artifacts[0].parts, known(d, [
-      { raw: 'iVBORw0KGgo=', mediaType: 'image/png', filename: 'pixel.png' },
+      { raw: 'iVBORw0KGgoAAAANSUhEUgAAACAAAAAgAQMAAABJtOi3AAAAA1BMVEUrVsmdOxQdAAAADElEQVR42mNgGNwAAACgAAGO+7G0AAAAAElFTkSuQmCC', mediaType: 'image/png', filename: 'pixel.png' },
       { url: 'https://example.com/report.pdf', mediaType: 'application/pdf', filename: 'report.pdf' },
     ]));
   }],

@@ -82,7 +82,7 @@ func TestConformanceJSON(t *testing.T) {
 		})
 		t.Run("R-131 parts as ProtoJSON has them", func(t *testing.T) {
 			equal(t, "file parts", in(tasks[1], "artifacts.0.parts"), []any{
-				obj{"raw": "iVBORw0KGgo=", "mediaType": "image/png", "filename": "pixel.png"},
+				obj{"raw": pixel, "mediaType": "image/png", "filename": "pixel.png"},
 				obj{"url": "https://example.com/report.pdf", "mediaType": "application/pdf", "filename": "report.pdf"},
 			})
 			equal(t, "data part", in(tasks[2], "artifacts.0.parts.0.data"),

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"encoding/base64"
 	"encoding/json"
 	"iter"
 	"strings"
@@ -312,14 +313,21 @@ func matrixFinished(t *testing.T, p *caller) {
 	}
 }
 
+// pixel is the demo agent's picture.
+const pixel = "iVBORw0KGgoAAAANSUhEUgAAACAAAAAgAQMAAABJtOi3AAAAA1BMVEUrVsmdOxQdAAAADElEQVR42mNgGNwAAACgAAGO+7G0AAAAAElFTkSuQmCC"
+
 func matrixPartsOut(t *testing.T, p *caller) {
 	file := p.task(t, "file")
 	if len(file.Artifacts) != 1 || len(file.Artifacts[0].Parts) != 2 {
 		t.Fatalf("file: %s", file.AppendJSON(nil))
 	}
 	parts := file.Artifacts[0].Parts
+	picture, err := base64.StdEncoding.DecodeString(pixel)
+	if err != nil {
+		t.Fatal(err)
+	}
 	want := []*a2a.Part{
-		a2a.RawPart([]byte("\x89PNG\r\n\x1a\n"), "image/png", "pixel.png"),
+		a2a.RawPart(picture, "image/png", "pixel.png"),
 		a2a.URLPart("https://example.com/report.pdf", "application/pdf", "report.pdf"),
 	}
 	if d := cmp.Diff(want, parts); d != "" {

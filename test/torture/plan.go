@@ -126,7 +126,7 @@ func planReject(rng *rand.Rand, _ *client) *plan {
 func planFile(*rand.Rand, *client) *plan {
 	return &plan{kind: "file", text: "file", quick: true, end: a2a.TaskStateCompleted, judge: func(t *a2a.Task) string {
 		if len(t.Artifacts) != 1 || len(t.Artifacts[0].Parts) != 2 ||
-			string(t.Artifacts[0].Parts[0].Raw) != "\x89PNG\r\n\x1a\n" || t.Artifacts[0].Parts[1].URL != "https://example.com/report.pdf" {
+			!strings.HasPrefix(string(t.Artifacts[0].Parts[0].Raw), "\x89PNG\r\n\x1a\n") || t.Artifacts[0].Parts[1].URL != "https://example.com/report.pdf" {
 			return "its artifact is not the two files"
 		}
 		return ""
