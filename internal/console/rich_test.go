@@ -28,7 +28,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// What an agent says is formatted in messages as it is in artifacts. What people write, and
+// Messages of agents are formatted like their artifacts. The words of people, and
 // the reason of a failure, stay as they came.
 func TestMessagesAreFormatted(t *testing.T) {
 	says := func(state a2a.TaskState) *a2a.Entry {

@@ -95,7 +95,6 @@ var unlisted = map[string]string{
 	"a stream cannot be kept alive":                                            dbOrDefect,
 	"a page of the console failed":                                             dbOrDefect,
 	"a call of the console failed":                                             dbOrDefect,
-	"a message from the console was not taken":                                 dbOrDefect,
 	"a call of the admin API failed":                                           dbOrDefect,
 	"a call panicked":                                                          dbOrDefect,
 	"a webhook could not be served; it is tried again":                         dbOrDefect,
