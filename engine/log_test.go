@@ -103,3 +103,32 @@ func TestLogNamesProcessAndAttempt(t *testing.T) {
 		t.Errorf("%v\n%s", said, log.String())
 	}
 }
+
+// An error behind the end of the task changes nothing for callers; its author has to hear
+// of it all the same.
+func TestLogOfErrorsBehindTheEnd(t *testing.T) {
+	for name, end := range map[string]struct {
+		behind func() error
+		logged bool
+	}{
+		"error":    {func() error { return errors.New("broken") }, true},
+		"panic":    {func() error { panic("broken") }, true},
+		"ErrEnded": {func() error { return agent.ErrEnded }, false},
+		"nil":      {func() error { return nil }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log bytes.Buffer
+			w := newWorldWith(t, nil, agent.Func(func(_ context.Context, turn *agent.Turn) error {
+				if err := turn.Complete("done"); err != nil {
+					return err
+				}
+				return end.behind()
+			}), testCard(), &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			w.mustSend(send("go"))
+			w.stop()
+			if logged := strings.Contains(log.String(), "agent failed after the end of its task"); logged != end.logged {
+				t.Errorf("logged: %v\n%s", logged, &log)
+			}
+		})
+	}
+}

@@ -255,6 +255,9 @@ func (o *Owner) conclude(err error) {
 	}
 	o.enterLocked(phaseIdle)
 	if was == phaseEnding {
+		if err != nil && !errors.Is(err, agent.ErrEnded) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.Cause(o.ctx.Context)) {
+			o.log().Error("agent failed after the end of its task", "error", err)
+		}
 		return
 	}
 	var end *a2a.Entry
