@@ -60,6 +60,9 @@ func New(rawURL string, o *Options) (*Agent, error) {
 	}
 	a := &Agent{url: u, opts: o, client: o.client(), pause: wake.Pause, queue: queue.New(o.concurrency())}
 	if s := o.Body; s != "" {
+		if o.Callbacks != nil {
+			return nil, errors.New("httpagent: a Body has no address to call back; leave Callbacks out")
+		}
 		var err error
 		if a.body, err = parseTemplate(s); err != nil {
 			return nil, fmt.Errorf("httpagent: the body %w", err)

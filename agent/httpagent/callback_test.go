@@ -279,13 +279,11 @@ func TestCancelTellsTheService(t *testing.T) {
 	poll(t, "gone", func() bool { return callBack(t, at, `{"type":"complete"}`) == 410 })
 }
 
-// A service whose requests are a template's has no address to call back, so its 202 is
-// an answer that cannot be used.
+// A template has no place for an address to call back.
 func TestTemplateHasNoCallbacks(t *testing.T) {
-	d := newDoor(t)
-	s := serve(t, func(p *post) { p.ResponseWriter.WriteHeader(202) })
-	w := newWorld(t, nil, s.URL, &Options{Callbacks: d.behind.Load(), Body: `{"text": "${text}"}`, CallbackWait: 100 * time.Millisecond})
-	wantOutcome(t, w.task("hello"), "failed the service's answer cannot be used: the service answered with status 202, but it has no address to call back")
+	if _, err := New("http://service.test", &Options{Callbacks: newDoor(t).behind.Load(), Body: `{"text": "${text}"}`}); err == nil {
+		t.Error("a template with callbacks was accepted")
+	}
 }
 
 // A task whose callbacks were taken out of the configuration says so, and its service

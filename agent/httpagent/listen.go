@@ -11,7 +11,7 @@ import (
 
 // accepted is what a service says with 202: the answer comes by callbacks.
 func (p *poster) accepted(res *http.Response) (record, error) {
-	if p.a.opts.Callbacks == nil || p.a.body != nil { // a template has no place for it
+	if p.a.opts.Callbacks == nil {
 		return record{}, bad("the service answered with status 202, but it has no address to call back")
 	}
 	rec := record{Accepted: true, Key: p.x.key}

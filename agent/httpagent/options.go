@@ -49,8 +49,8 @@ type Options struct {
 	// Body and Answer are for services that have a format of their own: the template of
 	// the request's body, such as {"prompt": "${text}"} or the form prompt=${text}, and
 	// where the answer is in theirs, such as .reply, or "text" for all of it. docs/http.md
-	// has the grammar. A Body has no History. Empty: the request and the answers of
-	// docs/http.md.
+	// has the grammar. A Body has neither History nor Callbacks. Empty: the request and the
+	// answers of docs/http.md.
 	Body, Answer string
 	// Callbacks lets the service answer 202 and call back. Nil: such an answer fails
 	// the task.

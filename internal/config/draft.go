@@ -282,7 +282,7 @@ var agentCard = group("card", "", cardFields...)
 // wanted are the settings of each kind that are written as comments.
 var wanted = map[string][]string{
 	"exec":   {"mode", "timeout", "concurrency", "files", "env"},
-	"http":   {"headers", "timeout", "callbacks"},
+	"http":   {"headers", "timeout"},
 	"openai": {"api_key", "system_file", "images", "tools"},
 	"proxy":  {"bearer", "version", "verify"},
 	"mcp":    {"tools", "timeout"},

@@ -118,6 +118,8 @@ func TestEachMistakeIsReportedOnce(t *testing.T) {
 		{agent("    url: x\n    builtin: demo\n"), `4:5: agents.a.url: there is no such setting here: did you mean agents.a.http.url?`},
 		{agent("    exec: {command: []}\n"), `4:21: agents.a.exec.command: must not be empty`},
 		{inExec("      concurrency: 1.5\n"), `6:20: agents.a.exec.concurrency: must be a whole number from 0 up, not "1.5"`},
+		{agent("    http: {url: 'http://s.example', body: 'q=${text}', callbacks: true}\n"), `4:67: agents.a.http.callbacks: agents.a.http.body (line 4) and this exclude each other`},
+		{agent("    http: {url: 'http://s.example', body: 'q=${text}', callbacks: false}\n"), ``},
 		{inExec("      processes: 2\n"), `6:18: agents.a.exec.processes: needs mode: lines`},
 		{inExec("      env: {A: {B: c}}\n"), `6:16: agents.a.exec.env.A: must be text, not a mapping`},
 		{inExec("      env: {A: 1, B: true, C: 2026-01-01, D: ''}\n"), ``},

@@ -154,6 +154,9 @@ func (r *reader) agentRules(m *member) {
 	}
 	r.runs(exec)
 	r.only(a.at("http.callback_url"), a.at("http.callbacks"), "callbacks: true")
+	if on := a.at("http.callbacks"); on != nil && on.yes {
+		r.excludes(a.at("http.body"), on, "a body of the service's own format has no address to call back")
+	}
 	r.only(a.at("proxy.push_url"), a.at("proxy.push"), "push: true")
 	r.excludes(a.at("openai.system"), a.at("openai.system_file"), "there is one system prompt")
 	r.mcpRules(a.member("mcp"))

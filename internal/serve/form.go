@@ -147,7 +147,7 @@ func (s *Settings) Agent(argv []string, token a2a.Secret) config.Agent {
 	}
 	switch s.Chosen() {
 	case "http":
-		c.HTTP = &config.HTTP{URL: f.HTTP, Headers: bearer, Callbacks: true, Body: f.Body, Answer: f.Answer}
+		c.HTTP = &config.HTTP{URL: f.HTTP, Headers: bearer, Callbacks: f.Body == "", Body: f.Body, Answer: f.Answer}
 	case "openai":
 		if u, err := url.Parse(f.OpenAI); token == "" && err == nil && u.Scheme == "https" && u.Host == "api.openai.com" {
 			token = a2a.Secret(os.Getenv("OPENAI_API_KEY")) // it is theirs, and nobody else's
