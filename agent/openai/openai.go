@@ -74,6 +74,7 @@ func New(base, model string, o *Options) (*Agent, error) {
 		client = newClient()
 	}
 	still := *client
+	still.Timeout = 0 // which would cut streams
 	still.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	a.client = &still
 	if n := a.opts.Concurrency; n > 0 {

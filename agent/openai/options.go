@@ -66,8 +66,9 @@ type Options struct {
 	// MaxToolCalls is how many calls it may make in one turn. Zero means 20.
 	MaxToolCalls int
 
-	// Client makes the requests; it is where egress is controlled. Redirects are
-	// not followed whatever it says. Nil: one of the agent's own.
+	// Client makes the requests; it is where egress is controlled. Its Timeout does not
+	// count, for it would cut streams, and redirects are not followed whatever it says.
+	// Nil: one of the agent's own.
 	Client *http.Client
 	// Logger gets what callers are not told. Nil discards.
 	Logger *slog.Logger

@@ -53,6 +53,15 @@ func TestTokensAreGatheredByTime(t *testing.T) {
 	})
 }
 
+// Options have the times that count: the client's would end every stream.
+func TestTimeoutOfTheClientDoesNotCount(t *testing.T) {
+	fake := openaitest.New(openaitest.Text("hello"))
+	client := fake.Client()
+	client.Timeout = time.Nanosecond
+	w := newWorld(t, fake, &openai.Options{Client: client, Retries: -1})
+	want(t, w.say("hi"), a2a.TaskStateCompleted, "hello", "")
+}
+
 func TestFloodIsCutIntoChunks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		token := strings.Repeat("äöü€", 10_000) // 90 kB
