@@ -43,6 +43,8 @@ func (t *Tools) public(ctx context.Context, err error) error {
 		reason = "the MCP server cannot be started"
 	case errors.As(err, &connect):
 		reason = "the MCP server cannot be reached"
+	case errors.Is(err, errLongLine):
+		reason = fmt.Sprintf("the MCP server sent a message of more than the %d bytes that one may have", t.opts.maxMessage())
 	case errors.As(err, &lost):
 		reason = "the MCP server broke off the connection"
 	case errors.As(err, &rpc) && rpc.Code == jsonrpc.CodeInvalidParams:
