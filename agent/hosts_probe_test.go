@@ -70,6 +70,8 @@ func TestHostsSay(t *testing.T) {
 			{"broken", []string{`failed "the agent failed (` + errorClass + `)"`}, "the password is hush"},
 			{"failed", []string{`failed "no paper"`}, ""},
 			{"rejected", []string{`rejected "not " "mine"`}, ""},
+			{"nothing", []string{`completed`}, ""},
+			{"reasonless", []string{`failed "the agent failed (TypeError)"`}, "is wanted, not "},
 			{"wrong", []string{`failed "the agent failed (TypeError)"`}, "is wanted, not "},
 			{"large", []string{`failed "the agent failed (` + errorClass + `)"`}, "write it in smaller chunks"},
 			{"ended", []string{`completed "done"`}, ""},

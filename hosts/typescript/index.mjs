@@ -20,6 +20,7 @@ export class Failed extends Error {
   name = "Failed";
   constructor(reason = "", metadata = undefined) {
     super(typeof reason === "string" ? reason : JSON.stringify(reason));
+    partsOf(reason); // throws here, where the mistake is
     Object.assign(this, { reason, metadata });
   }
 }
@@ -185,8 +186,8 @@ async function serve(fn) {
 async function handle(fn, turn) {
   const end = (type, reason = "", metadata = undefined) => turn._ended || turn._say(type, { parts: partsOf(reason), metadata });
   try {
-    const result = await fn(turn);
-    end(result == null ? "complete" : "reply", result ?? "");
+    const parts = partsOf((await fn(turn)) ?? []);
+    end(parts.length ? "reply" : "complete", parts);
   } catch (error) {
     try {
       if (turn.signal.aborted) end("fail", "canceled");
@@ -196,7 +197,7 @@ async function handle(fn, turn) {
         end("fail", `the agent failed (${error?.name ?? typeof error})`);
       }
     } catch (error) {
-      console.error(error); // a reason that is none: the task waits for an end in vain
+      console.error(error); // a reason that is too large: the task waits for an end in vain
       process.exit(1);
     }
   }

@@ -54,6 +54,10 @@ const commands = {
   rejected() {
     throw new Rejected(["not ", "mine"]);
   },
+  nothing: () => [],
+  reasonless() {
+    throw new Failed(new Error("no text"));
+  },
   wrong: () => 7,
   large(turn) {
     turn.artifact("a").write("x".repeat(8 << 20));

@@ -83,6 +83,14 @@ def rejected(turn):
     raise Rejected(["not ", "mine"])
 
 
+def nothing(turn):
+    return []
+
+
+def reasonless(turn):
+    raise Failed(ValueError("no text"))
+
+
 def wrong(turn):
     return 7
 

@@ -90,7 +90,7 @@ class Failed(Exception):
 
     def __init__(self, reason: Content = "", metadata: dict[str, Any] | None = None):
         super().__init__(reason)
-        self.reason, self.metadata = reason, metadata
+        self.reason, self.metadata, self._parts = reason, metadata, _parts(reason)
 
 
 class Rejected(Failed):
@@ -276,7 +276,8 @@ class Agent:
         try:
             result = loop.run_until_complete(self._drive(turn, loop)) if loop else self.fn(turn)
             if not turn._ended:
-                turn._say("complete") if result is None else turn._say("reply", parts=_parts(result))
+                parts = [] if result is None else _parts(result)
+                turn._say("reply" if parts else "complete", parts=parts)
             return
         except (Cancelled, asyncio.CancelledError):
             kind, end = "fail", Failed("canceled")
@@ -286,7 +287,7 @@ class Agent:
             traceback.print_exc()
             kind, end = "fail", Failed(f"the agent failed ({type(e).__name__})")
         with contextlib.suppress(Cancelled, OSError, RuntimeError):  # it has ended, or nobody listens
-            turn._say(kind, parts=_parts(end.reason), metadata=end.metadata)
+            turn._say(kind, parts=end._parts, metadata=end.metadata)
 
     async def _drive(self, turn: Turn, loop: asyncio.AbstractEventLoop) -> Any:
         work = asyncio.ensure_future(self.fn(turn))
