@@ -226,7 +226,7 @@ func (l *said) check(level string) error {
 	switch {
 	case len(l.name) > maxName:
 		return fmt.Errorf(`its "name" is longer than %d bytes`, maxName)
-	case (l.kind == "ask" || l.kind == "authenticate" || l.kind == "log") && empty, l.kind == "reply" && len(l.parts) == 0:
+	case (l.kind == "ask" || l.kind == "authenticate") && empty, l.kind == "reply" && len(l.parts) == 0:
 		return fmt.Errorf("a line of type %s needs a text", l.kind)
 	case l.kind == "step" && l.name == "":
 		return errors.New(`a line of type step needs a "name"`)

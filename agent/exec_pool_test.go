@@ -3,9 +3,11 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
@@ -105,9 +107,20 @@ func TestExecReplacesAProcessThatIsGone(t *testing.T) {
 	if next := served(t, c, "next"); next == first {
 		t.Errorf("served by %s, which ended", next)
 	}
-	// One that ends as the message comes: "die" is run again by a fresh one, which
-	// dies of it, too, and that is its fault.
+	// One that leaves as the message comes: "leave" is run again by a fresh one, which
+	// leaves, too, and that is its fault.
+	wantReason(t, c.Run(t.Context(), NewTurn(newHost("leave"))), "the command exited before it had ended the task")
+}
+
+// A process that dies of a message may have worked on it: the message is not run again.
+func TestExecRunsNoMessageAgainThatKills(t *testing.T) {
+	var log bytes.Buffer
+	c := pool(t, &ExecOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	served(t, c, "one")
 	wantReason(t, c.Run(t.Context(), NewTurn(newHost("die"))), "the command exited with status 3")
+	if c.Close(); strings.Contains(log.String(), "another takes its place") {
+		t.Errorf("it was run again:\n%s", &log)
+	}
 }
 
 func TestExecCancelLeavesAProcessThatEndsItsTask(t *testing.T) {

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -268,7 +269,7 @@ func (s *session) emitted(line []byte, err error) error {
 // bad is a line that fails the task. Its text is for the log only.
 func (s *session) bad(line []byte, problem string, cause error) error {
 	log := s.log
-	if !s.spoke {
+	if !s.spoke && !bytes.HasPrefix(line, []byte("{")) {
 		log = log.With("hint", "with --lines a command writes JSON objects, one a line (docs/exec.md); if yours prints text, leave --lines out (mode: plain)")
 	}
 	log.Warn("command wrote a line that is wrong", "line", s.n, "problem", problem, "text", clip(string(line), 200), "cause", cause)
@@ -339,7 +340,7 @@ func (s *session) finish(ctx context.Context, err error) error {
 			return Public(exitReason(s.p.Cause)+" while its question was open", s.p.Cause)
 		case s.undone:
 			return Public(exitReason(s.p.Cause)+" in the middle of a step", s.p.Cause)
-		case s.reused && !s.spoke:
+		case s.reused && !s.spoke && s.p.Cause == nil: // it may have left on its own, and not have read the message
 			s.log.Warn("a process that was kept ended when its next message came; another takes its place", "error", s.p.Cause)
 			return errAgain
 		case s.p.Cause != nil:

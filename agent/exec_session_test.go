@@ -127,12 +127,27 @@ func TestExecRefusesLinesThatAreWrong(t *testing.T) {
 func TestExecLogsWhatWasWrong(t *testing.T) {
 	var log bytes.Buffer
 	o := &ExecOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}
-	script := sayer(`{"type":"log","text":"note","level":"warn"}`, `password is hush`)
+	script := sayer(`{"type":"log","text":""}`, `{"type":"log","text":"note","level":"warn"}`, `password is hush`)
 	err := runExec(t, t.Context(), speaker(o, script), newHost(""))
-	wantReason(t, err, "line 2 of the command's output: it is not JSON (byte 1)")
-	for _, want := range []string{`level=WARN msg="command says" task=task-1 context=context-1 attempt=1 caller=key:ann command=sh text=note`, `line=2 problem="it is not JSON (byte 1)" text="password is hush"`} {
+	wantReason(t, err, "line 3 of the command's output: it is not JSON (byte 1)")
+	for _, want := range []string{`level=WARN msg="command says" task=task-1 context=context-1 attempt=1 caller=key:ann command=sh text=note`, `line=3 problem="it is not JSON (byte 1)" text="password is hush"`} {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log has no %s:\n%s", want, &log)
+		}
+	}
+}
+
+// A program that prints text is perhaps meant for the plain mode; one that begins with an
+// object is not.
+func TestExecHintsAtPlainMode(t *testing.T) {
+	for line, hinted := range map[string]bool{`hello`: true, `{"type":"statos"}`: false} {
+		var log bytes.Buffer
+		o := &ExecOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))}
+		if err := runExec(t, t.Context(), speaker(o, sayer(line)), newHost("")); err == nil {
+			t.Errorf("%s was accepted", line)
+		}
+		if strings.Contains(log.String(), "hint=") != hinted {
+			t.Errorf("%s:\n%s", line, &log)
 		}
 	}
 }
