@@ -25,7 +25,7 @@ func (c *command) startReason(err error) string {
 			path = filepath.Join(c.opts.Dir, path)
 		}
 		if _, err := os.Stat(path); err == nil { // it is there; what it needs is not
-			return fmt.Sprintf("the command %s needs an interpreter that was not found", c.name())
+			return fmt.Sprintf("the command %s needs an interpreter that was not found: look at its first line, and whether it ends as on Windows", c.name())
 		}
 		return fmt.Sprintf("the command %s was not found", c.name())
 	case errors.Is(err, syscall.ENOEXEC):

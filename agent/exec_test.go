@@ -137,7 +137,7 @@ func TestExecFailsWithAPublicReason(t *testing.T) {
 		{[]string{filepath.Join(dir, "missing")}, "the command missing was not found"},
 		{[]string{file("plain", "#!/bin/sh\n", 0o644)}, "the command plain is not executable"},
 		{[]string{file("headless", "echo hi\n", 0o755)}, "the command headless is no program; a script needs a first line such as #!/bin/sh"},
-		{[]string{file("lost", "#!/no/such/interpreter\n", 0o755)}, "the command lost needs an interpreter that was not found"},
+		{[]string{file("lost", "#!/no/such/interpreter\n", 0o755)}, "the command lost needs an interpreter that was not found: look at its first line, and whether it ends as on Windows"},
 		{[]string{dir}, "the command " + filepath.Base(dir) + " is not executable"},
 	} {
 		t.Run(c.want, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/plain"
 )
@@ -22,9 +23,14 @@ func sayArgs(cmd *cobra.Command) {
 				return err
 			}
 			for n := len(args) - 1; n >= 0; n-- {
-				if check(cmd, args[:n]) == nil {
-					return usageOf(cmd, fmt.Errorf("unexpected argument %q", args[n]))
+				if check(cmd, args[:n]) != nil {
+					continue
 				}
+				wrong := fmt.Errorf("unexpected argument %q", args[n])
+				if cmd.Annotations[readsSettings] == "all" && a2a.WebURL(args[n]) != nil {
+					return failure.Usagef("%v", wrong).WithHint("the agent goes behind -a: %s -a %s", cmd.CommandPath(), plain.Quote(args[n]))
+				}
+				return usageOf(cmd, wrong)
 			}
 			missing := "an argument"
 			if words := strings.Fields(cmd.Use)[1:]; len(args) < len(words) {
@@ -56,6 +62,9 @@ func oneMessage(cmd *cobra.Command, args []string) error {
 	if len(args) < 2 {
 		return nil
 	}
-	return failure.Usagef("the message must be one argument, and there are %d", len(args)).
-		WithHint("put it in quotes: %s %s", cmd.CommandPath(), plain.Quote(strings.Join(args, " ")))
+	hint := "put it in quotes: " + cmd.CommandPath() + " " + plain.Quote(strings.Join(args, " "))
+	if a2a.WebURL(args[0]) != nil {
+		hint += "; if it begins with the agent's address, put that behind -a"
+	}
+	return failure.Usagef("the message must be one argument, and there are %d", len(args)).WithHint("%s", hint)
 }

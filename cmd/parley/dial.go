@@ -49,7 +49,9 @@ func (a *app) dial(ctx context.Context) (*a2aclient.Client, error) {
 	if err := a.wantAgent(ctx); err != nil {
 		return nil, err
 	}
+	waiting := a.screen.Wait("waiting for the agent's card")
 	c, err := a2aclient.NewResolver(a.clientOptions()).Dial(ctx, a.flags.agentCard)
+	waiting.Stop()
 	if err != nil {
 		return nil, err
 	}

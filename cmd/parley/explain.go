@@ -52,7 +52,7 @@ func (a *app) explain(ctx context.Context, err error) *failure.Error {
 			return f.WithHint("%s", a.again())
 		}
 		if !lost.Unreachable && a.last == nil && a.sending {
-			return f.WithHint("the agent may have received the message: look for its task before you send it again: %s", a.commands.Line("task list"))
+			return a.hintReceived(f)
 		}
 		if at := a.via; lost.Unreachable && at != nil && strings.Contains(at.URL, lost.Host) && !strings.Contains(a.flags.agentCard, lost.Host) {
 			return f.WithHint("the agent's card says to call %s: if that is wrong, its operator must correct the card, or you a copy of it: %s > card.json, then -a ./card.json", plain.Quote(at.URL), a.commands.Line("card get -o json"))
@@ -62,11 +62,19 @@ func (a *app) explain(ctx context.Context, err error) *failure.Error {
 	return failure.New(failure.CodeInternal, err.Error(), err).WithHint("add --debug to see what was exchanged")
 }
 
+// hintReceived says what to do about a message of which there is no answer.
+func (a *app) hintReceived(f *failure.Error) *failure.Error {
+	return f.WithHint("the agent may have received the message: look for its task before you send it again: %s", a.commands.Line("task list"))
+}
+
 func (a *app) timedOut(cause error) *failure.Error {
 	limit := a.flags.timeout.String()
 	if a.last == nil {
-		return failure.New(failure.CodeTimeout, fmt.Sprintf("no answer within --timeout %s", limit), cause).
-			WithHint("raise --timeout, or add --debug to see what happens")
+		f := failure.New(failure.CodeTimeout, fmt.Sprintf("no answer within --timeout %s", limit), cause)
+		if a.sending {
+			return a.hintReceived(f)
+		}
+		return f.WithHint("raise --timeout, or add --debug to see what happens")
 	}
 	return failure.New(failure.CodeTimeout, fmt.Sprintf("task %s (context %s) is still %s after --timeout %s; it continues",
 		a.last.ID, a.last.ContextID, a.last.Status.State, limit), cause).WithHint("%s", a.commands.Follow(a.last.ID))
@@ -76,7 +84,7 @@ func (a *app) interrupted(cause error) *failure.Error {
 	if a.last == nil {
 		f := failure.New(failure.CodeInterrupted, "interrupted before the agent answered", cause)
 		if a.sending {
-			f = f.WithHint("the agent may have received the message; to see its task: %s", a.commands.Line("task list"))
+			return a.hintReceived(f)
 		}
 		return f
 	}
