@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/flagvalue"
+	"github.com/parley-a2a/parley/internal/serve"
 )
 
 // conformanceAgentFlags are what the card of the agent says; the server does the same.
@@ -82,7 +83,7 @@ func (f *conformanceAgentFlags) conformanceCard() (a2a.AgentCard, *a2a.AgentCard
 func (a *app) conformanceAgent(ctx context.Context, f *conformanceAgentFlags) error {
 	l, err := net.Listen("tcp", f.listen)
 	if err != nil {
-		return failure.New(failure.CodeServe, err.Error(), err).WithHint("--listen 127.0.0.1:0 takes a free port")
+		return serve.ListenFailure("parley conformance agent --listen", f.listen, err)
 	}
 	defer l.Close()
 	card, extended := f.conformanceCard()

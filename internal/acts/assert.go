@@ -133,9 +133,9 @@ func matchOperator(name string, want, got any, there bool, at string) *Mismatch 
 			return bad("it to be absent: %v", want)
 		}
 		return nil
-	case "any_of":
+	case "any_of", "one_of":
 		if !slices.ContainsFunc(asList(want), func(w any) bool { return match(w, got, there, at) == nil }) {
-			return bad("any of %s", show(want))
+			return bad("%s %s", strings.ReplaceAll(name, "_", " "), show(want))
 		}
 		return nil
 	case "all_of":
@@ -183,10 +183,6 @@ func matchOperator(name string, want, got any, there bool, at string) *Mismatch 
 		n, isNumber := asNumber(want)
 		if !ok || !isNumber || !map[string]bool{"count": len(list) == int(n), "count_gte": len(list) >= int(n), "count_lte": len(list) <= int(n)}[name] {
 			return bad("%s %s", name, show(want))
-		}
-	case "one_of":
-		if !slices.ContainsFunc(asList(want), func(w any) bool { return match(w, got, there, at) == nil }) {
-			return bad("one of %s", show(want))
 		}
 	case "items":
 		list, ok := got.([]any)

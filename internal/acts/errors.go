@@ -53,13 +53,8 @@ type OpError struct {
 
 // reason returns that of the ErrorInfo.
 func (e *OpError) reason() string {
-	for _, d := range e.Details {
-		if o, ok := d.(map[string]any); ok && o["@type"] == errorInfoType {
-			r, _ := o["reason"].(string)
-			return r
-		}
-	}
-	return ""
+	r, _ := errorInfo(e.Details)["reason"].(string)
+	return r
 }
 
 // otherNames are names of errors that have one already, of ACTS and of 0.3.

@@ -10,7 +10,7 @@ import (
 
 // Report is what came of a run.
 type Report struct {
-	URL, Card           string
+	Card                string
 	Agent, AgentVersion string
 	Began               time.Time
 	Took                time.Duration

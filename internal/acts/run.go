@@ -137,7 +137,7 @@ func Run(ctx context.Context, options *Options) (*Report, error) {
 			observe(&o, j)
 		}
 	}
-	r := &Report{URL: options.URL, Card: t.cardURL, Agent: plainText(t.card["name"]), AgentVersion: plainText(t.card["version"]), Began: began, Took: time.Since(began), Notes: t.skipped}
+	r := &Report{Card: t.cardURL, Agent: plainText(t.card["name"]), AgentVersion: plainText(t.card["version"]), Began: began, Took: time.Since(began), Notes: t.skipped}
 	for _, i := range t.interfaces {
 		r.Interfaces = append(r.Interfaces, Interface{i.binding, i.version, i.url, errWord(i.bad)})
 	}

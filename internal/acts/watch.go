@@ -166,7 +166,7 @@ func (w *watcher) envelope(i *iface, a *Answer, o obj, id any, check string) {
 	default:
 		w.note(i, check, a, nil)
 	}
-	if id != nil && (isScalar(id)) && (!failed || o["id"] != nil) {
+	if (typeOf(id) == "string" || typeOf(id) == "number") && (!failed || o["id"] != nil) {
 		w.want(i, "jsonrpc-id", a, equal(o["id"], id), "id", show(id), o["id"])
 	}
 }
@@ -181,14 +181,6 @@ func ofVersion(i *iface, a *Answer) bool {
 		return strings.EqualFold(name, "A2A-Version") && strings.HasPrefix(strings.TrimSpace(v), i.version)
 	})
 	return said == (i.version == "1.0")
-}
-
-func isScalar(v any) bool {
-	switch v.(type) {
-	case string, float64:
-		return true
-	}
-	return false
 }
 
 func keysText(o obj) any { return strings.Join(slices.Sorted(maps.Keys(o)), ", ") }

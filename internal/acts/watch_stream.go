@@ -108,26 +108,18 @@ func (s *streamWatch) ids(at, name string, p obj) {
 
 // artifact looks at whether append goes on with something (§4.2.2).
 func (s *streamWatch) artifact(at, name string, p obj) {
-	known := func(v any) {
+	list := asElements(p["artifacts"]) // of a task
+	if name == "artifactUpdate" {
+		list = []any{p["artifact"]}
+	}
+	for _, v := range list {
 		a, _ := v.(obj)
 		id, _ := a["artifactId"].(string)
+		if name == "artifactUpdate" && p["append"] == true {
+			s.w.want(s.i, "stream-append", s.a, s.artifacts[id], at+".append", "true only for an artifact that came before", id)
+		}
 		s.artifacts[id] = true
 	}
-	if name == "task" {
-		for _, v := range asElements(p["artifacts"]) {
-			known(v)
-		}
-		return
-	}
-	if name != "artifactUpdate" {
-		return
-	}
-	a, _ := p["artifact"].(obj)
-	id, _ := a["artifactId"].(string)
-	if p["append"] == true {
-		s.w.want(s.i, "stream-append", s.a, s.artifacts[id], at+".append", "true only for an artifact that came before", id)
-	}
-	s.artifacts[id] = true
 }
 
 // delivered looks at what came to the webhook.
