@@ -25,6 +25,7 @@ type flow struct {
 	csrf   string // "" for a page that takes no answers
 
 	n     int // blocks so far
+	rich  int // bytes that were formatted; see maxRich
 	open  map[string]*openArtifact
 	state a2a.TaskState
 	since int64 // when the task got into it, in milliseconds
@@ -50,8 +51,7 @@ type openArtifact struct {
 	whole bool            // said is all of it
 }
 
-// maxRich is how long a text may be that is formatted, in bytes. Longer ones stay as
-// they came.
+// maxRich is how much text of a task is formatted, in bytes. The rest stays as it came.
 const maxRich = 256 << 10
 
 func newFlow(to sink, task, id, csrf string) *flow {
@@ -93,6 +93,7 @@ type part struct {
 	*a2a.Part
 	ID   string
 	Href string // where its bytes are
+	Rich bool   // it is a text of the agent, to be formatted
 }
 
 // add takes entries, in their order.
@@ -152,6 +153,9 @@ func (f *flow) status(e *a2a.Entry) {
 	b := block{State: s.State, Seq: e.Seq}
 	if s.Message != nil {
 		b.Parts = f.partsOf(s.Message.Parts, "m="+url.QueryEscape(s.Message.MessageID), 0)
+		for i := range b.Parts {
+			b.Parts[i].Rich = b.Parts[i].Kind == a2a.PartText && f.formats(b.Parts[i].Text)
+		}
 	}
 	f.answered()
 	if f.csrf != "" {
@@ -285,10 +289,19 @@ func (a *openArtifact) keep(s string) {
 	a.said.WriteString(s)
 }
 
+// formats reports whether a text is to be formatted, and counts it.
+func (f *flow) formats(s string) bool {
+	if f.rich+len(s) > maxRich || !looksRich(s) {
+		return false
+	}
+	f.rich += len(s)
+	return true
+}
+
 // finish formats the text of an artifact that nothing is appended to any more.
 func (f *flow) finish(a *openArtifact) {
-	if a.whole && a.text != "" && looksRich(a.said.String()) {
-		f.to.replace(a.text, execute("rich", part{ID: a.text, Part: a2a.TextPart(a.said.String())}))
+	if s := a.said.String(); a.whole && a.text != "" && f.formats(s) {
+		f.to.replace(a.text, execute("rich", part{ID: a.text, Part: a2a.TextPart(s)}))
 	}
 	a.said, a.whole = strings.Builder{}, false
 }

@@ -26,10 +26,46 @@ import (
 // heading, a fence, a quotation or a list, or emphasis anywhere.
 var marks = regexp.MustCompile("(?m)^(#{1,4} |```|> |[-*+] \\S|\\d{1,2}\\. \\S|\\|.*\\|)|\\*\\*\\S|`[^`\\n]+`")
 
-func looksRich(s string) bool { return len(s) <= maxRich && marks.MatchString(s) }
+func looksRich(s string) bool { return marks.MatchString(s) && easy(s) }
 
-// isRich reports whether a part is a text to be formatted.
-func isRich(p *a2a.Part) bool { return p.Kind == a2a.PartText && looksRich(p.Text) }
+// Formatting takes up to the square of a paragraph's marks, of a table's cells and of the
+// depth of quotations and lists. So a text with more of them than people write stays plain.
+const (
+	maxMarks = 1000 // of a paragraph, on average
+	maxDepth = 40   // columns
+)
+
+var (
+	// between matches what ends a paragraph for certain: a blank line, or a bullet.
+	between = regexp.MustCompile(`(?m)^([ \t]*| {0,3}>[ \t]*)\r?$|^ {0,3}[-+*][ \t]+\S`)
+	// nested matches the marks of quotations and lists in front of a line's text.
+	nested = regexp.MustCompile(`(?m)^([ \t]*(>|[-+*]([ \t]|$)|\d{1,9}[.)]([ \t]|$)))+`)
+)
+
+// easy reports whether the time to format a text grows with its length, and no faster.
+func easy(s string) bool {
+	for _, in := range nested.FindAllString(s, -1) {
+		if len(in)+3*strings.Count(in, "\t") > maxDepth {
+			return false
+		}
+	}
+	marks, cells := 0, 0
+	for _, p := range between.Split(s, -1) {
+		columns := 0
+		for line := range strings.Lines(p) {
+			if strings.Contains(line, "-") && strings.Trim(line, "|-:> \t\v\f\r\n") == "" {
+				columns = max(columns, strings.Count(line, "|")+1) // if it is below the head of a table
+			}
+		}
+		cells += columns * strings.Count(p, "\n")
+		for i := range len(p) {
+			if strings.IndexByte("[]()*_~`<\"'", p[i]) >= 0 {
+				marks += len(p)
+			}
+		}
+	}
+	return marks <= maxMarks*len(s) && cells <= len(s)
+}
 
 var markdown = sync.OnceValue(func() goldmark.Markdown {
 	return goldmark.New(
@@ -91,6 +127,7 @@ func (tame) Transform(doc *ast.Document, r text.Reader, _ parser.Context) {
 		}
 		return ast.WalkContinue, nil
 	})
+	left := 4 * len(r.Source()) // bytes of addresses, of which many links may share one
 	for _, n := range links {
 		link, words := ast.NewLink(), "image"
 		switch n := n.(type) {
@@ -107,7 +144,8 @@ func (tame) Transform(doc *ast.Document, r text.Reader, _ parser.Context) {
 		link.SetAttributeString("rel", []byte("noopener noreferrer nofollow"))
 		link.SetAttributeString("target", []byte("_blank"))
 		p := n.Parent()
-		leads := webAddress(string(link.Destination)) && !linked(p)
+		left -= len(link.Destination)
+		leads := left >= 0 && webAddress(string(link.Destination)) && !linked(p)
 		for c := n.FirstChild(); c != nil; c = n.FirstChild() {
 			if leads {
 				link.AppendChild(link, c)

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -48,5 +49,67 @@ func TestMessagesAreFormatted(t *testing.T) {
 		if html := to.take(); strings.Contains(html, "<strong>done</strong>") != one.want {
 			t.Errorf("%s: that it is formatted is %v:\n%s", name, !one.want, html)
 		}
+	}
+}
+
+// Texts whose formatting takes the square of their length, or more, stay plain. As HTML
+// the table here would have 16 million cells, and the list takes minutes.
+func TestTextsThatAreHardToFormatStayPlain(t *testing.T) {
+	const n = 8192
+	for name, s := range map[string]string{
+		"table":      strings.Repeat("|a", n/2) + "|\n" + strings.Repeat("|-", n/2) + "|\n" + strings.Repeat("|\n", n/2),
+		"list":       strings.Repeat("- ", n) + "x" + strings.Repeat("\n", n),
+		"numbers":    strings.Repeat("1. ", n) + "x",
+		"quotation":  strings.Repeat(">", n) + "x",
+		"emphasis":   strings.Repeat("*a_", n),
+		"lines":      "**a**\n" + strings.Repeat("*a\n", n),
+		"brackets":   "**a** " + strings.Repeat("[", n) + strings.Repeat("]", n),
+		"links":      "**a** " + strings.Repeat("[a](", n),
+		"titles":     "**a** [_](" + strings.Repeat(`'a"`, n),
+		"code":       "`a` " + strings.Repeat("``-", n),
+		"list items": strings.Repeat("- \n  \\``", n),
+	} {
+		if looksRich(s) {
+			t.Errorf("%s is formatted", name)
+		}
+	}
+}
+
+func TestTextsThatPeopleWriteAreFormatted(t *testing.T) {
+	s := strings.Repeat("* **Long** list with [a link](https://example.org) and `code`\n", 1000) + "\n" +
+		"| a | b | c |\n|---|:-:|---|\n" + strings.Repeat("| **x** | `y` | z |\n", 60) + "\n" +
+		"1. one\n   - two\n     > three\n\n```go\n" + strings.Repeat("\t\t\t\t\t\t\t\t\t\t\t\ta[i] = *b\n", 5) + "```\n" +
+		strings.Repeat("Some words, it's *said*, [like][1] these.\n\n", 200) + "[1]: https://example.org/ \"A title\"\n"
+	if !looksRich(s) {
+		t.Fatal("it stays plain")
+	}
+	if html := string(rich(s)); strings.Count(html, `<a href="https://example.org/"`) != 200 || strings.Count(html, "<td") != 180 {
+		t.Error(html)
+	}
+}
+
+// A long address to which many links lead is not repeated for each of them.
+func TestLinksWithOneAddressStaySmall(t *testing.T) {
+	s := "[a]: https://example.org/" + strings.Repeat("b", 20_000) + "\n\n" + strings.Repeat("[a]\n\n", 2000)
+	if html := rich(s); len(html) > 20*len(s) {
+		t.Errorf("%d bytes become %d", len(s), len(html))
+	}
+}
+
+// A task has a bound of formatted text, in however many messages and artifacts.
+func TestOfATaskSomeTextIsFormatted(t *testing.T) {
+	s := newSheet(prefixOf("/t") + "flow")
+	f := newFlow(s, "/t", "t", "")
+	for i := range int64(10) {
+		text := a2a.TextPart("**bold** " + strings.Repeat("a", maxRich/4))
+		status := &a2a.TaskStatusUpdateEvent{Status: a2a.TaskStatus{State: a2a.TaskStateInputRequired, Message: &a2a.Message{Parts: []*a2a.Part{text}}}}
+		if i%2 == 0 {
+			f.one(&a2a.Entry{Seq: i, Kind: a2a.EntryStatus, Status: status})
+			continue
+		}
+		f.one(&a2a.Entry{Seq: i, Kind: a2a.EntryArtifact, Artifact: &a2a.TaskArtifactUpdateEvent{LastChunk: true, Artifact: &a2a.Artifact{ArtifactID: fmt.Sprint(i), Parts: []*a2a.Part{text}}}})
+	}
+	if n := strings.Count(s.HTML(), "<strong>"); n != 3 {
+		t.Errorf("%d texts are formatted", n)
 	}
 }
