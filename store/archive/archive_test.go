@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"os"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/parley-a2a/parley/store"
@@ -343,5 +346,41 @@ func TestImportOfManyFiles(t *testing.T) {
 	}
 	if again := export(t, to); !bytes.Equal(again, text) {
 		t.Error("the export of the import differs")
+	}
+}
+
+// slow is a source whose tasks take a moment to read. It counts those under way.
+type slow struct {
+	*store.Memory
+	now, most atomic.Int32
+}
+
+func (s *slow) Blobs(ctx context.Context, k store.Key) ([]string, error) {
+	now := s.now.Add(1)
+	defer s.now.Add(-1)
+	s.most.Store(max(s.most.Load(), now))
+	time.Sleep(time.Second)
+	return s.Memory.Blobs(ctx, k)
+}
+
+// TestLargeTasksAreExportedOneByOne: tasks are read before their turn unless they are large,
+// for several of those might not fit into memory.
+func TestLargeTasksAreExportedOneByOne(t *testing.T) {
+	for _, c := range []struct{ size, want int }{{1 << 10, 8}, {2 << 20, 1}} {
+		synctest.Test(t, func(t *testing.T) {
+			src := &slow{Memory: memory(t)}
+			for i := range 8 {
+				k := store.Key{ID: strconv.Itoa(i)}
+				a := &store.Append{Row: store.Row{Key: k, State: 1}, Entries: []store.Entry{{Seq: 1, Body: make([]byte, c.size)}}}
+				if err := store.Do(t.Context(), src, a); err != nil {
+					t.Fatal(err)
+				}
+			}
+			count, _, err := archive.Export(t.Context(), src, io.Discard)
+			if err != nil || count.Tasks != 8 || src.most.Load() != int32(c.want) {
+				t.Errorf("%d tasks of %d bytes, %d at once, want %d: %v", count.Tasks, c.size, src.most.Load(), c.want, err)
+			}
+			src.Close()
+		})
 	}
 }

@@ -97,6 +97,8 @@ func Export(ctx context.Context, src Source, w io.Writer) (count Count, sum stri
 const (
 	exportAhead = 8
 	exportTasks = 50
+
+	exportLarge = 1 << 20 // bytes of a task, beyond which it is read when its turn comes
 )
 
 // outcome is what reading a task came to. The zero value: it was not read yet.
@@ -111,7 +113,7 @@ func (x *exporter) ahead(ctx context.Context, rows []store.Row) ([]outcome, erro
 	if x.bulk == nil {
 		var wg sync.WaitGroup
 		for i := range rows {
-			wg.Go(func() { all[i].task, all[i].err = read(ctx, x.src, rows[i].Key) })
+			wg.Go(func() { all[i].task, all[i].err = read(ctx, x.src, rows[i].Key, exportLarge) })
 		}
 		wg.Wait()
 		return all, nil
@@ -179,7 +181,7 @@ var errTorn = errors.New("the task changes faster than it can be read")
 func (x *exporter) task(ctx context.Context, k store.Key, o outcome) error {
 	for range 100 {
 		if o == (outcome{}) {
-			o.task, o.err = read(ctx, x.src, k)
+			o.task, o.err = read(ctx, x.src, k, store.Whole)
 		}
 		if o.err == nil {
 			o.err = x.whole(ctx, o.task)

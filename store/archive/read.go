@@ -6,7 +6,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// read reads all of a task, as of one moment.
+// read reads all of a task, as of one moment, unless its content has more bytes than most:
+// then it returns neither a task nor an error.
 //
 // The order of the questions matters, because the task may go on or be deleted
 // between two of them. The row comes first: if the record, read later, was created at
@@ -14,9 +15,9 @@ import (
 // the record: then none is ahead of the log, and an event delivered meanwhile is
 // delivered again where the export is imported. The log comes last: if it is whole, and
 // the task is still the same then, it was there when the rest was read.
-func read(ctx context.Context, src Source, k store.Key) (*store.Task, error) {
-	first, err := src.Get(ctx, k, store.RowOnly)
-	if err != nil {
+func read(ctx context.Context, src Source, k store.Key, most int64) (*store.Task, error) {
+	first, err := src.Get(ctx, k, store.RowOnly+1)
+	if err != nil || first.Size > most {
 		return nil, err
 	}
 	t := &store.Task{}
