@@ -364,3 +364,36 @@ func TestListsWeigh(t *testing.T) {
 		t.Errorf("it weighs %d bytes", n)
 	}
 }
+
+// A message that would begin a task of a chosen id, and is refused or given up while it
+// waits for memory, says nothing of others for that task, which came meanwhile.
+func TestOthersDoNotGetTheRefusalOfALargeMessage(t *testing.T) {
+	for name, wait := range map[string]time.Duration{"given up": time.Second, "refused": time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorldWith(t, nil, untilTold(nil), testCard(), oneMiB())
+				if _, err := w.sendAs(as("ann", ""), heavy("work", 700)); err != nil {
+					t.Fatal(err)
+				}
+				large := make(chan error, 1)
+				go func() {
+					ctx, cancel := context.WithTimeout(as("bob", ""), wait)
+					defer cancel()
+					req := first01("chosen", "done")
+					req.Message.Metadata = heavy("", 700).Message.Metadata
+					_, err := w.sendAs(ctx, req)
+					large <- err
+				}()
+				synctest.Wait()
+				task, err := w.sendAs(as("bob", ""), first01("chosen", "done"))
+				if err != nil {
+					t.Fatalf("a small message got %v", err)
+				}
+				wantState(t, task, a2a.TaskStateCompleted)
+				if err := <-large; err == nil {
+					t.Error("there was no room for a large message, and it was taken")
+				}
+			})
+		})
+	}
+}

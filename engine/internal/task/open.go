@@ -139,7 +139,9 @@ func (os *Owners) ownAs(ctx context.Context, key store.Key, b *Birth, drawn bool
 		os.Topics.Unlock()
 		// Others may wait for the same load: it must not end with this call.
 		err := o.load(context.WithoutCancel(ctx), drawn, patience)
+		others := err
 		if b != nil && errors.Is(err, a2a.ErrTaskNotFound) {
+			others = errBegun() // whatever becomes of this message, they look again
 			var done func()
 			if done, err = o.admit(ctx, b.Post); err == nil {
 				o.mu.Lock()
@@ -156,7 +158,7 @@ func (os *Owners) ownAs(ctx context.Context, key store.Key, b *Birth, drawn bool
 		}
 		if err != nil {
 			o.mu.Lock()
-			o.err = err
+			o.err = others
 			o.mu.Unlock()
 			o.leave()
 			o.ready.Give()
