@@ -512,3 +512,47 @@ func TestCredentialsBehindAnEndThatIsDropped(t *testing.T) {
 		other.stop()
 	})
 }
+
+// unsure is a store whose first append takes effect and is said to have failed, later.
+type unsure struct {
+	store.Store
+	first sync.Once
+	then  func() // before it is said
+}
+
+func (l *unsure) Append(a *store.Append, done func(error)) {
+	failed := false
+	l.first.Do(func() {
+		failed = true
+		l.Store.Append(a, func(error) {
+			go func() {
+				l.then()
+				done(errors.New("nobody knows"))
+			}()
+		})
+	})
+	if !failed {
+		l.Store.Append(a, done)
+	}
+}
+
+// A message that began a task of a chosen id is not taken once more if it is not certain
+// whether it was, and another process has gone on with the task meanwhile.
+func TestUncertainBeginningThatOthersWentOnWith(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := store.NewMemory()
+		defer st.Close()
+		l := &unsure{Store: st}
+		here := newWorldWith(t, l, interview, testCard(), shared(t))
+		there := newWorldWith(t, st, interview, testCard(), shared(t))
+		l.then = func() { there.mustSend(first01("chosen", "Ada")) }
+		resp, err := here.SendMessage(t.Context(), first01("chosen", "one"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		task := there.mustGet("chosen")
+		if times(task, "one") != 1 || times(task, "Ada") != 1 || resp.Task.ID != "chosen" {
+			t.Errorf("the messages are %q", users(task))
+		}
+	})
+}

@@ -340,12 +340,13 @@ func (o *Owner) landed(ctx context.Context, f *flight) (bool, error) {
 	}
 	if f.append.After == 0 {
 		// Where the client chose the id another process may have created the
-		// task from the same words. Later appends are told apart by the epoch.
+		// task from the same words. Whoever went on with it raised the epoch.
+		// Later appends are told apart by the epoch.
 		rec, err := o.all.Store.Get(ctx, o.key, store.RowOnly)
 		if err != nil {
 			return false, err
 		}
-		if rec.Node != f.append.Row.Node && f.append.Row.Node != "" { // which may be drawn by now
+		if r := &f.append.Row; rec.Node != r.Node && r.Node != "" && rec.Epoch == r.Epoch { // an empty one may be drawn by now
 			return false, store.ErrConflict
 		}
 	}
