@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -40,7 +42,32 @@ var slowWhim = agent.Func(func(ctx context.Context, t *agent.Turn) error {
 	fmt.Sscan(t.Text(), &seed)
 	r := rand.New(rand.NewPCG(seed, 6))
 	for range 1 + r.IntN(6) {
-		switch r.IntN(6) {
+		switch r.IntN(10) {
+		case 6:
+			if _, err := t.Authenticate(ctx, fmt.Sprint("log in ", r.IntN(2))); err != nil {
+				return err
+			}
+		case 7:
+			wait := time.Duration(r.IntN(20000)) * time.Millisecond
+			if _, err := t.AuthenticateBy(ctx, "log in elsewhere", func(ctx context.Context) error { return wake.Pause(ctx, wait) }); err != nil {
+				return err
+			}
+		case 8:
+			took := time.Duration(r.IntN(3000)) * time.Millisecond
+			if _, err := agent.Step(ctx, t, "step", func(ctx context.Context) (int, error) { return 1, wake.Pause(ctx, took) }); err != nil {
+				return err
+			}
+		case 9:
+			stepped := make(chan error, 1)
+			took := time.Duration(r.IntN(3000)) * time.Millisecond
+			go func() {
+				_, err := agent.Step(ctx, t, "beside", func(ctx context.Context) (int, error) { return 1, wake.Pause(ctx, took) })
+				stepped <- err
+			}()
+			_, err := t.Ask(ctx, "beside?")
+			if err := errors.Join(err, <-stepped); err != nil {
+				return err
+			}
 		case 0:
 			if err := t.Status("at it"); err != nil {
 				return err
@@ -97,7 +124,10 @@ type outcome struct {
 
 func (s *processes) begin() {
 	c := cut{&mortal{Store: s.st}}
-	w := newWorldWith(s.T, c, slowWhim, testCard(), &Options{
+	w := newWorldSet(s.T, c, slowWhim, testCard(), &Options{
+		Capacity:    s.r.IntN(3) * s.r.IntN(4),
+		Work:        int64(s.r.IntN(2)) << 19,
+		Limits:      Limits{Running: s.r.IntN(2) * 1000},
 		CreateAfter: time.Millisecond,
 		CancelWait:  time.Second,
 		LongPoll:    time.Millisecond,
@@ -105,6 +135,10 @@ func (s *processes) begin() {
 		DeadAfter:   10 * time.Second,
 		StoreWait:   2 * time.Second,
 		Retries:     Retries{Anonymous: s.r.IntN(2) == 0},
+	}, func(e *Engine) {
+		if s.r.IntN(2) == 0 {
+			e.owners.MaxParked = s.r.IntN(2)
+		}
 	})
 	s.mu.Lock()
 	s.alive = append(s.alive, &cutWorld{w, func() { c.dead.Store(true); w.stop() }})
@@ -123,6 +157,11 @@ func (s *processes) end(kill bool) {
 		w.stop()
 	}
 	synctest.Wait() // until its callers are told
+	tasks, owners := w.admission.At()
+	seats, queued := w.admission.Load()
+	if tasks+owners+seats+queued != 0 {
+		s.Errorf("%d tasks of %d owners are counted, with %d seats and %d in line", tasks, owners, seats, queued)
+	}
 	if w.AtWork() != 0 || w.topics.LenLocked() != 0 || len(w.forwards.asked)+len(w.forwards.begun) != 0 {
 		s.Errorf("%d owners, %d topics and %v %v are left", w.AtWork(), w.topics.LenLocked(), w.forwards.asked, w.forwards.begun)
 	}
@@ -143,6 +182,9 @@ func (s *processes) call(r *rand.Rand) {
 	}
 	s.mu.Unlock()
 	id := req.Message.TaskID
+	if r.IntN(3) == 0 {
+		req.Message.Metadata = a2a.JSON(`{"x":"` + strings.Repeat("x", (10+r.IntN(60))<<10) + `"}`)
+	}
 	if r.IntN(5) == 0 && id != "" {
 		_, err := w.CancelTask(ctx, &a2a.CancelTaskRequest{ID: id})
 		s.known(ctx, err)

@@ -99,7 +99,7 @@ func (e *Engine) serve(ctx context.Context, m *memo) (_ *memoAnswer, fate *task.
 	case e.moved(err), errors.Is(err, errMoved), e.stopping(), ctx.Err() != nil:
 		return &memoAnswer{Moved: true}, nil
 	}
-	if known, ok := errors.AsType[*a2a.Error](err); !ok || known.Cause != nil {
+	if known, ok := errors.AsType[*a2a.Error](err); !ok || known.Cause != nil && known.RetryAfter == 0 { // otherwise it is a limit
 		e.log.Error("a request that another process forwarded failed", "error", err)
 	}
 	return &memoAnswer{Error: errorMemo(err)}, nil
