@@ -271,6 +271,10 @@ func unmet(t *target, test *Test, i *iface, o *Options) string {
 			return "needs credentials: --bearer, --api-key or --basic"
 		case need == "second_caller" && !o.Other.given():
 			return "needs credentials of a second caller: --other-bearer or --other-api-key"
+		case need == "closed_input" && t.accepts("application/x-unsupported-12345"):
+			return "the card accepts every media type"
+		case need == "json_input" && !t.accepts("application/json"):
+			return "the card does not accept application/json"
 		case need == "required_extension" && len(t.extensions(true)) == 0:
 			return "the card has no required extension"
 		}

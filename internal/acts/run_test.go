@@ -18,8 +18,13 @@ import (
 // serveAgent runs the conformance agent on a port, with every binding, until the test ends.
 func serveAgent(t testing.TB, card a2a.AgentCard, o *parley.Options) string {
 	t.Helper()
+	return serveThe(t, agent.Conformance(), card, o)
+}
+
+func serveThe(t testing.TB, a agent.Agent, card a2a.AgentCard, o *parley.Options) string {
+	t.Helper()
 	o.Egress = &a2aserver.Egress{Loopback: true}
-	s, err := parley.New(card, agent.Conformance(), o)
+	s, err := parley.New(card, a, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,6 +96,40 @@ func TestCorrectAgents(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// An agent that does not know the words of the tests does nothing wrong, whatever it does
+// instead: what is about a word is skipped.
+func TestAgentsThatKnowNoWords(t *testing.T) {
+	text := agent.DemoCard()
+	text.DefaultInputModes = []string{"text/plain"}
+	for name, of := range map[string]struct {
+		card  a2a.AgentCard
+		agent agent.Agent
+	}{
+		"demo": {agent.DemoCard(), agent.Demo()},
+		"text": {text, agent.Func(func(_ context.Context, t *agent.Turn) error {
+			w := t.Artifact("answer")
+			if err := w.Add(a2a.TextPart(strings.ToUpper(t.Text()))); err != nil {
+				return err
+			}
+			return w.Close()
+		})},
+		"messages": {text, agent.Func(func(_ context.Context, t *agent.Turn) error { return t.Reply("hello") })},
+		"failure":  {text, agent.Func(func(_ context.Context, t *agent.Turn) error { return t.Fail("no") })},
+		"refusal":  {text, agent.Func(func(_ context.Context, t *agent.Turn) error { return t.Reject("no") })},
+		"question": {text, agent.Func(func(ctx context.Context, t *agent.Turn) error {
+			_, err := t.Ask(ctx, "What?")
+			return err
+		})},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := run(t, &Options{URL: serveThe(t, of.agent, of.card, &parley.Options{}), Corpus: builtin(t), Level: Must, Parallel: 8})
+			for _, x := range r.Failed() {
+				t.Errorf("%s fails: %s", x.Key(), x.Failure.Message)
+			}
+		})
 	}
 }
 

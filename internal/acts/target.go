@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 )
@@ -264,6 +265,21 @@ func (t *target) capability(name string) any {
 // authenticated reports whether the card asks for credentials.
 func (t *target) authenticated() bool {
 	return len(asElements(t.card["securityRequirements"])) > 0 || len(asElements(t.card["security"])) > 0
+}
+
+// accepts reports whether the card has a media type among the inputs, of the agent or of
+// a skill.
+func (t *target) accepts(media string) bool {
+	modes := asElements(t.card["defaultInputModes"])
+	for _, v := range asElements(t.card["skills"]) {
+		s, _ := v.(obj)
+		modes = append(slices.Clip(modes), asElements(s["inputModes"])...)
+	}
+	return slices.ContainsFunc(modes, func(v any) bool {
+		mode, _ := v.(string)
+		ok, err := path.Match(mode, media)
+		return ok && err == nil || mode == "*"
+	})
 }
 
 // extensions returns the URIs that the card declares; required: only those.
