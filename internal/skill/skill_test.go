@@ -118,8 +118,10 @@ func TestSchemasThatCannotBeUsed(t *testing.T) {
 		`{"$ref":"#/$defs/a","$defs":{"a":{"$ref":"#/$defs/%61"},"%61":{}}}`:      "refers to itself without end",
 		`{"properties":{"a":{"$ref":"https://example.org/x.json"}}}`:              "are supported",
 		`{"$defs":{"a":{"type":"string"}},"definitions":{"a":{"type":"number"}}}`: "both $defs and definitions",
-		`{"$dynamicRef":"#x"}`:                 "$dynamicRef",
-		`{"properties":{"a":{"pattern":"("}}}`: "cannot be used",
+		`{"$dynamicRef":"#x"}`:                                                       "$dynamicRef",
+		`{"properties":{"a":{"type":"int"}}}`:                                        `the type "int": expected one of array boolean`,
+		`{"items":{"type":["null","float"]}}`:                                        `the type "float"`,
+		`{"properties":{"a":{"pattern":"("}}}`:                                       "cannot be used",
 		`{"properties":{"a":{"pattern":"(` + strings.Repeat("a", 40) + `){1000}"}}}`: "patterns are too large",
 	} {
 		if _, err := New(cardWith(map[string]a2a.JSON{"s": a2a.JSON(schema)}, "s")); err == nil || !strings.Contains(err.Error(), why) || !strings.Contains(err.Error(), `"s"`) {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"regexp/syntax"
 	"slices"
+	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -101,11 +102,19 @@ type part struct {
 	size     int                  // bytes to compare with, whatever the value
 }
 
+// types are those of JSON Schema; "" is that of a schema without one.
+var types = []string{"", "array", "boolean", "integer", "null", "number", "object", "string"}
+
 // measure finds out how much work there is in the schema.
 func (k *Schema) measure() error {
 	total := 0
 	k.parts = map[*jsonschema.Schema]part{}
 	for _, s := range everywhere(k.root) {
+		for _, name := range append(slices.Clip(s.Types), s.Type) {
+			if !slices.Contains(types, name) {
+				return fmt.Errorf("has the type %q: expected one of%s", cut(name), strings.Join(types, " "))
+			}
+		}
 		p := part{inPlace: append(inPlace(s), target(k.root, s.Ref)), size: 16 * (len(s.Required) + len(s.Properties))}
 		if s.Enum != nil || s.Const != nil {
 			values, _ := json.Marshal([]any{s.Enum, s.Const}) // they came out of JSON
