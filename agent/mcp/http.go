@@ -24,6 +24,7 @@ func httpClient(until context.Context, s *Server, at *url.URL, o *Options) *http
 	var c http.Client
 	if given := o.Client; given != nil {
 		c = *given
+		c.Timeout = 0 // it would end calls, which Options bound
 	}
 	next := c.Transport
 	if next == nil {

@@ -38,6 +38,15 @@ func TestRequestThatIsNotRead(t *testing.T) {
 	})
 }
 
+// Options have the times that count: the client's would end calls.
+func TestTimeoutOfTheClientDoesNotCount(t *testing.T) {
+	at := &url.URL{Scheme: "http", Host: "tools.test"}
+	given := &http.Client{Timeout: time.Second}
+	if c := httpClient(t.Context(), &Server{URL: at.String()}, at, &Options{Client: given}); c.Timeout != 0 || given.Timeout != time.Second {
+		t.Errorf("timeouts of %v, and %v of the given client", c.Timeout, given.Timeout)
+	}
+}
+
 type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }

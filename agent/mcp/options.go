@@ -54,9 +54,8 @@ type Options struct {
 	// Grace is how long a command may take to end after its input was closed, and
 	// again after SIGTERM, before it is killed. Zero means 2 s.
 	Grace time.Duration
-	// Client performs the requests to a URL. It must not have a Timeout, which
-	// would end calls. Nil means one of our own: 10 s to connect, 30 s for a TLS
-	// handshake.
+	// Client performs the requests to a URL. Its Timeout does not count, for it would
+	// end calls. Nil means one of our own: 10 s to connect, 30 s for a TLS handshake.
 	Client *http.Client
 	// Changed is called when the server says that its tools are others now. It
 	// must return soon and not call methods of the agent. Nil: nobody is told.
