@@ -45,7 +45,7 @@ func TestDrainTimeout(t *testing.T) {
 			id := begin(t, s)
 			s.tell(syscall.SIGTERM)
 			// If it had waited for the command, which gets 5 s, it would have stopped in good order.
-			if code := s.exit(); code != 1 || !strings.Contains(s.err.String(), "agents did not stop in time") || !strings.Contains(s.err.String(), `"unfinished":0,"lost":1`) {
+			if code := s.exit(); code != 1 || !strings.Contains(s.err.String(), "agents did not stop in time") || !strings.Contains(s.err.String(), "msg=stopped unfinished=0 lost=1\n") {
 				t.Errorf("it exited with %d", code)
 			}
 			wantDone(t, k, id)

@@ -120,10 +120,3 @@ func Rows() (rows []Row) {
 	})
 	return rows
 }
-
-// AgentPaths are the settings of an agent below agents.*, those in lists without
-// what leads to them.
-func AgentPaths() (paths []string) {
-	walk(agentFields, "agents.*", func(_ *field, path string) { paths = append(paths, path) })
-	return paths
-}

@@ -145,15 +145,7 @@ func total(m *metricdata.Metrics) (n float64) {
 		for _, p := range data.DataPoints {
 			n += float64(p.Value)
 		}
-	case metricdata.Gauge[int64]:
-		for _, p := range data.DataPoints {
-			n += float64(p.Value)
-		}
 	case metricdata.Gauge[float64]:
-		for _, p := range data.DataPoints {
-			n += p.Value
-		}
-	case metricdata.Sum[float64]:
 		for _, p := range data.DataPoints {
 			n += p.Value
 		}

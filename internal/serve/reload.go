@@ -5,10 +5,13 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"os"
+	"os/signal"
 	"reflect"
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
 	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/internal/failure"
@@ -28,13 +31,16 @@ func (h *Host) background(ctx context.Context) (stop func()) {
 	work.Go(func() { h.pages.sample(draining) })
 	ctx, cancel := context.WithCancel(ctx)
 	hangups, changes, cards := make(chan struct{}, 1), make(chan string), make(chan fetched)
-	signals := func() {}
+	signals := make(chan os.Signal, 1) // one is enough: what it is about is read after it
 	if h.now.settings.path != "" || h.audit.file != nil {
-		signals = onHangup(func() {
+		signal.Notify(signals, syscall.SIGHUP)
+	}
+	work.Go(func() {
+		for range signals {
 			h.audit.reopen(h.log)
 			wake.Nudge(hangups) // a reload that waits will read the newest file
-		})
-	}
+		}
+	})
 	work.Go(func() {
 		watch := h.watch(ctx, changes, nil)
 		fetch := h.fetch(ctx, cards)
@@ -70,7 +76,8 @@ func (h *Host) background(ctx context.Context) (stop func()) {
 		})
 	}
 	return func() {
-		signals()
+		signal.Stop(signals)
+		close(signals)
 		cancel()
 		drained()
 		work.Wait()

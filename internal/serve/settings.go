@@ -167,10 +167,6 @@ func runnable(name, dir string) error {
 func CheckValue() func(flag, value string) error {
 	set := new(flags).flagSet()
 	return func(flag, value string) error {
-		if flag == "listen" {
-			_, err := parseListen(value)
-			return err
-		}
 		return set.Lookup(flag).Value.Set(value)
 	}
 }

@@ -3,6 +3,7 @@ package serve
 import (
 	"cmp"
 	"fmt"
+	"net"
 	"net/netip"
 	"strings"
 
@@ -67,17 +68,13 @@ func (l Line) shown(row config.Row) string {
 // Admitted fails, without listening, where Open would fail once it listens because
 // nothing says who may call.
 func (s *Settings) Admitted() error {
-	addr, err := netip.ParseAddrPort(s.listen)
-	host, _, _ := strings.Cut(s.listen, ":")
-	if err != nil && host != "" { // a name, which may be anything there
+	host, _, _ := net.SplitHostPort(s.listen)
+	if _, err := netip.ParseAddr(host); err != nil && host != "" { // a name, which may be anything there
 		return nil
 	}
-	local := err == nil && addr.Addr().IsLoopback() && s.publicURL == "" && len(s.proxies) == 0
-	return s.admit(local, notYet(s.listen))
+	at, err := net.ResolveTCPAddr("tcp", s.listen)
+	if err != nil {
+		return err
+	}
+	return s.admit(s.local(at), at)
 }
-
-// notYet is a net.Addr that nobody listens on yet.
-type notYet string
-
-func (notYet) Network() string  { return "tcp" }
-func (a notYet) String() string { return string(a) }

@@ -1,6 +1,0 @@
-//go:build !unix
-
-package serve
-
-// onHangup does nothing where there is no such signal.
-func onHangup(func()) (stop func()) { return func() {} }
