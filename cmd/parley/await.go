@@ -13,6 +13,14 @@ import (
 // which task it waits for: whatever happens to us then, the id is not lost.
 const noticeAfter = time.Second
 
+// limited bounds a command, or one message of a conversation, by --timeout.
+func (a *app) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if a.flags.timeout <= 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeoutCause(ctx, a.flags.timeout, errTimeout)
+}
+
 // events is the sequence of a task.
 type events = iter.Seq2[*a2a.StreamResponse, error]
 

@@ -161,14 +161,6 @@ func (a *app) explainChat(ctx context.Context, err error) *failure.Error {
 	return a.explain(ctx, err)
 }
 
-// limited bounds one message of a conversation by --timeout.
-func (a *app) limited(ctx context.Context) (context.Context, context.CancelFunc) {
-	if a.flags.timeout <= 0 {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeoutCause(ctx, a.flags.timeout, errTimeout)
-}
-
 // exchange sends a message of a conversation, and shows what comes of it.
 func (a *app) exchange(ctx context.Context, c *a2aclient.Client, f *a2aclient.Follower, m *a2a.Message, seen func(string)) (*a2a.Task, error) {
 	if err := a.print.Sending(m); err != nil {

@@ -116,9 +116,7 @@ func shortScopes(scopes []string) string {
 
 func parseRole(s string) (string, error) {
 	if _, ok := auth.KeyRoles[s]; !ok {
-		names := slices.Sorted(maps.Keys(auth.KeyRoles))
-		last := len(names) - 1
-		return "", fmt.Errorf("must be %s or %s", strings.Join(names[:last], ", "), names[last])
+		return "", fmt.Errorf("must be %s", flagvalue.AnyOf(slices.Sorted(maps.Keys(auth.KeyRoles))))
 	}
 	return s, nil
 }

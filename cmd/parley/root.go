@@ -138,12 +138,8 @@ func group(parent *cobra.Command, children ...*cobra.Command) *cobra.Command {
 func (a *app) client(cmd *cobra.Command, run func(ctx context.Context, args []string) error) *cobra.Command {
 	cmd.Annotations = shared
 	return a.configured(cmd, func(cmd *cobra.Command, args []string) error {
-		ctx := cmd.Context()
-		if d := a.flags.timeout; d > 0 {
-			var cancel context.CancelFunc
-			ctx, cancel = context.WithTimeoutCause(ctx, d, errTimeout)
-			defer cancel()
-		}
+		ctx, cancel := a.limited(cmd.Context())
+		defer cancel()
 		err := a.traced(ctx, cmd.CommandPath(), func(ctx context.Context) error { return run(ctx, args) })
 		if err != nil {
 			return a.explain(ctx, err)

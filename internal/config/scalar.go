@@ -30,10 +30,7 @@ func (f *field) expected() string {
 	case address:
 		return "text"
 	case word:
-		if len(f.words) == 1 {
-			return f.words[0]
-		}
-		return strings.Join(f.words[:len(f.words)-1], ", ") + " or " + f.words[len(f.words)-1]
+		return flagvalue.AnyOf(f.words)
 	case boolean:
 		return "true or false"
 	case integer, number:

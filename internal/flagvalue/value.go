@@ -88,12 +88,12 @@ func Choice(to *string, words ...string) *Value {
 				return w, nil
 			}
 		}
-		return "", fmt.Errorf("must be %s", anyOf(words))
+		return "", fmt.Errorf("must be %s", AnyOf(words))
 	}, func(s string) string { return s })
 }
 
-// anyOf lists words, of which an empty one stands for the default.
-func anyOf(words []string) string {
+// AnyOf lists words, of which an empty one stands for the default.
+func AnyOf(words []string) string {
 	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" })
 	last := len(words) - 1
 	return strings.TrimPrefix(strings.Join(words[:last], ", ")+" or ", " or ") + words[last]
