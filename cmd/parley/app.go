@@ -122,7 +122,9 @@ func (a *app) fail(f *failure.Error, args []string) int {
 		if _, json := a.print.(*output.JSON); json {
 			a.stderr.Note("Note", "task %s of context %s was last seen as %s", t.ID, t.ContextID, t.Status.State)
 		}
-		_ = a.print.Unfinished(t) // the failure is what matters now
+		if !rests(t.Status.State) {
+			_ = a.print.Unfinished(t) // the failure is what matters now
+		}
 	}
 	if err := a.print.Failure(f); err != nil {
 		fmt.Fprintf(a.stderr, "Error: %v\n", f) // standard output has no place for it
