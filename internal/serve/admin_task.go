@@ -94,13 +94,8 @@ func (a *administration) words(ctx context.Context, r *store.Row) string {
 }
 
 func firstText(m *a2a.Message) string {
-	for _, p := range m.Parts {
-		if p.Kind == a2a.PartText {
-			s := strings.TrimLeftFunc(p.Text, unicode.IsSpace)
-			return s[:min(len(s), 16*maxWords)]
-		}
-	}
-	return ""
+	s := strings.TrimLeftFunc(m.Text(), unicode.IsSpace)
+	return s[:min(len(s), 16*maxWords)]
 }
 
 // wait says what a task waits for; nil: it is finished.
