@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aclient"
 )
 
 func newTaskCancel(a *app) *cobra.Command {
@@ -15,12 +16,7 @@ func newTaskCancel(a *app) *cobra.Command {
 		Example: `  parley task cancel <task-id>`,
 		Args:    oneTask,
 	}, func(ctx context.Context, args []string) error {
-		a.subject = args[0]
-		c, err := a.dial(ctx)
-		if err != nil {
-			return err
-		}
-		return a.onTask(ctx, c, args[0], func(id string) error {
+		return a.withTask(ctx, args[0], func(c *a2aclient.Client, id string) error {
 			t, err := c.CancelTask(ctx, &a2a.CancelTaskRequest{ID: id, Metadata: a2a.JSON(a.flags.metadata)})
 			if err != nil {
 				return err

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/internal/download"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/plain"
@@ -47,26 +48,20 @@ A file that the agent only links to is not fetched; its URL is shown.`,
   parley task download <task-id> --save results --force`,
 		Args: oneTask,
 	}, func(ctx context.Context, args []string) error {
-		a.subject = args[0]
-		c, err := a.dial(ctx)
-		if err != nil {
-			return err
-		}
-		var t *a2a.Task
-		if err := a.onTask(ctx, c, args[0], func(id string) (err error) {
-			t, err = c.GetTask(ctx, &a2a.GetTaskRequest{ID: id, HistoryLength: new(int32(0))})
-			return err
-		}); err != nil {
-			return err
-		}
-		files := download.Files(t.Artifacts)
-		if len(files) == 0 {
-			a.stderr.Note("Note", "task %s is %s and has no artifacts", t.ID, t.Status.State)
-		}
-		if err := a.write(&save, files); err != nil {
-			return err
-		}
-		return a.print.Saved(files)
+		return a.withTask(ctx, args[0], func(c *a2aclient.Client, id string) error {
+			t, err := c.GetTask(ctx, &a2a.GetTaskRequest{ID: id, HistoryLength: new(int32(0))})
+			if err != nil {
+				return err
+			}
+			files := download.Files(t.Artifacts)
+			if len(files) == 0 {
+				a.stderr.Note("Note", "task %s is %s and has no artifacts", t.ID, t.Status.State)
+			}
+			if err := a.write(&save, files); err != nil {
+				return err
+			}
+			return a.print.Saved(files)
+		})
 	})
 	save.register(cmd.Flags(), ".")
 	return cmd

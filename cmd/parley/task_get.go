@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aclient"
 )
 
 func newTaskGet(a *app) *cobra.Command {
@@ -23,31 +24,29 @@ With --wait it polls until the task has finished or needs you.`,
 		if err := save.check(); err != nil {
 			return err
 		}
-		a.subject = args[0]
-		c, err := a.dial(ctx)
-		if err != nil {
-			return err
-		}
-		var t *a2a.Task
-		err = a.onTask(ctx, c, args[0], func(id string) (err error) {
+		return a.withTask(ctx, args[0], func(c *a2aclient.Client, id string) error {
 			req := &a2a.GetTaskRequest{ID: id, HistoryLength: a.flags.history}
-			if !a.flags.wait {
-				t, err = c.GetTask(ctx, req)
+			if a.flags.wait {
+				return a.showEnd(ctx, c, a.follower(c).Watch(ctx, req), &save)
+			}
+			t, err := c.GetTask(ctx, req)
+			if err != nil {
 				return err
 			}
-			r, err := a.await(ctx, c, a.follower(c).Watch(ctx, req))
-			if err == nil {
-				t = r.Task
-			}
-			return err
+			return a.showAndKeep(func() error { return a.show(t) }, &save, t.Artifacts)
 		})
-		if err != nil {
-			return err
-		}
-		return a.showAndKeep(func() error { return a.show(t) }, &save, t.Artifacts)
 	})
 	save.register(cmd.Flags(), "")
 	return cmd
+}
+
+// showEnd waits for a task, and shows it.
+func (a *app) showEnd(ctx context.Context, c *a2aclient.Client, seq events, save *saveFlags) error {
+	r, err := a.await(ctx, c, seq)
+	if err != nil {
+		return err
+	}
+	return a.showAndKeep(func() error { return a.show(r.Task) }, save, r.Task.Artifacts)
 }
 
 // show prints a task as it was found.

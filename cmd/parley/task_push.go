@@ -28,7 +28,6 @@ webhooks. parley push listen receives them on this machine.`,
   parley task push-config create <task-id> --url https://hooks.example.org/a2a --token "$TOKEN" --id mine`,
 		Args: oneTask,
 	}, func(ctx context.Context, args []string) error {
-		a.subject = args[0]
 		conf, err := f.config(a.stdin)
 		if err != nil {
 			return err
@@ -37,11 +36,7 @@ webhooks. parley push listen receives them on this machine.`,
 			return failure.Usagef("where to? --url is missing")
 		}
 		a.hidePush(conf)
-		c, err := a.dial(ctx)
-		if err != nil {
-			return err
-		}
-		return a.onTask(ctx, c, args[0], func(id string) error {
+		return a.withTask(ctx, args[0], func(c *a2aclient.Client, id string) error {
 			conf.TaskID = id
 			made, err := c.CreateTaskPushNotificationConfig(ctx, conf)
 			if err != nil {
@@ -110,18 +105,15 @@ func oneConfig(cmd *cobra.Command, args []string) error {
 // onConfig does something with a configuration of a task, both named by the command
 // line: before there were ids, that of a task had the task's.
 func (a *app) onConfig(ctx context.Context, args []string, do func(c *a2aclient.Client, task, id string) error) error {
-	a.subject = args[0]
-	c, err := a.dial(ctx)
-	if err != nil {
-		return err
-	}
 	if len(args) == 2 {
 		a.webhook = args[1]
 	}
-	if a.webhook == "" && !c.Outdated() {
-		return failure.Usagef("which configuration? its id is missing").WithHint("the task's: %s", a.commands.Line("task push-config list", output.Argument(args[0])))
-	}
-	return a.onTask(ctx, c, args[0], func(task string) error { return do(c, task, cmp.Or(a.webhook, task)) })
+	return a.withTask(ctx, args[0], func(c *a2aclient.Client, task string) error {
+		if a.webhook == "" && !c.Outdated() {
+			return failure.Usagef("which configuration? its id is missing").WithHint("the task's: %s", a.commands.Line("task push-config list", output.Argument(task)))
+		}
+		return do(c, task, cmp.Or(a.webhook, task))
+	})
 }
 
 func newPushList(a *app) *cobra.Command {
@@ -136,17 +128,12 @@ func newPushList(a *app) *cobra.Command {
 		Example: `  parley task push-config list <task-id>`,
 		Args:    oneTask,
 	}, func(ctx context.Context, args []string) error {
-		a.subject = args[0]
 		if size < 0 {
 			return failure.Usagef("--page-size cannot be negative")
 		}
-		c, err := a.dial(ctx)
-		if err != nil {
-			return err
-		}
-		list := new(a2a.ListTaskPushNotificationConfigsResponse)
-		if err := a.onTask(ctx, c, args[0], func(id string) error {
-			return paged(token, all, func(token string) (next string, err error) {
+		return a.withTask(ctx, args[0], func(c *a2aclient.Client, id string) error {
+			list := new(a2a.ListTaskPushNotificationConfigsResponse)
+			if err := paged(token, all, func(token string) (next string, err error) {
 				page, err := c.ListTaskPushNotificationConfigs(ctx, &a2a.ListTaskPushNotificationConfigsRequest{TaskID: id, PageSize: size, PageToken: token})
 				if err != nil {
 					return "", err
@@ -154,11 +141,11 @@ func newPushList(a *app) *cobra.Command {
 				page.Configs = append(list.Configs, page.Configs...)
 				list = page
 				return page.NextPageToken, nil
-			})
-		}); err != nil {
-			return err
-		}
-		return a.print.Pushes(list)
+			}); err != nil {
+				return err
+			}
+			return a.print.Pushes(list)
+		})
 	})
 	fs := cmd.Flags()
 	fs.Int32Var(&size, "page-size", 0, "how many `configurations` to fetch at once (default: the agent's choice)")

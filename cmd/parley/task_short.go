@@ -6,9 +6,20 @@ import (
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/plain"
 )
+
+// withTask dials, and does something with the task that a command is about.
+func (a *app) withTask(ctx context.Context, id string, do func(c *a2aclient.Client, id string) error) error {
+	a.subject = id
+	c, err := a.dial(ctx)
+	if err != nil {
+		return err
+	}
+	return a.onTask(ctx, c, id, func(id string) error { return do(c, id) })
+}
 
 // onTask does something with a task that the command line names: by its id, or, where
 // the agent has no task of that id, by what it begins with, as task list shows it.

@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/a2aclient"
 )
 
 func newTaskSubscribe(a *app) *cobra.Command {
@@ -22,26 +23,16 @@ event as it arrives, otherwise the task at its end.`,
 		if err := save.check(); err != nil {
 			return err
 		}
-		a.subject = args[0]
-		c, err := a.dial(ctx)
-		if err != nil {
-			return err
-		}
-		f := a.follower(c)
-		if !f.Streams {
-			return a.explain(ctx, a2a.Errorf(a2a.CodeUnsupportedOperation, "the agent's card offers no streams")).
-				WithHint("%s", a.commands.Follow(args[0]))
-		}
-		return a.onTask(ctx, c, args[0], func(id string) error {
-			seq := f.Subscribe(ctx, id)
+		return a.withTask(ctx, args[0], func(c *a2aclient.Client, id string) error {
+			f := a.follower(c)
+			if !f.Streams {
+				return a.explain(ctx, a2a.Errorf(a2a.CodeUnsupportedOperation, "the agent's card offers no streams")).
+					WithHint("%s", a.commands.Follow(id))
+			}
 			if a.flags.stream {
-				return a.stream(ctx, c, seq, &save)
+				return a.stream(ctx, c, f.Subscribe(ctx, id), &save)
 			}
-			r, err := a.await(ctx, c, seq)
-			if err != nil {
-				return err
-			}
-			return a.showAndKeep(func() error { return a.show(r.Task) }, &save, r.Task.Artifacts)
+			return a.showEnd(ctx, c, f.Subscribe(ctx, id), &save)
 		})
 	})
 	save.register(cmd.Flags(), "")
