@@ -34,20 +34,20 @@ type told struct {
 	Text *string `json:"text,omitempty"`
 
 	// of a message
-	Parley      int          `json:"parley,omitempty"`
-	Task        string       `json:"task,omitempty"`
-	Context     string       `json:"context,omitempty"`
-	Attempt     int          `json:"attempt,omitempty"`
-	Caller      *toldCaller  `json:"caller,omitempty"`
-	Message     *a2a.Message `json:"message,omitempty"` // and of an answer
-	Metadata    a2a.JSON     `json:"metadata,omitempty"`
-	Skill       *toldSkill   `json:"skill,omitempty"`
-	Accepted    []string     `json:"accepted,omitempty"`
-	Traceparent string       `json:"traceparent,omitempty"`
-	Tracestate  string       `json:"tracestate,omitempty"`
-	Version     string       `json:"version,omitempty"`
-	In          string       `json:"in,omitempty"`
-	Out         string       `json:"out,omitempty"`
+	Parley      int             `json:"parley,omitempty"`
+	Task        string          `json:"task,omitempty"`
+	Context     string          `json:"context,omitempty"`
+	Attempt     int             `json:"attempt,omitempty"`
+	Caller      *program.Caller `json:"caller,omitempty"`
+	Message     *a2a.Message    `json:"message,omitempty"` // and of an answer
+	Metadata    a2a.JSON        `json:"metadata,omitempty"`
+	Skill       *program.Skill  `json:"skill,omitempty"`
+	Accepted    []string        `json:"accepted,omitempty"`
+	Traceparent string          `json:"traceparent,omitempty"`
+	Tracestate  string          `json:"tracestate,omitempty"`
+	Version     string          `json:"version,omitempty"`
+	In          string          `json:"in,omitempty"`
+	Out         string          `json:"out,omitempty"`
 
 	// of a step
 	Name   string   `json:"name,omitempty"`
@@ -60,17 +60,6 @@ type told struct {
 	Parts []*a2a.Part `json:"parts,omitzero"`
 
 	Reason string `json:"reason,omitempty"` // of a cancel
-}
-
-// toldSkill is an a2a.SkillCall as lines have it.
-type toldSkill struct {
-	ID        string   `json:"id"`
-	Arguments a2a.JSON `json:"arguments"`
-}
-
-type toldCaller struct {
-	Subject string `json:"subject"`
-	Tenant  string `json:"tenant"`
 }
 
 // encode returns the line with its end.
@@ -150,11 +139,11 @@ func decodeSaid(line []byte) (*said, error) {
 	case l.kind == "":
 		return nil, errors.New(`it has no "type"`)
 	case !known:
-		return nil, fmt.Errorf("its type %s is none of %s", shortened(l.kind), strings.Join(slices.Sorted(maps.Keys(saidMembers)), ", "))
+		return nil, fmt.Errorf("its type %q is none of %s", clip(l.kind, 40), strings.Join(slices.Sorted(maps.Keys(saidMembers)), ", "))
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if name != "type" && name != "task" && !slices.Contains(allowed, name) {
-			return nil, fmt.Errorf("%s is no member of a line of type %s, which may have %s", shortened(name), l.kind, cmp.Or(strings.Join(allowed, ", "), "no more than its task"))
+			return nil, fmt.Errorf("%q is no member of a line of type %s, which may have %s", clip(name, 40), l.kind, cmp.Or(strings.Join(allowed, ", "), "no more than its task"))
 		}
 	}
 	if _, any := members["text"]; l.kind == "artifact" && !any && len(members["parts"]) == 0 && len(members["last"]) == 0 {
@@ -262,12 +251,4 @@ func publicText(err error) string {
 		return coded.Message
 	}
 	return "it cannot be read"
-}
-
-// shortened quotes a word of the command's.
-func shortened(s string) string {
-	if r := []rune(s); len(r) > 40 {
-		s = string(r[:40]) + "…"
-	}
-	return fmt.Sprintf("%q", s)
 }

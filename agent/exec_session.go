@@ -132,7 +132,7 @@ func (s *session) message() *told {
 	m, task, caller := s.t.Message(), s.t.Task(), s.t.Caller()
 	l := &told{
 		Type: "message", Parley: linesVersion, Task: task.ID, Context: task.ContextID, Attempt: s.attempt(),
-		Caller: &toldCaller{caller.Subject, caller.Tenant}, Message: m, Metadata: s.t.Metadata(), Skill: (*toldSkill)(s.t.Skill()), Accepted: s.t.AcceptedOutputModes(), Version: s.t.Version(),
+		Caller: &program.Caller{Subject: caller.Subject, Tenant: caller.Tenant}, Message: m, Metadata: s.t.Metadata(), Skill: (*program.Skill)(s.t.Skill()), Accepted: s.t.AcceptedOutputModes(), Version: s.t.Version(),
 		Traceparent: caller.Trace, Tracestate: caller.TraceState,
 	}
 	words, _ := program.Text(m, s.f != nil)
@@ -296,14 +296,9 @@ func clip(s string, most int) string {
 }
 
 func (s *session) logged(ctx context.Context, l *said) {
-	if words := clip(partsText(l.parts), child.MaxLine); s.p.mayLog(len(words)) {
+	if words := clip(l.message().Text(), child.MaxLine); s.p.mayLog(len(words)) {
 		s.log.Log(ctx, l.level, "command says", "text", words)
 	}
-}
-
-func partsText(parts []*a2a.Part) string {
-	words, _ := program.Text(&a2a.Message{Parts: parts}, true)
-	return words
 }
 
 // resume lets the time of the run go on, suspend stops it.

@@ -141,15 +141,6 @@ func (ev *event) check() error {
 // message is what a status or an end says, or nil.
 func (ev *event) message() *a2a.Message { return program.Message(ev.Parts, ev.Metadata) }
 
-// text is what a log record says.
-func (ev *event) text() string {
-	var b strings.Builder
-	for _, p := range ev.Parts {
-		b.WriteString(p.Text)
-	}
-	return b.String()
-}
-
 // fieldsOf says which fields of a message are wrong.
 func fieldsOf(err error) string {
 	coded, ok := errors.AsType[*a2a.Error](err)

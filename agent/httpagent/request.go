@@ -19,30 +19,19 @@ import (
 // request is the body of a POST. It is the same on every run, as strict services
 // ask of requests that have the same key; what differs is in headers.
 type request struct {
-	Type     string       `json:"type"` // message, or answer: to a question of the service
-	Text     string       `json:"text"`
-	Version  int          `json:"parley"`
-	Task     string       `json:"task"`
-	Context  string       `json:"context"`
-	Caller   caller       `json:"caller"`
-	Message  *a2a.Message `json:"message"`
-	Metadata a2a.JSON     `json:"metadata,omitempty"`
-	Skill    *skill       `json:"skill,omitempty"`
-	Accepted []string     `json:"accepted,omitempty"`
-	State    a2a.JSON     `json:"state,omitempty"`
-	Callback string       `json:"callback,omitempty"`
-	History  []words      `json:"history,omitempty"`
-}
-
-// skill is an a2a.SkillCall as requests have it.
-type skill struct {
-	ID        string   `json:"id"`
-	Arguments a2a.JSON `json:"arguments"`
-}
-
-type caller struct {
-	Subject string `json:"subject"`
-	Tenant  string `json:"tenant"`
+	Type     string         `json:"type"` // message, or answer: to a question of the service
+	Text     string         `json:"text"`
+	Version  int            `json:"parley"`
+	Task     string         `json:"task"`
+	Context  string         `json:"context"`
+	Caller   program.Caller `json:"caller"`
+	Message  *a2a.Message   `json:"message"`
+	Metadata a2a.JSON       `json:"metadata,omitempty"`
+	Skill    *program.Skill `json:"skill,omitempty"`
+	Accepted []string       `json:"accepted,omitempty"`
+	State    a2a.JSON       `json:"state,omitempty"`
+	Callback string         `json:"callback,omitempty"`
+	History  []words        `json:"history,omitempty"`
 }
 
 // turnIDs returns an id that tells turns apart, also those of callers whose clients
@@ -85,13 +74,13 @@ func (r *run) body(ctx context.Context, x *exchange, m *a2a.Message) ([]byte, er
 		Version:  1,
 		Task:     r.task.ID,
 		Context:  r.task.ContextID,
-		Caller:   caller{c.Subject, c.Tenant},
+		Caller:   program.Caller{Subject: c.Subject, Tenant: c.Tenant},
 		Message:  m,
 		Metadata: r.t.Metadata(),
 		Accepted: r.t.AcceptedOutputModes(),
 		State:    x.state,
 		Callback: r.a.opts.Callbacks.address(x.key),
-		Skill:    (*skill)(r.t.Skill()),
+		Skill:    (*program.Skill)(r.t.Skill()),
 	}
 	if x.n > 0 {
 		q.Type = "answer"

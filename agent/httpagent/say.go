@@ -136,7 +136,7 @@ func (r *run) say(ctx context.Context, ev *event) (over bool, err error) {
 	case "artifact":
 		err = r.artifacts.add(ev)
 	case "log":
-		r.log.Log(ctx, level(ev.Level), "the service says", "text", logged(ev.text()))
+		r.log.Log(ctx, level(ev.Level), "the service says", "text", logged(ev.message().Text()))
 	case "reply":
 		over, err = true, r.t.ReplyParts(ev.Parts...)
 	case "complete":

@@ -1,6 +1,6 @@
 // Package program is what agents have in common that are programs, commands and HTTP
-// services: the text that a message is to them, and the message that their words become.
-// Its functions are pure.
+// services: the text that a message is to them, its caller and skill, and the message that
+// their words become. Its functions are pure.
 package program
 
 import (
@@ -8,6 +8,18 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 )
+
+// Caller is who sent a message.
+type Caller struct {
+	Subject string `json:"subject"`
+	Tenant  string `json:"tenant"`
+}
+
+// Skill is an a2a.SkillCall.
+type Skill struct {
+	ID        string   `json:"id"`
+	Arguments a2a.JSON `json:"arguments"`
+}
 
 // Text returns the message's text, joined by line feeds, and whether there is any: its
 // text parts, its files of a text type unless files come in another way, and its data as
