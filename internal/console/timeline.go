@@ -188,7 +188,7 @@ func (l *lineup) entry(e *a2a.Entry) {
 		}
 		l.step(e.Step, &h)
 	case a2a.EntryCancel:
-		who := cmp.Or(calm(e.Cancel.Subject), "somebody without a name")
+		who := cmp.Or(calm(e.Cancel.Subject), "an anonymous caller")
 		h.Kind, h.Title, h.Words = "cancel", "Cancel requested", "by "+who
 	}
 	l.put(h)

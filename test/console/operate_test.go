@@ -85,6 +85,7 @@ func TestDraftIsChecked(t *testing.T) {
 	p.press("Check")
 	p.shows("line 2")
 	p.shows("lisen")
+	p.until(`((r) => r.top >= 0 && r.bottom <= innerHeight)(document.querySelector("#draft .warn").getBoundingClientRect())`)
 	p.fill("textarea[name=draft]", "version: 1\nagents:\n  demo: {builtin: demo}\n")
 	p.press("Check")
 	p.shows("The draft has no mistakes")

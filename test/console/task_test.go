@@ -287,6 +287,36 @@ func TestTaskPageFollowsTheTask(t *testing.T) {
 	p.until(`document.querySelector("#about .state").textContent === "canceled"`)
 }
 
+// The views that are no conversation go on, too, until the task ends, unless the past is
+// shown or something is open.
+func TestEveryViewFollowsTheTask(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	id := s.send("/", "ask Which size?")
+	at := s.at("/tasks/-/" + id + "?view=")
+	timeline, wire, past := s.open(), s.open(), s.open()
+	timeline.screen(at + "timeline")
+	wire.screen(at + "wire")
+	wire.press("As a curl command")
+	past.screen(at + "timeline&at=2")
+	s.cli("task", "cancel", id)
+	const state = `document.querySelector("#about .state").textContent === "canceled"`
+	timeline.until(state + ` && document.querySelector("#view").innerText.includes("Cancel requested") && document.querySelector("#at").max === "5"`)
+	timeline.until(`!document.querySelector("[data-polled]")`)
+	wire.until(state)
+	if wire.says("TASK_STATE_CANCELED") {
+		t.Error("a page is changed under the eyes of somebody who has opened a part of it")
+	}
+	wire.press("As a curl command")
+	wire.until(`document.querySelector("#view > .event:last-child").textContent.includes("TASK_STATE_CANCELED")`)
+	if n := wire.count(".copied > button"); n != wire.count("pre[data-copy]") {
+		t.Errorf("%d documents have a button to copy them", n)
+	}
+	if past.says("canceled") || past.says("Cancel requested") {
+		t.Error("the past goes on")
+	}
+}
+
 // While a page shows the past, what the task does now does not come into it.
 func TestThePastStandsStill(t *testing.T) {
 	t.Parallel()

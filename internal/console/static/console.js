@@ -172,8 +172,8 @@ document.addEventListener("submit", async (e) => {
 });
 
 // What people copy has a button for it, where the browser lets pages copy.
-function copyButtons() {
-  for (const pre of document.querySelectorAll("pre[data-copy]")) {
+function copyButtons(page = document) {
+  for (const pre of page.querySelectorAll("pre[data-copy]")) {
     if (!navigator.clipboard || pre.parentElement?.classList.contains("copied")) continue;
     const around = document.createElement("div");
     around.className = "copied";
@@ -216,13 +216,11 @@ if (waiting) {
   const asking = window.setInterval(ask, 2500);
 }
 
-// A page of figures is fetched anew every few seconds, while somebody looks.
-const figures = document.querySelector("[data-every]");
-if (figures instanceof HTMLElement) {
-  window.setInterval(() => {
-    if (!document.hidden) refresh();
-  }, Number(figures.dataset.every) * 1000);
-}
+// A page of figures, or of a task that goes on, is fetched anew every few seconds, while
+// somebody looks.
+window.setInterval(() => {
+  if (!document.hidden && document.querySelector("[data-polled]")) refresh();
+}, 5000);
 
 // A page that shows what waits is fetched anew when that has changed, and the page of a task
 // when its state has, unless somebody is writing in it or about to press what has opened.
@@ -234,8 +232,9 @@ async function refresh() {
   const answer = await fetch(from, { redirect: "error" }).catch(() => undefined);
   if (!answer?.ok) return false;
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  copyButtons(page);
   keepFocus(() => {
-    for (const id of [part.id, "waiting-words", "reply"]) {
+    for (const id of [part.id, "waiting-words", "reply", "scrub", "view"]) {
       const old = document.getElementById(id);
       const now = page.getElementById(id);
       if (old && now && !busy(old)) become(old, now);
@@ -246,7 +245,7 @@ async function refresh() {
 
 /** @param {Element} part */
 function busy(part) {
-  if (part.querySelector("details.confirm[open]")) return true;
+  if (part.querySelector("details:is(.confirm, .sent > *)[open]")) return true;
   return [...part.querySelectorAll("textarea, input, select")].some((field) => field === document.activeElement || written(field));
 }
 
@@ -279,12 +278,12 @@ if (scrub instanceof HTMLFormElement) {
       const answer = await fetch(here, { redirect: "error" }).catch(() => undefined);
       if (!answer?.ok) break;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      copyButtons(page);
       for (const part of ["#as-of", ".tabs"]) {
         const now = page.querySelector(part);
         if (now) document.querySelector(part)?.replaceWith(now);
       }
       history.replaceState(null, "", here);
-      copyButtons();
       document.dispatchEvent(new CustomEvent("live"));
     }
     shows = false;
