@@ -49,7 +49,6 @@ var house = []struct {
 		"cmd/parley":          {"*"},
 		"internal/chat":       {"a2a", "internal/terminal"},
 		"internal/contexts":   {"internal/failure", "internal/plain"},
-		"internal/download":   {"a2a", "internal/plain"},
 		"internal/dotenv":     {},
 		"internal/draft":      {"a2a", "a2aclient", "internal/config", "internal/failure", "internal/keyfile", "internal/plain", "internal/serve"},
 		"internal/output":     {"a2a", "internal/download", "internal/failure", "internal/plain", "internal/shape", "internal/terminal"},
@@ -81,8 +80,9 @@ var house = []struct {
 		"internal/keyfile":   {"auth", "internal/failure", "internal/plain"},
 	}},
 	{"Console", "the web console and the admin API", map[string][]string{
-		"internal/console": {"a2a", "internal/admin", "internal/wake"},
-		"internal/admin":   {"a2a", "internal/wire"},
+		"internal/console":  {"a2a", "internal/admin", "internal/download", "internal/wake"},
+		"internal/download": {"a2a", "internal/plain"}, // whose files the command line saves, too
+		"internal/admin":    {"a2a", "internal/wire"},
 	}},
 	{"Other agents", "behind a URL, a model, MCP or A2A", map[string][]string{
 		"agent/httpagent": {"a2a", "agent", "internal/json", "internal/program", "internal/queue", "internal/egress", "internal/wire", "internal/telemetry", "internal/wake"},

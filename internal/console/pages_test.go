@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"archive/zip"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -711,8 +712,20 @@ func TestFilesToSave(t *testing.T) {
 	if got := head("/tasks/-/"+id+"/artifacts.zip", "").Header.Get("Content-Type"); got != "application/zip" {
 		t.Errorf("all artifacts are %s", got)
 	}
+	const whole = "chunk 1\nchunk 2\n" // which was streamed in two parts
+	all := v.get("/tasks/-/" + id + "/artifacts.zip")
+	z, err := zip.NewReader(strings.NewReader(all), int64(len(all)))
+	if err != nil || len(z.File) != 1 || z.File[0].Name != "stream.txt" || z.File[0].UncompressedSize64 != uint64(len(whole)) {
+		t.Errorf("the archive has %v, %v; want one file of the whole text", z, err)
+	}
 	path := strings.ReplaceAll(part[1], "&amp;", "&")
+	if got := v.get(path); got != whole {
+		t.Errorf("what is saved is %q, want %q", got, whole)
+	}
 	res := head(path, "")
+	if got := res.Header.Get("Content-Disposition"); got != "attachment; filename=stream.txt" {
+		t.Errorf("it is saved as %s", got)
+	}
 	if got := res.Header.Get("Cache-Control"); res.StatusCode != http.StatusOK || got != "private, no-cache" {
 		t.Errorf("the part is answered %d, kept as %q", res.StatusCode, got)
 	}

@@ -140,7 +140,7 @@ func (f *facts) artifact(u *a2a.TaskArtifactUpdateEvent) {
 	}
 	for _, p := range x.Parts {
 		// Texts behind each other are one.
-		if k := len(a.Parts); p.Kind == a2a.PartText && k > 0 && a.Parts[k-1].Kind == a2a.PartText {
+		if k := len(a.Parts); p.Kind == a2a.PartText && k > 0 && a.Parts[k-1].Kind == a2a.PartText && p.Filename == "" {
 			continue
 		}
 		if p.Kind != a2a.PartURL || strings.HasPrefix(p.URL, stored) {

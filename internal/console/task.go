@@ -3,7 +3,6 @@ package console
 import (
 	"archive/zip"
 	"bytes"
-	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/admin"
+	"github.com/parley-a2a/parley/internal/download"
 )
 
 // views are the ways to look at a task.
@@ -230,27 +230,16 @@ func (c *Console) archive(w http.ResponseWriter, r *request) {
 	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": "task-" + short(t.ID) + ".zip"}))
 	h.Set("Cache-Control", "no-store")
 	z := zip.NewWriter(w)
-	used := map[string]bool{}
-	for i, x := range t.Artifacts {
-		for n, p := range x.Parts {
-			body, name := bytesOf(p), fileName(p)
-			if p.Filename == "" {
-				name = fmt.Sprintf("%s-%d%s", cmp.Or(fileName(&a2a.Part{Filename: x.Name}), "artifact"), n+1, ending(p))
-			}
-			if body == nil {
-				continue // a link
-			}
-			if used[name] {
-				name = fmt.Sprintf("%d-%d-%s", i+1, n+1, name)
-			}
-			used[name] = true
-			f, err := z.Create(name)
-			if err == nil {
-				_, err = f.Write(body)
-			}
-			if err != nil {
-				return // the client is gone
-			}
+	for _, file := range download.Files(t.Artifacts) {
+		if file.URL != "" {
+			continue
+		}
+		f, err := z.Create(file.Name)
+		if err == nil {
+			_, err = f.Write(file.Content)
+		}
+		if err != nil {
+			return // the client is gone
 		}
 	}
 	_ = z.Close() // a client that is gone has no use for the end
@@ -305,7 +294,15 @@ func (c *Console) part(w http.ResponseWriter, r *request) {
 		c.fail(w, r.Request, http.StatusNotFound, "There is no such file", "The task has no part at this address.")
 		return
 	}
-	body := bytesOf(p)
+	body, name := bytesOf(p), fileName(p)
+	save := r.URL.Query().Has("save")
+	if save {
+		for _, f := range download.Files(t.Artifacts) { // a text that was streamed is one file
+			if f.URL == "" && f.ArtifactID == r.FormValue("a") && strconv.Itoa(f.Part) == r.FormValue("n") {
+				body, name = f.Content, f.Name
+			}
+		}
+	}
 	kind, _, err := mime.ParseMediaType(p.MediaType)
 	if err != nil {
 		kind = "application/octet-stream"
@@ -314,11 +311,11 @@ func (c *Console) part(w http.ResponseWriter, r *request) {
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
 	h.Set("Cache-Control", "private, no-cache") // an artifact that is begun anew has the same address
 	h.Set("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(body)))
-	if slices.Contains(shown, kind) && !r.URL.Query().Has("save") {
+	if slices.Contains(shown, kind) && !save {
 		h.Set("Content-Type", kind)
 	} else {
 		h.Set("Content-Type", "application/octet-stream")
-		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": fileName(p)}))
+		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
 	}
 	http.ServeContent(w, r.Request, "", time.Time{}, bytes.NewReader(body))
 }
@@ -334,23 +331,6 @@ func bytesOf(p *a2a.Part) []byte {
 		return p.Raw
 	}
 	return nil
-}
-
-// extension is the end of the name of a part that has no name.
-func ending(p *a2a.Part) string {
-	switch p.Kind {
-	case a2a.PartText:
-		if strings.HasPrefix(p.MediaType, "text/markdown") {
-			return ".md"
-		}
-		return ".txt"
-	case a2a.PartData:
-		return ".json"
-	}
-	if e, _ := mime.ExtensionsByType(p.MediaType); len(e) > 0 {
-		return e[0]
-	}
-	return ".bin"
 }
 
 func find(t *a2a.Task, artifact, message, nth string) *a2a.Part {

@@ -20,8 +20,8 @@ func TestManyPartsAreNamedAtOnce(t *testing.T) {
 		for range parts {
 			log.Parts = append(log.Parts, &a2a.Part{Kind: a2a.PartData, Data: a2a.JSON(`1`)})
 		}
-		files := Files([]*a2a.Artifact{log, {ArtifactID: "b", Name: "last", Parts: log.Parts[:1]}})
 		return testing.AllocsPerRun(1, func() {
+			files := Files([]*a2a.Artifact{log, {ArtifactID: "b", Name: "last", Parts: log.Parts[:1]}})
 			var there *ExistsError
 			if err := Save(dir, files, false); !errors.As(err, &there) { // before anything is written
 				t.Error(err)

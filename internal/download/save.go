@@ -29,8 +29,9 @@ type File struct {
 	MediaType  string `json:"mediaType,omitempty"`
 	Size       int    `json:"size"`
 
-	name    string
-	content []byte
+	Part    int    `json:"-"` // where it begins among the artifact's parts
+	Name    string `json:"-"` // safe, and no other file's; "" of what has a URL
+	Content []byte `json:"-"`
 }
 
 // ExistsError says that there is something of the name in the folder.
@@ -51,35 +52,47 @@ func (e *ExistsError) Error() string {
 // agent only refers to has a URL.
 func Files(artifacts []*a2a.Artifact) []*File {
 	var files []*File
+	taken := map[string]bool{} // case does not count on every system
+	last := map[string]int{}   // numbers that names have got
+	name := func(theirs string) string {
+		base := Name(theirs)
+		name := base
+		for taken[strings.ToLower(name)] {
+			last[base] = max(last[base], 1) + 1
+			name = numbered(base, last[base])
+		}
+		taken[strings.ToLower(name)] = true
+		return name
+	}
 	for _, a := range artifacts {
 		base := cmp.Or(a.Name, "artifact")
 		var text *File
-		for _, p := range a.Parts {
-			f := &File{ArtifactID: a.ArtifactID, MediaType: p.MediaType, name: p.Filename}
+		for i, p := range a.Parts {
+			f := &File{ArtifactID: a.ArtifactID, MediaType: p.MediaType, Part: i}
 			switch p.Kind {
 			case a2a.PartText:
 				if text != nil && p.Filename == "" {
-					text.content = append(text.content, p.Text...)
-					text.Size = len(text.content)
+					text.Content = append(text.Content, p.Text...)
+					text.Size = len(text.Content)
 					continue
 				}
-				f.content = []byte(p.Text)
+				f.Content = []byte(p.Text)
 				text = f
-				f.name = cmp.Or(f.name, named(base, cmp.Or(p.MediaType, "text/plain")))
+				f.Name = name(cmp.Or(p.Filename, named(base, cmp.Or(p.MediaType, "text/plain"))))
 			case a2a.PartData:
-				f.content = append(append([]byte(nil), p.Data...), '\n')
+				f.Content = append(append([]byte(nil), p.Data...), '\n')
 				f.MediaType = cmp.Or(f.MediaType, "application/json")
-				f.name = cmp.Or(f.name, named(base, f.MediaType))
+				f.Name = name(cmp.Or(p.Filename, named(base, f.MediaType)))
 			case a2a.PartRaw:
-				f.content = p.Raw
-				f.name = cmp.Or(f.name, named(base, p.MediaType))
+				f.Content = p.Raw
+				f.Name = name(cmp.Or(p.Filename, named(base, p.MediaType)))
 			case a2a.PartURL:
 				f.URL = p.URL
 			}
 			if p.Kind != a2a.PartText {
 				text = nil
 			}
-			f.Size = len(f.content)
+			f.Size = len(f.Content)
 			files = append(files, f)
 		}
 	}
@@ -113,8 +126,6 @@ func Save(dir string, files []*File, force bool) (err error) {
 		return err
 	}
 	defer root.Close()
-	taken := map[string]bool{} // case does not count on every system
-	last := map[string]int{}   // numbers that names have got
 	var temps []string
 	defer func() {
 		for _, temp := range temps {
@@ -122,47 +133,40 @@ func Save(dir string, files []*File, force bool) (err error) {
 		}
 	}()
 	type pending struct {
-		f          *File
-		temp, name string
+		*File
+		temp string
 	}
 	var list []pending
 	for _, f := range files {
 		if f.URL != "" {
 			continue
 		}
-		base := Name(f.name)
-		name := base
-		for taken[strings.ToLower(name)] {
-			last[base] = max(last[base], 1) + 1
-			name = numbered(base, last[base])
-		}
-		taken[strings.ToLower(name)] = true
-		switch st, err := root.Lstat(name); {
+		switch st, err := root.Lstat(f.Name); {
 		case err == nil && !st.Mode().IsRegular():
-			return &ExistsError{filepath.Join(dir, name), true}
+			return &ExistsError{filepath.Join(dir, f.Name), true}
 		case err == nil && !force:
-			return &ExistsError{filepath.Join(dir, name), false}
+			return &ExistsError{filepath.Join(dir, f.Name), false}
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return err
 		}
-		list = append(list, pending{f: f, name: name})
+		list = append(list, pending{File: f})
 	}
 	for i := range list {
 		p := &list[i]
 		p.temp = ".parley-" + uuid.NewString()
 		temps = append(temps, p.temp)
-		if err := write(root, p.temp, p.f.content); err != nil {
-			return fmt.Errorf("write %s: %w", filepath.Join(dir, p.name), err)
+		if err := write(root, p.temp, p.Content); err != nil {
+			return fmt.Errorf("write %s: %w", filepath.Join(dir, p.Name), err)
 		}
 	}
 	for _, p := range list {
-		if err := place(root, p.temp, p.name, force); err != nil {
+		if err := place(root, p.temp, p.Name, force); err != nil {
 			if errors.Is(err, fs.ErrExist) {
-				return &ExistsError{Path: filepath.Join(dir, p.name)}
+				return &ExistsError{Path: filepath.Join(dir, p.Name)}
 			}
-			return fmt.Errorf("write %s: %w", filepath.Join(dir, p.name), err)
+			return fmt.Errorf("write %s: %w", filepath.Join(dir, p.Name), err)
 		}
-		p.f.Path = filepath.Join(dir, p.name)
+		p.Path = filepath.Join(dir, p.Name)
 	}
 	return nil
 }
