@@ -246,7 +246,7 @@ func exchange(r *request, m, answer *a2a.Message) *talk {
 	s := newSheet(prefixOf(address) + "flow")
 	f := newFlow(s, address, "", r.csrf)
 	f.say(block{Class: "user", Parts: f.partsOf(m.Parts, "", 0)})
-	f.say(block{Class: "agent", Parts: f.partsOf(answer.Parts, "", 0)})
+	f.say(block{Class: "agent", Parts: f.told(answer)})
 	return &talk{Prefix: f.prefix, Flow: template.HTML(s.HTML())}
 }
 

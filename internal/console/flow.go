@@ -152,10 +152,7 @@ func (f *flow) status(e *a2a.Entry) {
 	}
 	b := block{State: s.State, Seq: e.Seq}
 	if s.Message != nil {
-		b.Parts = f.partsOf(s.Message.Parts, "m="+url.QueryEscape(s.Message.MessageID), 0)
-		for i := range b.Parts {
-			b.Parts[i].Rich = b.Parts[i].Kind == a2a.PartText && f.formats(b.Parts[i].Text)
-		}
+		b.Parts = f.told(s.Message)
 	}
 	f.answered()
 	if f.csrf != "" {
@@ -287,6 +284,15 @@ func (a *openArtifact) keep(s string) {
 		return
 	}
 	a.said.WriteString(s)
+}
+
+// told is what the agent says in a message.
+func (f *flow) told(m *a2a.Message) []part {
+	parts := f.partsOf(m.Parts, "m="+url.QueryEscape(m.MessageID), 0)
+	for i, p := range parts {
+		parts[i].Rich = p.Kind == a2a.PartText && f.formats(p.Text)
+	}
+	return parts
 }
 
 // formats reports whether a text is to be formatted, and counts it.

@@ -662,7 +662,9 @@ func TestTasksOfOneAgentOfSeveral(t *testing.T) {
 // The task that changed last is the last of a chat, next to the field for the next message.
 func TestAChatEndsWithItsLatestMessage(t *testing.T) {
 	v := open(t, serve(t))
-	v.post("/chat/-", map[string]string{"text": "ask Which one?"})
+	v.has(v.post("/chat/-", map[string]string{"text": "message it is **done**"}), "it is <strong>done</strong>") // which no task has
+	v.post("/chat/-", map[string]string{"text": "ask Which **one**?"})
+	v.has(v.until("/inbox", "1 task waits"), "Which <strong>one</strong>?")
 	tasks := regexp.MustCompile(`/tasks/-/[^"?/]+`)
 	task := tasks.FindString(v.get("/tasks"))
 	of := regexp.MustCompile(`context=([^"&]+)"`).FindStringSubmatch(v.get(task))

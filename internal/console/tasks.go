@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -297,7 +296,7 @@ func (c *Console) inbox(w http.ResponseWriter, r *request) {
 		o.Asks = &block{ID: o.DOM + "q", Class: "asks", State: s.State, Task: o.Address, CSRF: r.answers(), Form: questionOf(s.Message), Inbox: true}
 		if m := s.Message; m != nil {
 			f := flow{task: o.Address}
-			o.Asks.Parts = f.partsOf(m.Parts, "m="+url.QueryEscape(m.MessageID), 0)
+			o.Asks.Parts = f.told(m)
 		}
 	}
 	c.show(w, r, "inbox", page{Title: "Inbox", Place: "inbox", Data: inboxData{rows, more}})
