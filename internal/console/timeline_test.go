@@ -180,3 +180,11 @@ func TestNoTimeIsNegative(t *testing.T) {
 		t.Errorf("a step that ended before it began took %s", got)
 	}
 }
+
+func TestSizesAreWords(t *testing.T) {
+	for n, want := range map[int]string{0: "0 bytes", 1: "1 byte", 1023: "1023 bytes", 1 << 10: "1.0 KiB", 3 << 20: "3.0 MiB", 1 << 30: "1.0 GiB"} {
+		if got := size(n); got != want {
+			t.Errorf("%d bytes are %q, want %q", n, got, want)
+		}
+	}
+}
