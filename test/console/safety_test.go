@@ -184,7 +184,11 @@ func TestKeyboardAlone(t *testing.T) {
 	p.until(`location.pathname.endsWith("/tasks")`)
 	p.until(`document.querySelector("main a") && document.readyState === "complete"`) // the keys are the script's
 	p.do(chromedp.KeyEvent("gc"))
-	p.until(`document.querySelector("#composer") && document.readyState === "complete"`)
+	p.until(`document.activeElement?.name === "text" && document.readyState === "complete"`)
+	p.do(chromedp.KeyEvent("\t"))
+	if on := js[string](p, `document.activeElement.type + " " + getComputedStyle(document.activeElement.parentElement).outlineStyle`); on != "file solid" {
+		t.Errorf("the button for files does not show that it has the focus: %s", on)
+	}
 }
 
 func TestForeignFramesAreRefused(t *testing.T) {
