@@ -160,13 +160,7 @@ func versionOf(in *a2a.AgentInterface) string {
 // binding.
 func speaks(version, binding string) bool {
 	d, ok := dialect.ParseVersion(version)
-	if !ok || !d.Speaks(binding) {
-		return false
-	}
-	if strings.EqualFold(binding, a2a.BindingGRPC) {
-		return dialect.GRPCOf(d) != nil
-	}
-	return dialect.CodecOf(d, strings.ToUpper(binding)) != nil
+	return ok && d.Speaks(binding)
 }
 
 func callable(card *a2a.AgentCard, in *a2a.AgentInterface) bool {

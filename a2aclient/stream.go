@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -161,7 +160,7 @@ func (s *stream) chosen(cn *conn) {
 func (s *stream) subscribe() (*conn, error) {
 	last := ""
 	if s.hasCursor() {
-		last = strconv.FormatInt(s.cursor, 10)
+		last = dialect.FormatEventID(s.cursor)
 	}
 	req := &a2a.SubscribeToTaskRequest{Tenant: s.c.tenant, ID: s.taskID}
 	if s.inside && last != "" && s.c.offersMarks() {
@@ -220,8 +219,7 @@ func (s *stream) read(cn *conn) error {
 // that grow count. The Task that begins a resumed stream has the id of the
 // cursor.
 func (s *stream) position(id string, again bool) int64 {
-	n, err := strconv.ParseInt(id, 10, 64)
-	ok := err == nil && n > 0 && strconv.FormatInt(n, 10) == id
+	n, ok := dialect.ParseEventID(id)
 	if s.noIDs || !ok || n < s.cursor || n == s.cursor && !again {
 		s.noIDs = true
 		return 0

@@ -52,7 +52,7 @@ func (s *Server) only(w http.ResponseWriter, r *http.Request, methods []string) 
 	}
 	allow := strings.Join(methods, ", ")
 	w.Header().Set("Allow", allow)
-	s.refuse(w, r, a2a.Errorf(a2a.CodeMethodNotAllowed, "%s is not allowed here: use %s", method(r), allow))
+	s.refuse(w, r, a2a.Errorf(a2a.CodeMethodNotAllowed, "%.16s is not allowed here: use %s", r.Method, allow))
 	return false
 }
 

@@ -27,13 +27,8 @@ func (x *httpCall) rest(path string) error {
 		if !errors.Is(err, &a2a.Error{Code: a2a.CodeVersionNotSupported}) {
 			x.dialect = dialect.SaysREST(path, version)
 		}
-		switch {
-		case len(allow) > 0:
-			list := strings.Join(allow, ", ")
-			x.w.Header().Set("Allow", list)
-			return a2a.Errorf(a2a.CodeMethodNotAllowed, "%s is not allowed here: use %s", method(x.r), list)
-		case errors.Is(err, &a2a.Error{Code: a2a.CodeMethodNotFound}):
-			return a2a.Errorf(a2a.CodeMethodNotFound, "there is nothing at this path; the card at %s names the agent's addresses", cardPath)
+		if len(allow) > 0 {
+			x.w.Header().Set("Allow", strings.Join(allow, ", "))
 		}
 		return err
 	}
@@ -73,12 +68,4 @@ func (x *httpCall) restBody(r *dialect.Route) ([]byte, error) {
 		return nil, envelopeError(bad)
 	}
 	return body, nil
-}
-
-// method returns the request's method, as long as it is a sane one.
-func method(r *http.Request) string {
-	if len(r.Method) > 16 {
-		return "this method"
-	}
-	return r.Method
 }

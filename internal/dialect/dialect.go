@@ -100,10 +100,10 @@ func settle(by Dialect, version string, strict bool) (Dialect, error) {
 		}
 		return by, nil
 	}
-	asked, ok := ParseVersion(v)
-	switch {
-	case !ok:
-		return 0, unsupportedVersion("A2A-Version %q is not supported here: use %s", clip(v, 32), strings.Join(Versions, ", "))
+	if err := CheckVersion(v); err != nil {
+		return 0, err
+	}
+	switch asked, _ := ParseVersion(v); {
 	case by == V10 && asked == V11:
 		return V11, nil
 	case by == V0x && asked == V01, by == V0x && asked == V03:

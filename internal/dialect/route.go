@@ -57,9 +57,9 @@ func DetectREST(method, path, version string, strict bool) (m Match, allow []str
 		}
 	}
 	if allow != nil {
-		return Match{}, allow, a2a.Errorf(a2a.CodeMethodNotAllowed, "the method is not allowed here: use %s", strings.Join(allow, ", "))
+		return Match{}, allow, a2a.Errorf(a2a.CodeMethodNotAllowed, "%.16s is not allowed here: use %s", method, strings.Join(allow, ", "))
 	}
-	return Match{}, nil, a2a.Errorf(a2a.CodeMethodNotFound, "there is nothing at this path")
+	return Match{}, nil, a2a.Errorf(a2a.CodeMethodNotFound, "there is nothing at this path; the card at /.well-known/agent-card.json names the agent's addresses")
 }
 
 // MatchRoute finds the route of a dialect for an HTTP method and a path below
