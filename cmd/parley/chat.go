@@ -49,8 +49,7 @@ not a terminal, each of its lines is a message, and the first failure ends the c
 }
 
 func (a *app) chat(ctx context.Context, noHistory bool) error {
-	in, ok := a.stdin.(*os.File)
-	interactive := ok && term.IsTerminal(int(in.Fd()))
+	interactive := a.typed()
 	if interactive && !a.screen.IsTerminal() {
 		return failure.Usagef("chat needs a terminal, and standard output is not one").
 			WithHint("leave the redirection out, or give the lines on standard input: parley chat < lines.txt")
@@ -105,6 +104,12 @@ func (a *app) chat(ctx context.Context, noHistory bool) error {
 		return a.explainChat(ctx, err)
 	}
 	return nil
+}
+
+// typed reports whether somebody types standard input.
+func (a *app) typed() bool {
+	in, ok := a.stdin.(*os.File)
+	return ok && term.IsTerminal(int(in.Fd()))
 }
 
 // session joins the conversation with the agent and the printer.

@@ -84,6 +84,9 @@ func (a *app) mcp(ctx context.Context, f *mcpFlags) error {
 		Skills: f.skills, Wait: f.wait, Poll: a.flags.pollInterval, Logger: a.log,
 	})
 	if l == nil {
+		if a.typed() {
+			a.stderr.Note("Note", "waiting for MCP on standard input: an MCP client starts this command (docs/mcp.md); Ctrl-C ends it")
+		}
 		if err := unwritten(s.Serve(ctx, a.stdin, a.stdout)); err != nil {
 			if _, ok := errors.AsType[*failure.Error](err); ok || ctx.Err() != nil {
 				return err

@@ -133,6 +133,28 @@ func TestAWaitAtATerminalShowsProgress(t *testing.T) {
 	}
 }
 
+// What a command waits for before it has called the agent is said, too.
+func TestATerminalShowsWhatIsWaitedFor(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0") // which never answers
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	k := newTools(t)
+	p := k.typed(t, []string{"NO_COLOR=1"}, "send", "-a", l.Addr().String(), "hello")
+	p.Await(`waiting for the agent's card · \d+s`)
+	p.Type("\x03")
+	if got, code := p.Exit(); code != 130 {
+		t.Errorf("%d, %q", code, got)
+	}
+	p = k.typed(t, []string{"NO_COLOR=1"}, "mcp", "-a", k.serve(t, "").addr)
+	p.Await(`Note: waiting for MCP on standard input: .*\r\n`)
+	p.Type("\x03")
+	if got, code := p.Exit(); code != 0 {
+		t.Errorf("%d, %q", code, got)
+	}
+}
+
 // A password that is typed is not shown, and is asked for twice.
 func TestAPasswordIsNotShown(t *testing.T) {
 	k := newTools(t)
