@@ -56,7 +56,8 @@ type app struct {
 	signedIn *signin.Tokens    // nil: no agent was called
 	from     *a2aclient.Source // of the catalog that names the agent; nil: the user does
 
-	outage terminal.Outage // tells of a connection that stays lost
+	outage  terminal.Outage   // tells of a connection that stays lost
+	waiting *terminal.Waiting // for a task; nil before that
 
 	warned struct{ insecure, plain bool } // warnings that were given
 
@@ -82,7 +83,12 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		stdin: stdin, stdout: screen.Out(), stderr: plain.NewWriter(screen.Err()), screen: screen, around: around,
 		log: slog.New(slog.DiscardHandler),
 	}
-	a.outage.Say = func(line string) { a.stderr.Note("Note", "%s", line) }
+	a.outage.Say = func(line string) {
+		a.stderr.Note("Note", "%s", line)
+		if a.waiting != nil {
+			a.waiting.Say(line)
+		}
+	}
 	a.commands.Parley = a.around.itself
 	root := newRoot(a)
 	root.SetArgs(args)

@@ -33,6 +33,7 @@ func (a *app) await(ctx context.Context, svc a2a.Service, seq events) (*a2a.Send
 	t, whole := new(a2a.Task), false
 	var notice *time.Timer
 	waiting := a.screen.Wait("waiting for the agent")
+	a.waiting = waiting
 	defer waiting.Stop()
 	for r, err := range seq {
 		if err != nil {
@@ -70,6 +71,7 @@ func (a *app) await(ctx context.Context, svc a2a.Service, seq events) (*a2a.Send
 func (a *app) stream(ctx context.Context, svc a2a.Service, seq events, save *saveFlags) error {
 	var direct *a2a.Message
 	waiting := a.screen.Wait("waiting for the agent")
+	a.waiting = waiting
 	defer waiting.Stop()
 	for r, err := range seq {
 		if err != nil {

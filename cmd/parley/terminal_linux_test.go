@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/parley-a2a/parley/test/fixtures"
@@ -133,7 +134,7 @@ func TestAWaitAtATerminalShowsProgress(t *testing.T) {
 	}
 }
 
-// What a command waits for before it has called the agent is said, too.
+// The terminal shows that a card, or an MCP client, is waited for.
 func TestATerminalShowsWhatIsWaitedFor(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0") // which never answers
 	if err != nil {
@@ -151,6 +152,22 @@ func TestATerminalShowsWhatIsWaitedFor(t *testing.T) {
 	p.Await(`Note: waiting for MCP on standard input: .*\r\n`)
 	p.Type("\x03")
 	if got, code := p.Exit(); code != 0 {
+		t.Errorf("%d, %q", code, got)
+	}
+}
+
+// While a connection is lost, the line that counts the seconds does not say that the agent
+// is at work.
+func TestALostConnectionAtATerminal(t *testing.T) {
+	k := newTools(t)
+	s := k.serve(t, "")
+	p := k.typed(t, []string{"NO_COLOR=1"}, "send", "-a", "http://"+s.addr, "sleep 60")
+	p.Await(`working: sleeping 60 seconds · task [0-9a-f-]{36} · \d+s`)
+	s.tell(syscall.SIGKILL)
+	p.Await(`Note: connection lost; trying again \(task [0-9a-f-]{36}\)\r\n`)
+	p.Await(`connection lost; trying again \(task [0-9a-f-]{36}\) · \d+s`)
+	p.Type("\x03")
+	if got, code := p.Exit(); code != 130 {
 		t.Errorf("%d, %q", code, got)
 	}
 }

@@ -89,8 +89,6 @@ func (r *Report) Locked() bool {
 	return slices.ContainsFunc(r.Results, func(x *Result) bool { return x.Reason == AsksForCredentials })
 }
 
-func counted(bad, of int) string { return fmt.Sprintf(" (%d of %d times)", bad, of) }
-
 // Baseline is the failures that are known: a line for each, and # for remarks.
 type Baseline map[string]bool
 

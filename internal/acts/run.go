@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"maps"
 	"net/http"
 	"path"
@@ -358,7 +359,7 @@ func observe(o *Options, j *job) {
 		j.out.Outcome, j.out.Failure = Fail, seen.first
 		j.out.Failure.Message = seen.first.Mismatch.String()
 		if seen.bad > 1 {
-			j.out.Failure.Message += counted(seen.bad, seen.count)
+			j.out.Failure.Message += fmt.Sprintf(" (%d of %d times)", seen.bad, seen.count)
 		}
 	case seen.count == 0:
 		j.out.Outcome, j.out.Reason = Skip, "nothing of the kind was seen"

@@ -16,7 +16,6 @@ import (
 
 // TargetError says why an agent cannot be judged at all.
 type TargetError struct {
-	URL     string
 	Message string
 	Cause   error
 }
@@ -79,7 +78,7 @@ func discover(ctx context.Context, o *Options) (*target, error) {
 	}
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" {
-		return nil, &TargetError{base, fmt.Sprintf("%q is no address of an agent", o.URL), err}
+		return nil, &TargetError{fmt.Sprintf("%q is no address of an agent", o.URL), err}
 	}
 	urls := []string{base}
 	if !strings.HasSuffix(u.Path, ".json") {
@@ -94,13 +93,13 @@ func discover(ctx context.Context, o *Options) (*target, error) {
 		card, ok := a.raw.(obj)
 		switch {
 		case a.broken != nil:
-			last = &TargetError{at, fmt.Sprintf("the card at %s cannot be fetched: %v", at, a.broken), a.broken}
+			last = &TargetError{fmt.Sprintf("the card at %s cannot be fetched: %v", at, a.broken), a.broken}
 		case a.status != http.StatusOK:
 			if last == nil {
-				last = &TargetError{at, fmt.Sprintf("there is no card at %s: HTTP %d", at, a.status), nil}
+				last = &TargetError{fmt.Sprintf("there is no card at %s: HTTP %d", at, a.status), nil}
 			}
 		case !ok:
-			last = &TargetError{at, fmt.Sprintf("the card at %s is no JSON object", at), nil}
+			last = &TargetError{fmt.Sprintf("the card at %s is no JSON object", at), nil}
 		default:
 			t := &target{cardURL: at, card: card, cardAnswer: a}
 			t.find()
@@ -221,7 +220,7 @@ func (t *target) choose(o *Options) (closeAll func(), err error) {
 		if len(found) > 0 {
 			message = "none of the interfaces that are wanted is on the card at " + t.cardURL + ": it has " + strings.Join(found, ", ")
 		}
-		return nil, &TargetError{t.cardURL, message, nil}
+		return nil, &TargetError{message, nil}
 	}
 	t.interfaces = kept
 	var closers []io.Closer
