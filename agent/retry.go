@@ -28,15 +28,12 @@ func Retry[T any](tries int, fn func(context.Context) (T, error)) func(context.C
 		pause := firstRetry
 		for n := 1; ; n++ {
 			v, err := fn(ctx)
-			var final *permanentError
 			switch {
 			case err == nil:
 				return v, nil
 			case ctx.Err() != nil:
 				return v, context.Cause(ctx)
-			case errors.As(err, &final):
-				return v, final.error
-			case n >= tries:
+			case errors.As(err, new(*permanentError)), n >= tries:
 				return v, err
 			}
 			if err := wake.Pause(ctx, pause/2+rand.N(pause/2)); err != nil {

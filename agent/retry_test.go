@@ -39,8 +39,11 @@ func TestRetry(t *testing.T) {
 				if took := time.Since(began); took < c.least || took > c.most {
 					t.Errorf("it took %v, want %v to %v", took, c.least, c.most)
 				}
-				if calls != c.calls || err != c.want || err == nil && got != calls {
+				if calls != c.calls || !errors.Is(err, c.want) || err == nil && got != calls {
 					t.Errorf("after %d calls: %d, %v", calls, got, err)
+				}
+				if name == "within another" && err.Error() != c.err.Error() {
+					t.Errorf("of %q came %q", c.err, err)
 				}
 			})
 		})

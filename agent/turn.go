@@ -85,8 +85,8 @@ func (t *Turn) StatusMessage(m *a2a.Message) error {
 }
 
 // Reply answers with a direct message of one text part; no task comes into
-// being. Where one exists already it completes with that message as its status
-// message. Return its result from Run.
+// being. Where one exists already, as 100 ms after the message came, it completes
+// with that message as its status message. Return its result from Run.
 func (t *Turn) Reply(text string) error { return t.host.Reply([]*a2a.Part{a2a.TextPart(text)}) }
 
 // ReplyParts is Reply with any parts, at least one.
