@@ -55,8 +55,10 @@ func refused(status int, h http.Header, api *apiError) fault {
 		f.public, f.again = "the model's endpoint is busy; try again later", true
 	case status == http.StatusRequestTimeout, status == http.StatusConflict, status >= 500:
 		f.public, f.again = "the model's endpoint has a problem; try again later", true
-	case status == http.StatusNotFound:
+	case status == http.StatusNotFound && api.has("model"):
 		f.public = "the model's endpoint does not know the model"
+	case status == http.StatusNotFound:
+		f.public = "there is no chat API at the URL of the model's endpoint; most end in /v1"
 	case status >= 300 && status < 400:
 		f.public = "the model's endpoint is elsewhere: the agent's configuration has to be mended"
 	default:

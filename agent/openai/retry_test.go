@@ -46,6 +46,7 @@ func TestRetries(t *testing.T) {
 		"bad request":      {[]openaitest.Answer{openaitest.Error(400, "", "nonsense"), fine}, a2a.TaskStateFailed, "", "did not accept the request", 0, 0},
 		"too long":         {[]openaitest.Answer{openaitest.Error(400, "context_length_exceeded", "This model's maximum context length is 8192 tokens."), fine}, a2a.TaskStateFailed, "", "too long for the model", 0, 0},
 		"no such model":    {[]openaitest.Answer{openaitest.Error(404, "model_not_found", "no"), fine}, a2a.TaskStateFailed, "", "does not know the model", 0, 0},
+		"no such URL":      {[]openaitest.Answer{openaitest.Error(404, "", "404 page not found"), fine}, a2a.TaskStateFailed, "", "most end in /v1", 0, 0},
 		"in a list":        {[]openaitest.Answer{{Status: 400, Pieces: []string{`[{"error":{"code":400,"message":"content_filter","status":"INVALID_ARGUMENT"}}]`}}}, a2a.TaskStateFailed, "", "for its content", 0, 0},
 		"elsewhere":        {[]openaitest.Answer{{Status: 307, Header: map[string]string{"Location": "http://evil.test/"}}, fine}, a2a.TaskStateFailed, "", "is elsewhere", 0, 0},
 	} {
