@@ -21,6 +21,8 @@ func TestAnswers(t *testing.T) {
 		"parts":                {200, js + "; charset=utf-8", ` {"parts":[{"text":"a"},{"data":{"n":1}}]}`, `message a, {"n":1}`},
 		"created":              {201, "application/problem+json", `{"text":"hi"}`, "message hi"},
 		"plain":                {200, "text/plain; charset=utf-8", "hi\nthere", "message hi\nthere"},
+		"plain in Latin-1":     {200, "text/plain;charset=ISO-8859-1", "caf\xe9", "message café"},
+		"JSON in Latin-1":      {200, js + "; charset=iso-8859-1", "{\"text\":\"caf\xe9\"}", "message café"},
 		"not UTF-8":            {200, "text/plain", "a\xffb", "message a\ufffdb"},
 		"image":                {200, "image/png", "\x89PNG", `completed | output: image/png "\x89PNG"`},
 		"nothing":              {204, "", "", "completed"},

@@ -183,6 +183,7 @@ func (p *poster) try(ctx context.Context) (record, error) {
 	if err != nil {
 		return record{}, err
 	}
+	body = inUTF8(body, res.Header.Get("Content-Type"))
 	var events []*event
 	if p.a.answer != nil {
 		events, err = p.found(body)
@@ -220,6 +221,19 @@ func (p *poster) read(ctx context.Context, from io.Reader) ([]byte, error) {
 		return nil, p.lost(ctx, err, "the service's answer broke off")
 	}
 	return body, p.room.take(len(body))
+}
+
+// inUTF8 returns an answer in UTF-8. Some servers send ISO 8859-1 unless they are told
+// otherwise, and say so.
+func inUTF8(body []byte, media string) []byte {
+	if _, params, _ := mime.ParseMediaType(media); !strings.EqualFold(params["charset"], "iso-8859-1") {
+		return body
+	}
+	var out bytes.Buffer
+	for _, c := range body {
+		out.WriteRune(rune(c))
+	}
+	return out.Bytes()
 }
 
 // lost says what follows on an error of the network.
