@@ -30,6 +30,8 @@ func TestHostile(t *testing.T) {
 	}{
 		{"endless artifact", endless(func(i int) *a2a.StreamResponse { return chunk("up", "a", strings.Repeat("x", 1000), i > 0, false) }),
 			"sent more than 100000 bytes"},
+		{"endless artifacts", endless(func(i int) *a2a.StreamResponse { return chunk("up", fmt.Sprint(i), "x", false, false) }),
+			"sent more than 25 artifacts"},
 		{"endless statuses", endless(func(i int) *a2a.StreamResponse { return status("up", a2a.TaskStateWorking, fmt.Sprint(i)) }),
 			"sent more than"},
 		{"endless nothing", endless(func(int) *a2a.StreamResponse { return status("up", a2a.TaskStateWorking, "") }),

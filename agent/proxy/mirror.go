@@ -150,17 +150,23 @@ func (r *run) takeChunk(ev *a2a.TaskArtifactUpdateEvent) error {
 	if ev.Artifact == nil || len(ev.Artifact.Parts) == 0 {
 		return nil
 	}
-	chunk := r.artifact(ev.Artifact, !ev.Append)
+	chunk, err := r.artifact(ev.Artifact, !ev.Append)
+	if err != nil {
+		return err
+	}
 	if err := r.spend(chunk.Parts, chunk.Metadata); err != nil {
 		return err
 	}
-	err := r.t.Chunk(chunk, ev.Append, ev.LastChunk)
+	err = r.t.Chunk(chunk, ev.Append, ev.LastChunk)
 	if err == nil || !ev.Append || ended(err) {
 		return unusable(err)
 	}
 	// It is appended to what was not begun, as far as we know, or was over.
 	r.unsure = true
-	whole := r.artifact(ev.Artifact, true)
+	whole, err := r.artifact(ev.Artifact, true)
+	if err != nil {
+		return err
+	}
 	for _, have := range r.t.Task().Artifacts {
 		if have.ArtifactID == chunk.ArtifactID {
 			own := *have
@@ -175,14 +181,17 @@ func (r *run) takeChunk(ev *a2a.TaskArtifactUpdateEvent) error {
 }
 
 // artifact makes one of ours of one of the agent's, or of a chunk of it. One that
-// begins says where it comes from.
-func (r *run) artifact(a *a2a.Artifact, begins bool) *a2a.Artifact {
+// begins says where it comes from. A task of very many would cost the square of them.
+func (r *run) artifact(a *a2a.Artifact, begins bool) (*a2a.Artifact, error) {
 	own := *a
 	own.ArtifactID = artifactID(a.ArtifactID)
+	if r.artifacts[own.ArtifactID] = true; len(r.artifacts) > r.a.opts.maxArtifacts() {
+		return nil, tooMuch("artifacts", r.a.opts.maxArtifacts())
+	}
 	if begins || len(a.Metadata) > 0 {
 		own.Metadata = mark(a.Metadata, Origin{TaskID: r.task, ContextID: r.context})
 	}
-	return &own
+	return &own, nil
 }
 
 // takeArtifacts passes on what a task's artifacts have that ours do not.
@@ -198,7 +207,10 @@ func (r *run) takeArtifacts(t *a2a.Task) error {
 		if a == nil || len(a.Parts) == 0 {
 			continue
 		}
-		want := r.artifact(a, true)
+		want, err := r.artifact(a, true)
+		if err != nil {
+			return err
+		}
 		chunk, add := difference(have[want.ArtifactID], want)
 		if chunk == nil {
 			continue
@@ -206,7 +218,7 @@ func (r *run) takeArtifacts(t *a2a.Task) error {
 		if err := r.spend(chunk.Parts, chunk.Metadata); err != nil {
 			return err
 		}
-		err := r.t.Chunk(chunk, add, false)
+		err = r.t.Chunk(chunk, add, false)
 		if err != nil && add && !ended(err) { // it was over: it begins anew
 			err = r.t.Chunk(want, false, false)
 		}

@@ -54,8 +54,9 @@ type Options struct {
 	// first, and less and less often down to an eighth of that. Zero means 2 s.
 	Poll time.Duration
 	// MaxBytes and MaxEvents bound what is taken from the agent in one run of a
-	// task: what its parts and metadata hold, and how many elements of streams. Beyond
-	// it the task fails, and is cancelled there. Zero means 64 MiB and 200,000.
+	// task: what its parts and metadata hold, and how many elements of streams; a
+	// twentieth as many artifacts, at least one. Beyond it the task fails, and is
+	// cancelled there. Zero means 64 MiB and 200,000.
 	MaxBytes  int64
 	MaxEvents int
 
@@ -82,6 +83,8 @@ func (o *Options) poll() time.Duration { return cmp.Or(max(o.Poll, 0), 2*time.Se
 func (o *Options) maxBytes() int64 { return cmp.Or(o.MaxBytes, 64<<20) }
 
 func (o *Options) maxEvents() int { return cmp.Or(o.MaxEvents, 200_000) }
+
+func (o *Options) maxArtifacts() int { return max(o.maxEvents()/20, 1) }
 
 func (o *Options) logger() *slog.Logger { return cmp.Or(o.Logger, slog.New(slog.DiscardHandler)) }
 

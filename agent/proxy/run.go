@@ -45,6 +45,9 @@ type run struct {
 	working bool            // our task is at work for others, too
 	bytes   int64
 	events  int
+
+	artifacts map[string]bool // ids of those that the agent has made
+
 	noSubs  bool      // the agent does not let itself be subscribed to
 	failing time.Time // since when it has been out of reach; zero if it is not
 	told    time.Time // the failing of which our task says so
@@ -56,7 +59,7 @@ func (a *Agent) Kind() string { return "proxy" }
 
 // Run implements agent.Agent.
 func (a *Agent) Run(ctx context.Context, t *agent.Turn) error {
-	r := &run{a: a, t: t, who: t.Caller(), seen: map[string]bool{}}
+	r := &run{a: a, t: t, who: t.Caller(), seen: map[string]bool{}, artifacts: map[string]bool{}}
 	r.log = t.Log(a.opts.logger())
 	if a.hooks != nil {
 		hint, leave := a.hooks.join(r.hookID())
