@@ -67,11 +67,9 @@ func (t *tokens) scopes(claims map[string]any) ([]string, error) {
 			return nil, err
 		}
 		for _, s := range has {
-			bare, ours := strings.CutPrefix(s, t.claims.Prefix)
-			if !ours && slices.Contains(a2a.Scopes, s) {
-				continue // another service's that is called as one of ours
+			if bare, ours := strings.CutPrefix(s, t.claims.Prefix); ours { // else it is another service's
+				out = append(out, bare)
 			}
-			out = append(out, bare)
 		}
 	}
 	if t.claims.Roles != "" {
