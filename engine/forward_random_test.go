@@ -157,11 +157,7 @@ func (s *processes) end(kill bool) {
 		w.stop()
 	}
 	synctest.Wait() // until its callers are told
-	tasks, owners := w.admission.At()
-	seats, queued := w.admission.Load()
-	if tasks+owners+seats+queued != 0 {
-		s.Errorf("%d tasks of %d owners are counted, with %d seats and %d in line", tasks, owners, seats, queued)
-	}
+	w.wantNothingCounted()
 	if w.AtWork() != 0 || w.topics.LenLocked() != 0 || len(w.forwards.asked)+len(w.forwards.begun) != 0 {
 		s.Errorf("%d owners, %d topics and %v %v are left", w.AtWork(), w.topics.LenLocked(), w.forwards.asked, w.forwards.begun)
 	}

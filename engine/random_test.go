@@ -113,11 +113,18 @@ func randomTasks(t *testing.T, seed uint64) {
 	var ids []string
 	var mu sync.Mutex // protects ids
 	for range 3 {     // lives of the process
-		w := newWorldWith(t, st, whim, testCard(), &Options{
+		w := newWorldSet(t, st, whim, testCard(), &Options{
+			Capacity:    r.IntN(2) * r.IntN(4),
+			Work:        int64(r.IntN(2)) << 20,
+			Limits:      Limits{Running: 1000},
 			CreateAfter: time.Millisecond,
 			CancelWait:  time.Second,
 			LongPoll:    time.Millisecond,
 			MaxLost:     100,
+		}, func(e *Engine) {
+			if r.IntN(2) == 0 {
+				e.owners.MaxParked = r.IntN(2)
+			}
 		})
 		ctx, cancel := context.WithCancel(t.Context())
 		var callers sync.WaitGroup
@@ -138,6 +145,7 @@ func randomTasks(t *testing.T, seed uint64) {
 		callers.Wait()
 		cancel()
 		w.stop()
+		w.wantNothingCounted()
 		if w.AtWork() != 0 || w.topics.LenLocked() != 0 {
 			t.Fatalf("%d owners and %d topics are left", w.AtWork(), w.topics.LenLocked())
 		}
@@ -277,6 +285,18 @@ func checkStream(t *testing.T, w *world, evs []*a2a.StreamResponse) {
 	g, e := string(got.AppendJSON(nil)), string(want.AppendJSON(nil))
 	if g != e {
 		t.Errorf("a stream folds to\n%s, the log to\n%s", g, e)
+	}
+}
+
+// wantNothingCounted is for the end of an engine.
+func (w *world) wantNothingCounted() {
+	w.t.Helper()
+	tasks, owners := w.admission.At()
+	if seats, queued := w.admission.Load(); tasks+owners+seats+queued != 0 {
+		w.t.Errorf("%d tasks of %d owners are counted, with %d seats and %d in line", tasks, owners, seats, queued)
+	}
+	if b := w.owners.Weights; b != nil && b.Used() != 0 {
+		w.t.Errorf("%d bytes are held", b.Used())
 	}
 }
 
