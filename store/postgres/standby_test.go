@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/parley-a2a/parley/internal/pgtest"
 	"github.com/parley-a2a/parley/store"
 )
@@ -30,20 +32,26 @@ func TestStandby(t *testing.T) {
 func commitsWait(t *testing.T, primary, standby *pgtest.Cluster) {
 	address := primary.Database(t)
 	mustOpen(t, address, &Options{NoListen: true}).Close() // the schema may take longer than the statements below
-	synchronously := address + "&options=-c%20synchronous_commit%3Don%20-c%20statement_timeout%3D1000"
-	s, err := Open(t.Context(), synchronously, &Options{NoListen: true, wait: 3 * time.Second})
+	const wait = 5 * time.Second                           // a statement has a second less
+	synchronously := address + "&options=-c%20synchronous_commit%3Don%20-c%20statement_timeout%3D4000"
+	s, err := Open(t.Context(), synchronously, &Options{NoListen: true, wait: wait})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	old, err := s.pool.Acquire(t.Context()) // so that there are two connections from before
-	if err == nil {
-		err = store.Do(t.Context(), s, goOn("0", "node", 0))
+	eventually(t, "a task", func() bool {
+		err := store.Do(t.Context(), s, goOn("0", "node", 0))
+		return err == nil || errors.Is(err, store.ErrConflict) // a try before has taken effect
+	})
+	var old [2]*pgxpool.Conn // connections from before
+	for i := range old {
+		if old[i], err = s.pool.Acquire(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if err != nil {
-		t.Fatal(err)
+	for _, c := range old {
+		c.Release()
 	}
-	old.Release()
 	if _, err := standby.Pause(); err != nil {
 		t.Fatal(err)
 	}
@@ -54,6 +62,7 @@ func commitsWait(t *testing.T, primary, standby *pgtest.Cluster) {
 	if err := store.Do(t.Context(), s, goOn("1", "node", 0)); err == nil {
 		t.Fatal("acknowledged without a standby")
 	}
+	s.o.wait = time.Minute // the next one is ended by hand
 	second := make(chan error)
 	go func() { second <- store.Do(t.Context(), s, goOn("2", "node", 0)) }()
 	var pids []string
@@ -70,6 +79,7 @@ func commitsWait(t *testing.T, primary, standby *pgtest.Cluster) {
 	if err := <-second; !errors.Is(err, errAlone) {
 		t.Errorf("a commit whose wait was ended: %v", err)
 	}
+	s.o.wait = wait
 	eventually(t, "the task that no standby has", func() bool { return tasks() == "2" })
 	if _, err := s.Get(t.Context(), goOn("2", "node", 0).Row.Key, store.RowOnly); !errors.Is(err, errUnconfirmed) || !errors.Is(err, store.ErrUnreachable) {
 		t.Errorf("a read of what no standby has: %v", err)
