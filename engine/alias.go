@@ -21,6 +21,7 @@ const (
 	WaitsForNoAgent  = task.WaitsForNoAgent
 	WaitsForProcess  = task.WaitsForProcess
 	WaitsForOther    = task.WaitsForOther
+	WaitsForStore    = task.WaitsForStore
 )
 
 // AgentOf returns the name of the agent that a task belongs to, "" for the one

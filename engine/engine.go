@@ -19,6 +19,7 @@ import (
 	"github.com/parley-a2a/parley/internal/budget"
 	"github.com/parley-a2a/parley/internal/telemetry"
 	"github.com/parley-a2a/parley/internal/telemetry/metrics"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store"
 	"go.opentelemetry.io/otel/trace"
 )
@@ -250,14 +251,7 @@ func (e *Engine) drain() error {
 	}
 }
 
-func (e *Engine) stopping() bool {
-	select {
-	case <-e.draining:
-		return true
-	default:
-		return false
-	}
-}
+func (e *Engine) stopping() bool { return wake.Closed(e.draining) }
 
 // newWork returns the budget of the tasks at work.
 func (o *Options) newWork() *budget.Budget {

@@ -137,3 +137,16 @@ func TestOperatorsSeeWhatATaskWaitsFor(t *testing.T) {
 		}
 	})
 }
+
+// A task that the process before left is nobody's where there is one process, and
+// another's, as far as is known, where there are several.
+func TestWhoHasATaskThatIsNotTakenUp(t *testing.T) {
+	for dead, want := range map[time.Duration]Waits{0: WaitsForProcess, time.Minute: WaitsForOther} {
+		st := store.NewMemory()
+		defer st.Close()
+		e := New(st, parrot, testCard(), &Options{DeadAfter: dead})
+		if got, _ := e.WaitOf(&store.Row{Key: store.Key{ID: "x"}, Active: true, Node: "before"}); got != want {
+			t.Errorf("it waits for %v, want %v", got, want)
+		}
+	}
+}

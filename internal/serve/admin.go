@@ -27,6 +27,7 @@ import (
 	"github.com/parley-a2a/parley/internal/database"
 	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/internal/port"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -188,7 +189,7 @@ func (a *administration) Readiness(ctx context.Context) (*admin.Readiness, error
 func (a *administration) readiness() *admin.Readiness {
 	r := &admin.Readiness{Ready: true, Version: a.h.env.Version, Node: a.engine.Node(), Started: a.started.UTC().Truncate(time.Millisecond), Now: a.engine.Now()}
 	switch trouble := a.engine.Trouble(); {
-	case isClosed(a.draining):
+	case wake.Closed(a.draining):
 		r.Ready, r.Reason = false, "shutting down"
 	case !a.engine.Registered():
 		r.Ready, r.Reason = false, "the server is starting"
@@ -196,15 +197,6 @@ func (a *administration) readiness() *admin.Readiness {
 		r.Ready, r.Reason = false, trouble.Error()
 	}
 	return r
-}
-
-func isClosed(c <-chan struct{}) bool {
-	select {
-	case <-c:
-		return true
-	default:
-		return false
-	}
 }
 
 // Agents implements admin.API.

@@ -47,8 +47,8 @@ func TestDebuggingIsForThisMachine(t *testing.T) {
 func TestStandings(t *testing.T) {
 	now := time.Now()
 	got := standings([]engine.Standing{
-		{Key: store.Key{ID: "new", Owner: "ann"}, State: a2a.TaskStateWorking, Phase: "running", Waits: "agent", Since: now.Add(-time.Second), Attempt: 1},
-		{Key: store.Key{ID: "old\x1b[2J\nx"}, Context: "c", Agent: "sums", State: a2a.TaskStateInputRequired, Phase: "running", Waits: "client", Since: now.Add(-time.Hour), Attempt: 2, Lost: 1},
+		{Key: store.Key{ID: "new", Owner: "ann"}, State: a2a.TaskStateWorking, Phase: "running", Waits: engine.WaitsForAgent, Since: now.Add(-time.Second), Attempt: 1},
+		{Key: store.Key{ID: "old\x1b[2J\nx"}, Context: "c", Agent: "sums", State: a2a.TaskStateInputRequired, Phase: "running", Waits: engine.WaitsForClient, Since: now.Add(-time.Hour), Attempt: 2, Lost: 1},
 	}, now)
 	lines := strings.Split(strings.TrimSpace(got), "\n")
 	if len(lines) != 5 || lines[0] != "2 tasks in memory" || strings.Contains(got, "\x1b") {

@@ -16,6 +16,16 @@ func Nudge(c chan struct{}) {
 	}
 }
 
+// Closed reports whether a channel that nobody sends on is closed.
+func Closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
 // Pause waits, and returns the cause of a context that has ended.
 func Pause(ctx context.Context, d time.Duration) error {
 	if d <= 0 {

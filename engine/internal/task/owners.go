@@ -122,15 +122,6 @@ func (os *Owners) Count() int {
 // Now is the time as entries carry it.
 func (os *Owners) Now() time.Time { return os.Nodes.Now().UTC().Truncate(time.Millisecond) }
 
-func (os *Owners) stopping() bool {
-	select {
-	case <-os.Draining:
-		return true
-	default:
-		return false
-	}
-}
-
 // ScopeOf returns where the tasks of an owner are counted: whichever agent's they
 // are.
 func ScopeOf(k store.Key) store.Key {

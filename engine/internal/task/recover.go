@@ -297,7 +297,7 @@ func (os *Owners) revive(ctx context.Context, row *store.Row, drawn bool) bool {
 		return o.occupy()
 	case !orphaning(err):
 		os.taker.adopt(row.Key)
-	case os.stopping():
+	case wake.Closed(os.Draining):
 		if drawn {
 			os.taker.unbegun(row.Key)
 		}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/engine/internal/place"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -14,7 +15,7 @@ type Standing struct {
 	Context   string        // contextId
 	State     a2a.TaskState // TaskStateUnspecified: it does not exist yet, and may never
 	Phase     string        // what this process does for it: docs/state-machine.md has them
-	Waits     string        // what it waits for, in a word: agent, client, capacity, rest, agent missing, store, nothing
+	Waits     Waits         // what it waits for
 	Since     time.Time     // of the newest entry of its log, or of its first message
 	Attempt   int           // runs of the agent in the current turn
 	Lost      int           // processes lost in the current turn
@@ -44,21 +45,21 @@ func (o *Owner) stands() Standing {
 	}
 	switch {
 	case o.phase == phaseNoAgent:
-		s.Waits = "agent missing"
+		s.Waits = WaitsForNoAgent
 	case o.phase == phaseLoading, o.draft.state.Terminal() && s.Unsaved > 0:
-		s.Waits = "store"
+		s.Waits = WaitsForStore
 	case s.State.Interrupted():
-		s.Waits = "client"
+		s.Waits = WaitsForClient
 	case o.phase == phaseResting && !o.all.Admission.MayRun(&o.adm.ticket), o.phase == phaseYielding:
-		s.Waits = "capacity"
+		s.Waits = WaitsForCapacity
 	case o.phase == phaseResting:
-		s.Waits = "rest"
+		s.Waits = WaitsForRest
 	case o.phase == phaseRunning, o.phase == phaseEnding:
-		s.Waits = "agent"
+		s.Waits = WaitsForAgent
 	case s.Unsaved > 0:
-		s.Waits = "store"
+		s.Waits = WaitsForStore
 	default:
-		s.Waits = "nothing"
+		s.Waits = WaitsForNothing
 	}
 	return s
 }
@@ -75,7 +76,12 @@ const (
 	WaitsForNoAgent // there is no agent of its name
 	WaitsForProcess // to take it over
 	WaitsForOther   // another process has it, and knows
+	WaitsForStore   // to take what it has
 )
+
+var waitNames = [...]string{"nothing", "agent", "capacity", "rest", "client", "agent missing", "process", "other", "store"}
+
+func (w Waits) String() string { return waitNames[w] }
 
 // WaitOf returns what the task of a row waits for, and since when, if that is known.
 func (os *Owners) WaitOf(r *store.Row) (Waits, time.Time) {
@@ -92,7 +98,7 @@ func (os *Owners) WaitOf(r *store.Row) (Waits, time.Time) {
 			return WaitsForClient, r.Updated
 		case r.Node == "":
 			return WaitsForCapacity, r.Updated
-		case r.Node != os.Node && r.Node != "":
+		case r.Node != os.Node && os.Nodes.DeadBefore() != place.Everyone: // or all others are gone
 			return WaitsForOther, time.Time{}
 		}
 		return WaitsForProcess, time.Time{}
@@ -100,17 +106,12 @@ func (os *Owners) WaitOf(r *store.Row) (Waits, time.Time) {
 	s := o.stands()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	switch s.Waits {
-	case "agent missing":
-		return WaitsForNoAgent, r.Updated
-	case "capacity":
-		return WaitsForCapacity, o.adm.since
-	case "rest":
-		return WaitsForRest, o.adm.since
-	case "client":
-		return WaitsForClient, r.Updated
-	}
-	if state.Interrupted() {
+	switch {
+	case s.Waits == WaitsForNoAgent || s.Waits == WaitsForClient:
+		return s.Waits, r.Updated
+	case s.Waits == WaitsForCapacity || s.Waits == WaitsForRest:
+		return s.Waits, o.adm.since
+	case state.Interrupted():
 		return WaitsForClient, r.Updated
 	}
 	return WaitsForAgent, o.adm.since

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/engine/internal/stored"
+	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -65,14 +66,7 @@ func New(st store.Store, r *stored.Reader, longest time.Duration, draining <-cha
 // else has them.
 func (ts *Topics) LenLocked() int { return len(ts.m) }
 
-func (ts *Topics) stopping() bool {
-	select {
-	case <-ts.draining:
-		return true
-	default:
-		return false
-	}
-}
+func (ts *Topics) stopping() bool { return wake.Closed(ts.draining) }
 
 // Join returns the key's topic and counts a user of it; Leave ends that.
 func (ts *Topics) Join(k store.Key) *Topic {
