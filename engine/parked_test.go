@@ -281,6 +281,9 @@ func TestWhoStaysInMemory(t *testing.T) {
 				if !w.owned(task.ID) {
 					t.Error("it left")
 				}
+				if name == "has a step under way" && w.owners.Retire(store.Key{Owner: "ann", ID: task.ID}) {
+					t.Error("it was retired")
+				}
 				if task, err = w.sendAs(ann, reply(task, "well")); err != nil {
 					t.Fatal(err)
 				}

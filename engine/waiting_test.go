@@ -622,6 +622,29 @@ func (s *slowDraw) Draw(ctx context.Context, node, after string, limit int) ([]s
 	return rows, err
 }
 
+// An agent whose client answers while there is no capacity is told that it runs again, as
+// at a drain, and not that its task has ended: what it began elsewhere goes on.
+func TestAgentIsToldThatItRunsAgainWithCapacity(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ag := &surveyor{}
+		w := newWorldWith(t, nil, ag, testCard(), roomFor(1))
+		task := w.mustSend(send("go"))
+		other := w.mustSend(sendNow("work"))
+		req := reply(task, "Ada")
+		req.Configuration = &a2a.SendMessageConfiguration{ReturnImmediately: true}
+		w.mustSend(req)
+		synctest.Wait()
+		if n := ag.drained.Load(); n != 1 {
+			t.Errorf("%d runs were told that there will be another, want 1", n)
+		}
+		if _, err := w.CancelTask(t.Context(), &a2a.CancelTaskRequest{ID: other.ID}); err != nil {
+			t.Fatal(err)
+		}
+		w.eventually(task.ID, a2a.TaskStateInputRequired)
+		wantState(t, w.mustSend(reply(task, "London")), a2a.TaskStateCompleted)
+	})
+}
+
 // Limits come first: what is refused does not wait.
 func TestLimitsComeBeforeCapacity(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

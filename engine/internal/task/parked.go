@@ -164,7 +164,7 @@ func (o *Owner) boundLocked() bool {
 
 // endedLocked is why a question of an agent gets no answer any more.
 func (o *Owner) endedLocked() error {
-	if o.phase == phaseClosed && context.Cause(o.ctx.Context) == agent.ErrDraining {
+	if (o.phase == phaseClosed || o.phase == phaseYielding) && context.Cause(o.ctx.Context) == agent.ErrDraining {
 		return agent.ErrDraining
 	}
 	return agent.ErrEnded
@@ -173,6 +173,6 @@ func (o *Owner) endedLocked() error {
 // waitsLocked reports whether o's task waits for its client alone, in the store, too, and
 // nobody is about to do something with it.
 func (o *Owner) waitsLocked() bool {
-	return o.phase != phaseClosed && o.out.exists && o.holds == 0 && o.parking.bound == 0 && o.mem.coming == 0 && !o.turn.canceling &&
+	return o.phase != phaseClosed && o.out.exists && o.holds == 0 && o.parking.bound+o.parking.steps == 0 && o.mem.coming == 0 && !o.turn.canceling &&
 		len(o.out.pending) == 0 && len(o.out.ahead) == 0 && o.draft.state.Interrupted()
 }

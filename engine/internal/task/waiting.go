@@ -24,7 +24,7 @@ func (o *Owner) yieldLocked() {
 	ran := o.phase == phaseRunning
 	o.enterLocked(phaseYielding)
 	if ran { // nobody waits for it to return
-		o.ctx.end(agent.ErrEnded)
+		o.ctx.end(agent.ErrDraining) // which says that the agent will run again
 		o.wake.Ring()
 	}
 }
