@@ -90,9 +90,7 @@ const (
 	maxWait   = time.Minute
 )
 
-func (o *Options) history() int {
-	return max(cmp.Or(o.History, 20), 0)
-}
+func (o *Options) history() int { return max(cmp.Or(o.History, 20), 0) }
 
 func (o *Options) historyBytes() int { return cmp.Or(max(o.HistoryBytes, 0), 256<<10) }
 
@@ -106,12 +104,7 @@ func (o *Options) maxTime() time.Duration { return cmp.Or(max(o.MaxTime, 0), 30*
 
 func (o *Options) maxAnswer() int { return cmp.Or(max(o.MaxAnswer, 0), 4<<20) }
 
-func (o *Options) retries() int {
-	if o.Retries == 0 {
-		return 5
-	}
-	return max(o.Retries, 0)
-}
+func (o *Options) retries() int { return max(cmp.Or(o.Retries, 5), 0) }
 
 func (o *Options) maxToolCalls() int { return cmp.Or(max(o.MaxToolCalls, 0), 20) }
 
