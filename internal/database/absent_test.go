@@ -16,18 +16,23 @@ import (
 // What is wrong with a database decides what a command advises, not that it is a file.
 func TestWhatToDoAboutADatabaseThatCannotBeRead(t *testing.T) {
 	p := &Location{File: "d/parley.db", Data: "d"}
+	shared := &Location{Address: "postgres://h/d"}
 	for _, c := range []struct {
+		p    *Location
 		err  error
 		want string
 	}{
-		{fs.ErrNotExist, "--data names the directory"},
-		{fs.ErrPermission, "run it as the user of the server"},
-		{store.ErrReadOnly, "whether the file system is read-only"},
-		{sqlite3.CANTOPEN, "whether the file system is read-only"},
-		{sqlite3.CORRUPT, "restore it from a backup"},
-		{store.ErrFull, "make room"},
+		{shared, fs.ErrNotExist, "a server makes what it needs"},
+		{shared, store.ErrUnreachable, "see whether PostgreSQL runs at h"},
+		{shared, errors.New("odd"), "--store, or PARLEY_STORE, has the address"},
+		{p, fs.ErrNotExist, "--data names the directory"},
+		{p, fs.ErrPermission, "run it as the user of the server"},
+		{p, store.ErrReadOnly, "whether the file system is read-only"},
+		{p, sqlite3.CANTOPEN, "whether the file system is read-only"},
+		{p, sqlite3.CORRUPT, "restore it from a backup"},
+		{p, store.ErrFull, "make room"},
 	} {
-		f, ok := errors.AsType[*failure.Error](p.Absent(fmt.Errorf("sqlite: open: %w", c.err)))
+		f, ok := errors.AsType[*failure.Error](c.p.Absent(fmt.Errorf("sqlite: open: %w", c.err)))
 		if !ok || !strings.Contains(f.Hint, c.want) {
 			t.Errorf("%v: the hint is %q", c.err, f.Hint)
 		}

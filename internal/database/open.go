@@ -117,14 +117,10 @@ func (p *Location) OpenOrMake(ctx context.Context, overwrite bool) (Store, error
 		}
 		return st, nil
 	}
-	f := failure.New(failure.CodeAdmin, err.Error(), err)
 	if strings.Contains(err.Error(), "in use by") {
-		return nil, f.WithHint("%s", aloneHint)
+		return nil, failure.New(failure.CodeAdmin, err.Error(), err).WithHint("%s", aloneHint)
 	}
-	if f.Hint = p.Hint(err); f.Hint == "" {
-		f.Hint = p.names()
-	}
-	return nil, f
+	return nil, p.Absent(err)
 }
 
 const aloneHint = "stop the server first. backup and export work beside it; so do gc and push redeliver, if you are the server's user. To delete old tasks without stopping: parley serve --retain-completed"
@@ -143,15 +139,7 @@ func (p *Location) unserved(ctx context.Context, st *postgres.Store) error {
 		WithHint("stop all servers for it; one that was killed counts for a minute. A server deletes by itself with --retain-completed, --retain-failed and --retain-waiting, and export works beside it")
 }
 
-// names says which option says where it is.
-func (p *Location) names() string {
-	if p.Address != "" {
-		return "--store, or " + Env + ", has the address"
-	}
-	return "--data names the directory"
-}
-
-// Absent is the failure of a command that finds no database.
+// Absent is the failure of a command that finds no database, or none that it can use.
 func (p *Location) Absent(err error) error {
 	f := failure.New(failure.CodeAdmin, err.Error(), err)
 	f.Hint = p.Hint(err)
@@ -163,6 +151,8 @@ func (p *Location) Absent(err error) error {
 		f.Hint = "--data names the directory that parley serve keeps its tasks in, --store the file"
 	case errors.Is(err, fs.ErrNotExist):
 		f.Hint = "a server makes what it needs when it starts; --store, or " + Env + ", has the address"
+	default:
+		f.Hint = "--store, or " + Env + ", has the address"
 	}
 	return f
 }

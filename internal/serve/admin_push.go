@@ -226,13 +226,10 @@ func (a *administration) Collect(ctx context.Context, c admin.Collection) (_ *ad
 			return nil, a.failed("delete old tasks", err)
 		}
 	}
-	for !c.DryRun {
-		n, err := a.store.Forget(ctx, store.ForgetQuery{Before: a.engine.Now(), Limit: collectBatch})
-		if did.Receipts += n; err != nil {
+	if !c.DryRun {
+		did.Receipts, err = database.Forget(ctx, a.store, store.ForgetQuery{Before: a.engine.Now(), Limit: collectBatch})
+		if err != nil {
 			return nil, a.failed("forget messages", err)
-		}
-		if n < collectBatch {
-			break
 		}
 	}
 	return did, nil

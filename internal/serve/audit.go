@@ -153,11 +153,12 @@ func (f *flags) summary(h *Host) []slog.Attr {
 	add("messages", n.messages, n.messages > 0)
 	add("body", n.body, true)
 	add("connections", n.connections, n.connections > 0)
+	methods, _ := f.auth.methods()
 	return []slog.Attr{
 		slog.String("version", h.env.Version),
 		slog.String("listen", h.addr.String()),
 		slog.Bool("tls", f.tls.given()),
-		slog.String("auth", strings.Join(f.auth.names(), ",")),
+		slog.String("auth", strings.Join(methods, ",")),
 		slog.Bool("anonymous", !f.auth.any() || f.auth.anonymous),
 		slog.Group("limits", limits...),
 	}

@@ -80,45 +80,43 @@ func (f *authFlags) check() error {
 	return nil
 }
 
-// any reports whether callers need credentials.
-func (f *authFlags) any() bool { return len(f.names()) > 0 }
-
-// names returns the methods that are on, in the order in which they are tried, by their
-// names on the card.
-func (f *authFlags) names() (list []string) {
-	add := func(on bool, name string) {
-		if on {
-			list = append(list, name)
+// methods are the ways to be identified that are on, in the order in which they are
+// tried: their names on the card, and their callers in words.
+func (f *authFlags) methods() (names, callers []string) {
+	for _, m := range []struct {
+		on           bool
+		name, caller string
+	}{
+		{f.keys, "apiKey", "API keys"},
+		{f.oidcIssuer != "", "oidc", "tokens of " + f.oidcIssuer},
+		{f.jwks != "", "jwt", "tokens of " + f.jwtIssuer},
+		{f.basic != "", "basic", "users of " + f.basic},
+		{f.clientCA, "mtls", "client certificates"},
+	} {
+		if m.on {
+			names, callers = append(names, m.name), append(callers, m.caller)
 		}
 	}
-	add(f.keys, "apiKey")
-	add(f.oidcIssuer != "", "oidc")
-	add(f.jwks != "", "jwt")
-	add(f.basic != "", "basic")
-	add(f.clientCA, "mtls")
-	return list
+	return names, callers
+}
+
+// any reports whether callers need credentials.
+func (f *authFlags) any() bool {
+	names, _ := f.methods()
+	return len(names) > 0
 }
 
 // who describes the callers in a few words.
 func (f *authFlags) who(local bool) string {
-	var list []string
-	add := func(on bool, words string) {
-		if on {
-			list = append(list, words)
-		}
-	}
-	add(f.keys, "API keys")
-	add(f.oidcIssuer != "", "tokens of "+f.oidcIssuer)
-	add(f.jwks != "", "tokens of "+f.jwtIssuer)
-	add(f.basic != "", "users of "+f.basic)
-	add(f.clientCA, "client certificates")
+	_, list := f.methods()
 	switch {
 	case len(list) == 0 && local:
 		return "everybody on this machine"
 	case len(list) == 0:
 		return "everybody who can reach it"
+	case f.anonymous:
+		list = append(list, "and everybody else")
 	}
-	add(f.anonymous, "and everybody else")
 	return strings.Join(list, ", ")
 }
 

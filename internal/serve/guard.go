@@ -54,13 +54,13 @@ func (f *authFlags) guard(st store.Store, proxies []netip.Prefix, log *slog.Logg
 
 // admit fails if others than this machine's users can call and no flag says who may.
 func (s *Settings) admit(local bool, addr net.Addr) error {
-	switch {
-	case local || s.auth.any() || s.auth.anonymous:
+	if local || s.auth.any() || s.auth.anonymous {
 		return nil
-	case s.File != nil:
-		return failure.Usagef("everybody who can reach %s could call the agents of %s: nothing says who may", addr, plain.Quote(s.path)).
-			WithHint("auth: {keys: true} lets in callers with a key (parley key create), and docs/config.md has other ways; auth: {anonymous: true} lets everybody in")
 	}
-	return failure.Usagef("everybody who can reach %s could call this agent: nothing says who may", addr).
-		WithHint("--auth-keys lets in callers with a key (parley key create), and --help shows other ways; --allow-anonymous lets everybody in")
+	what, hint := "this agent", "--auth-keys lets in callers with a key (parley key create), and --help shows other ways; --allow-anonymous lets everybody in"
+	if s.File != nil {
+		what = "the agents of " + plain.Quote(s.path)
+		hint = "auth: {keys: true} lets in callers with a key (parley key create), and docs/config.md has other ways; auth: {anonymous: true} lets everybody in"
+	}
+	return failure.Usagef("everybody who can reach %s could call %s: nothing says who may", addr, what).WithHint("%s", hint)
 }

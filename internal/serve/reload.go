@@ -191,7 +191,7 @@ func (h *Host) watch(ctx context.Context, changes chan<- string, told map[string
 			w.add(c.Dir, c.Command)
 		}
 	}
-	if w.empty() {
+	if len(w.files) == 0 {
 		h.log.Warn("--reload: the command names no file that could change")
 		return func() map[string]stamp { return nil }
 	}

@@ -87,9 +87,6 @@ func (w *watcher) grow(root, kind string) {
 	w.trees = append(w.trees, tree{root, []string{kind}})
 }
 
-// empty reports whether there is nothing to watch.
-func (w *watcher) empty() bool { return len(w.files) == 0 }
-
 // run calls changed with the name of a file that was changed, added or deleted, until
 // ctx ends. It waits until one poll shows no more changes, so that a file is not used
 // half written. changed reports whether it took the name.

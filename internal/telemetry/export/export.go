@@ -25,8 +25,6 @@ type Settings struct {
 	Endpoint string
 	// Protocol is GRPC or HTTP. Empty means what OTEL_EXPORTER_OTLP_PROTOCOL says, or HTTP.
 	Protocol string
-	// Headers go with each request to the collector, such as Authorization.
-	Headers map[string]string
 	// Sample is which part of the traces that begin here is kept, from 0 to 1. A trace
 	// that began elsewhere is kept if it was there. Nil means what OTEL_TRACES_SAMPLER
 	// says, or all.

@@ -140,6 +140,7 @@ func write(t *testing.T, to *export.Telemetry, name string) {
 }
 
 func TestSpansArrive(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "Authorization=Bearer%20x")
 	for _, protocol := range []string{export.HTTP, export.GRPC} {
 		c := new(received)
 		at := ""
@@ -158,7 +159,7 @@ func TestSpansArrive(t *testing.T) {
 			defer g.Stop()
 			at = "http://" + l.Addr().String()
 		}
-		out, err := traces(t, export.Settings{Endpoint: at, Protocol: protocol, Headers: map[string]string{"Authorization": "Bearer x"}, Service: "test"})
+		out, err := traces(t, export.Settings{Endpoint: at, Protocol: protocol, Service: "test"})
 		if err != nil {
 			t.Fatal(err)
 		}

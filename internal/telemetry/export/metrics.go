@@ -92,9 +92,9 @@ func (t *Telemetry) startMetrics(ctx context.Context, s *Settings) error {
 
 func (s *Settings) metricExporter(ctx context.Context, protocol string) (sdkmetric.Exporter, error) {
 	if protocol == GRPC {
-		return otlpmetricgrpc.New(ctx, target(s, "", otlpmetricgrpc.WithEndpointURL, otlpmetricgrpc.WithHeaders)...)
+		return otlpmetricgrpc.New(ctx, target(s, "", otlpmetricgrpc.WithEndpointURL)...)
 	}
-	return otlpmetrichttp.New(ctx, target(s, "/v1/metrics", otlpmetrichttp.WithEndpointURL, otlpmetrichttp.WithHeaders)...)
+	return otlpmetrichttp.New(ctx, target(s, "/v1/metrics", otlpmetrichttp.WithEndpointURL)...)
 }
 
 // producer hands what a metrics.Local has to OpenTelemetry's readers.

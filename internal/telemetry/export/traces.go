@@ -65,21 +65,16 @@ func sendTo(out *outlet) []sdktrace.TracerProviderOption {
 
 func (s *Settings) traceExporter(ctx context.Context, protocol string) (sdktrace.SpanExporter, error) {
 	if protocol == GRPC {
-		return otlptracegrpc.New(ctx, target(s, "", otlptracegrpc.WithEndpointURL, otlptracegrpc.WithHeaders)...)
+		return otlptracegrpc.New(ctx, target(s, "", otlptracegrpc.WithEndpointURL)...)
 	}
-	return otlptracehttp.New(ctx, target(s, "/v1/traces", otlptracehttp.WithEndpointURL, otlptracehttp.WithHeaders)...)
+	return otlptracehttp.New(ctx, target(s, "/v1/traces", otlptracehttp.WithEndpointURL)...)
 }
 
-// target is the collector's address and headers as options of an exporter, as far as
-// they are set; route is where a collector takes the signal over HTTP.
-func target[O any](s *Settings, route string, endpoint func(string) O, headers func(map[string]string) O) (o []O) {
-	if s.Endpoint != "" && route != "" {
+// target is the collector's address as an option of an exporter, if it is set; route is
+// where a collector takes the signal over HTTP.
+func target[O any](s *Settings, route string, endpoint func(string) O) (o []O) {
+	if s.Endpoint != "" {
 		o = append(o, endpoint(strings.TrimRight(s.Endpoint, "/")+route))
-	} else if s.Endpoint != "" {
-		o = append(o, endpoint(s.Endpoint))
-	}
-	if s.Headers != nil {
-		o = append(o, headers(s.Headers))
 	}
 	return o
 }
