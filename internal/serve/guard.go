@@ -2,12 +2,16 @@ package serve
 
 import (
 	"cmp"
+	"errors"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 
+	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/audit"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/store"
@@ -63,4 +67,16 @@ func (s *Settings) admit(local bool, addr net.Addr) error {
 		hint = "auth: {keys: true} lets in callers with a key (parley key create), and docs/config.md has other ways; auth: {anonymous: true} lets everybody in"
 	}
 	return failure.Usagef("everybody who can reach %s could call %s: nothing says who may", addr, what).WithHint("%s", hint)
+}
+
+// authenticate asks a guard who makes a request for what is beside the agents. What it
+// refuses is recorded, and counted, like a call.
+func (h *Host) authenticate(g *auth.Guard, r *http.Request, binding string) (a2a.Caller, error) {
+	caller, err := g.Authenticate(r)
+	if refused, ok := errors.AsType[*a2a.Error](err); ok {
+		var c audit.Record
+		c.Begin(h.refusals, binding, a2aserver.ClientAddr(h.metrics.now.Load().settings.proxies)(r), "")
+		c.Fail(r.Context(), refused)
+	}
+	return caller, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/agent/httpagent"
 	"github.com/parley-a2a/parley/internal/admin"
+	"github.com/parley-a2a/parley/internal/audit"
 	"github.com/parley-a2a/parley/internal/database"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/telemetry/export"
@@ -33,6 +34,7 @@ type Host struct {
 	store     database.Store
 	location  *database.Location
 	audit     *AuditLog
+	refusals  *audit.Log // of authenticate
 	admin     *administration
 	pages     *pages // nil: there is no console
 	beside    map[string]http.Handler
@@ -105,14 +107,15 @@ func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, 
 	}
 	os.Unsetenv(database.Env) // the agent's command is not to have the password
 	os.Unsetenv(UpstreamEnv)  // nor this
-	audit, err := f.audit.Open(f.location.Data, f.auth.any() && !f.location.Memory(), env.Stderr, log)
+	records, err := f.audit.Open(f.location.Data, f.auth.any() && !f.location.Memory(), env.Stderr, log)
 	if err != nil {
 		return nil, err
 	}
-	h.audit = audit
+	h.audit = records
 	if err := h.startTelemetry(ctx, &f.telemetry, !f.noConsole); err != nil {
 		return nil, err
 	}
+	h.refusals = audit.New(h.audit.log, nil, h.telemetry.MeterProvider)
 	if err := h.metrics.listen(f.telemetry.metrics); err != nil {
 		return nil, err
 	}
@@ -212,7 +215,7 @@ func (h *Host) openBeside(ctx context.Context) (map[string]http.Handler, error) 
 		beside[ConsolePath] = pages
 	}
 	if h.telemetry.Scrape != nil {
-		beside[metricsPath] = h.metrics.onMain(h.telemetry.Scrape)
+		beside[metricsPath] = h.metrics.onMain(h)
 	}
 	return beside, err
 }

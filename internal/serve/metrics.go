@@ -48,21 +48,21 @@ func (p *metricsPort) show(r *revision) { p.now.Store(r) }
 
 // onMain is for the main address: callers need the scope for metrics, and without
 // authentication the server has to be for this machine alone.
-func (p *metricsPort) onMain(scrape http.Handler) http.Handler {
+func (p *metricsPort) onMain(h *Host) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != metricsPath || r.Method != http.MethodGet && r.Method != http.MethodHead {
 			http.NotFound(w, r)
 			return
 		}
-		if status, err := p.admits(w.Header(), r); err != nil {
+		if status, err := p.admits(h, w.Header(), r); err != nil {
 			http.Error(w, err.Error(), status)
 			return
 		}
-		scrape.ServeHTTP(w, r)
+		h.telemetry.Scrape.ServeHTTP(w, r)
 	})
 }
 
-func (p *metricsPort) admits(h http.Header, r *http.Request) (status int, _ error) {
+func (p *metricsPort) admits(h *Host, to http.Header, r *http.Request) (status int, _ error) {
 	now := p.now.Load()
 	if now.guard == nil {
 		if !now.local {
@@ -70,11 +70,11 @@ func (p *metricsPort) admits(h http.Header, r *http.Request) (status int, _ erro
 		}
 		return 0, nil
 	}
-	caller, err := now.guard.Authenticate(r)
+	caller, err := h.authenticate(now.guard, r, "metrics")
 	switch known, ok := errors.AsType[*a2a.Error](err); {
 	case ok:
 		for _, c := range now.guard.Challenges(known) {
-			h.Add("WWW-Authenticate", c)
+			to.Add("WWW-Authenticate", c)
 		}
 		return dialect.HTTPStatus(dialect.V10, known.Code), errors.New(known.Message)
 	case err != nil:

@@ -187,7 +187,7 @@ func (p *pages) viewer(r *http.Request, c web.Credentials, again bool) (a2a.Call
 	if again {
 		return guard.Again(asks)
 	}
-	return guard.Authenticate(asks)
+	return p.h.authenticate(guard, asks, "console")
 }
 
 // log reads a task's log for the context's caller. An operator may read every one.
