@@ -25,6 +25,7 @@ import (
 	"github.com/parley-a2a/parley/internal/admin"
 	"github.com/parley-a2a/parley/internal/config"
 	"github.com/parley-a2a/parley/internal/database"
+	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/internal/port"
 	"github.com/parley-a2a/parley/internal/wake"
@@ -118,11 +119,7 @@ func (a *administration) identify(r *http.Request, again bool) (a2a.Caller, *adm
 		a.h.log.Error("a caller of the admin API could not be identified", "error", err)
 		return caller, admin.Errorf(http.StatusInternalServerError, "something went wrong inside; the server's log has it")
 	}
-	status := map[a2a.Code]int{a2a.CodeUnauthenticated: http.StatusUnauthorized, a2a.CodeRateLimited: http.StatusTooManyRequests, a2a.CodeUnavailable: http.StatusServiceUnavailable}[e.Code]
-	if status == 0 {
-		status = http.StatusInternalServerError
-	}
-	return caller, admin.Errorf(status, "%s", e.Message)
+	return caller, admin.Errorf(dialect.HTTPStatus(dialect.V10, e.Code), "%s", e.Message)
 }
 
 // record writes to the audit log who did what, and what came of it.

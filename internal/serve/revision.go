@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"maps"
 	"reflect"
 	"slices"
 
 	"github.com/parley-a2a/parley"
-	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/config"
 )
@@ -89,7 +87,8 @@ func (r *revision) host() error {
 
 func (r *revision) hostOne(n *instance) (parley.Hosted, error) {
 	f := r.settings
-	schemes := r.schemes()
+	schemes, _ := f.auth.methods()
+	slices.Sort(schemes)
 	if slices.ContainsFunc(n.from.Card.Skills, func(s config.Skill) bool { return len(s.Scopes) > 0 }) && len(schemes) == 0 {
 		return parley.Hosted{}, agentFailure(n.from.Name, errors.New("card.skills: there are scopes that callers need, and nobody says who calls: see auth"))
 	}
@@ -112,15 +111,6 @@ func (r *revision) hostOne(n *instance) (parley.Hosted, error) {
 		Name: n.from.Name, Default: n.from.Default, Card: card, ExtendedCard: extended,
 		Agent: n.agent, Callbacks: n.callbacks, Close: n.close,
 	}, nil
-}
-
-// schemes returns the names of the security schemes.
-func (r *revision) schemes() []string {
-	var card a2a.AgentCard
-	if r.guard == nil || r.guard.Declare(&card) != nil {
-		return nil
-	}
-	return slices.Sorted(maps.Keys(card.SecuritySchemes))
 }
 
 // discard closes the agents that were started for a revision that is not used.

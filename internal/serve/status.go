@@ -59,21 +59,13 @@ func (h *Host) Status() *Status {
 	for _, n := range r.agents {
 		a := AgentStatus{Name: n.from.Name, What: w.Redact(n.what), Default: n.from.Default}
 		if c := n.from.OpenAI; c != nil {
-			a.Model = w.Redact(c.Model + " at " + originOf(c.URL) + " · " + n.model)
+			scheme, _, _ := strings.Cut(c.URL, "://")
+			a.Model = w.Redact(c.Model + " at " + scheme + "://" + hostOf(c.URL) + " · " + n.model)
 		}
 		s.Agents = append(s.Agents, a)
 		s.Demo = s.Demo || n.from.Default && n.from.Builtin == "demo"
 	}
 	return s
-}
-
-// originOf returns scheme and host of a URL, which have no credentials.
-func originOf(s string) string {
-	scheme, _, ok := strings.Cut(s, "://")
-	if !ok {
-		return hostOf(s)
-	}
-	return scheme + "://" + hostOf(s)
 }
 
 // LocalURL returns a URL by which this machine can connect to a listener.
