@@ -86,7 +86,7 @@ func (s *stream) again(cut error) (*conn, error) {
 		if asked > longestWait {
 			return nil, err
 		}
-		if err := wake.Pause(s.ctx, max(s.failures.wait(), asked)); err != nil {
+		if err := wake.Pause(s.ctx, max(max(s.failures, s.hasty).wait(), asked)); err != nil {
 			return nil, err
 		}
 		var cn *conn

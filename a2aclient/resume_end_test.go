@@ -80,6 +80,38 @@ func TestProgressResetsTheCount(t *testing.T) {
 	})
 }
 
+// A server of old may close each subscription behind a first event. Its client asks again,
+// as there is no other way to hear of the end, but less and less often.
+func TestSubscriptionsThatCloseAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, start, asked := counting(2), time.Now(), 0
+		f := &fake{}
+		f.handle = func(x *exchange) {
+			state := s.at(2)
+			if time.Since(start) > 10*time.Minute {
+				state = s.at(len(s))
+			}
+			switch x.op {
+			case dialect.GetTask:
+				x.json(state)
+			case dialect.SubscribeToTask:
+				asked++
+				x.stream(x.event("", s[1]))
+			default:
+				x.stream(x.event("", s[0]), x.event("", s[1]))
+			}
+		}
+		c, _ := inMemory(t, f, a2a.BindingJSONRPC, nil)
+		els, err := collect(c.SendStreamingMessage(t.Context(), hello()))
+		if err != nil || len(els) == 0 || els[len(els)-1].State() != a2a.TaskStateCompleted {
+			t.Fatalf("%s, %v", brief(els), err)
+		}
+		if most := 10*60/4 + 10; asked > most {
+			t.Errorf("subscribed %d times in ten minutes, want %d at most", asked, most)
+		}
+	})
+}
+
 func TestContextEndsEverything(t *testing.T) {
 	why := errors.New("had enough")
 	for name, script := range map[string]func(x *exchange, p *pipes){

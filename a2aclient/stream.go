@@ -36,6 +36,7 @@ type stream struct {
 
 	resumed  bool
 	failures failures  // attempts in a row without progress
+	hasty    failures  // connections in a row that ended soon, where no cursor tells what is new
 	renewed  bool      // a token expired, and no connection has lasted since
 	fetched  *a2a.Task // by the last GetTask, not yet handed on
 	told     digest    // of the Task that was the last element; none if it was another
@@ -94,8 +95,12 @@ func (s *stream) run() {
 		if err == nil {
 			return
 		}
-		if s.begun && time.Since(opened) >= steady {
+		lasted := time.Since(opened) >= steady
+		if s.begun && lasted {
 			s.failures, s.renewed = 0, false
+		}
+		if s.hasty++; lasted || s.hasCursor() {
+			s.hasty = 0
 		}
 		switch {
 		case s.repeatable(err):
