@@ -46,6 +46,13 @@ func parseAnswer(body []byte, media string) ([]*event, error) {
 }
 
 func parseJSON(body []byte) ([]*event, error) {
+	if bytes.HasPrefix(bytes.TrimSpace(body), []byte(`"`)) { // frameworks send a text that a function returns so
+		reply := &event{Type: "reply", Text: new(string)}
+		if err := json.Unmarshal(body, reply.Text); err != nil {
+			return nil, bad("it is not JSON")
+		}
+		return []*event{reply}, reply.check()
+	}
 	var a answer
 	if err := decode(body, &a); err != nil {
 		return nil, err
