@@ -58,14 +58,16 @@ func (x *httpCall) appendError(dst []byte, e *a2a.Error) []byte {
 	return dialect.AppendStatus(dst, x.dialect, e)
 }
 
-// restMedia picks the media type of an HTTP+JSON answer: of the protocol's own and
-// plain JSON the one that the request accepts more gladly. If it names neither, it is
-// that of its body, or plain JSON, which older clients insist on (DIALECTS 1.6, 8.4).
+// restMedia picks the media type of an HTTP+JSON answer: the protocol's own if
+// the request carries it, or accepts it at least as gladly as plain JSON,
+// which older clients insist on (DIALECTS 1.6, 8.4).
 func restMedia(h http.Header) []string {
-	best, bestQ := mediaJSON, 0.0
 	if field := first(h, "Content-Type"); field != mediaJSON {
-		best, _, _ = mime.ParseMediaType(field)
+		if t, _, _ := mime.ParseMediaType(field); t == mediaA2A {
+			return a2aMedia
+		}
 	}
+	best, bestQ := mediaJSON, 0.0
 	for _, field := range h["Accept"] {
 		for part := range strings.SplitSeq(field, ",") {
 			t, params, err := mime.ParseMediaType(strings.TrimSpace(part))
