@@ -111,7 +111,8 @@ func TestRefusalsOverHTTP(t *testing.T) {
 func TestRefusalKeepsHTTP2Connection(t *testing.T) {
 	addr, _ := limitedPort(t, agreeable{}, &Options{Identity: refusing{a2a.ErrUnauthenticated}})
 	dialed := 0
-	tr := &http.Transport{Protocols: new(http.Protocols), DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
+	// Without a limit the client may dial again before it knows that it can share the connection.
+	tr := &http.Transport{Protocols: new(http.Protocols), MaxConnsPerHost: 1, DialContext: func(ctx context.Context, network, addr string) (net.Conn, error) {
 		dialed++
 		return new(net.Dialer).DialContext(ctx, network, addr)
 	}}

@@ -96,6 +96,7 @@ func TestRestarts(t *testing.T) {
 	for w := range workers {
 		ends[w] = map[string]int64{}
 		all.Go(func() {
+			open := "" // a task whose last append was not there when its outcome was unknown
 			for i := 0; ctx.Err() == nil; i++ {
 				id := fmt.Sprint("task ", w, " ", i/20)
 				at := ends[w][id]
@@ -104,15 +105,22 @@ func TestRestarts(t *testing.T) {
 				case err == nil:
 					ends[w][id] = at + 2
 					acked.Add(1)
+					open = ""
 				default:
-					if errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrLeaseLost) {
+					// A server that is killed may have written a COMMIT that it still shows to
+					// nobody. Then the append lands with its next start, as engines know.
+					late := errors.Is(err, store.ErrConflict) && open == id
+					if !late && (errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrLeaseLost)) {
 						refused.Add(1)
 						t.Errorf("%s after %d: %v", id, at, err)
 					}
 					unknown.Add(1)
 					now := last(t, st, id)
-					if now != at && now != at+2 {
+					if now != at && now != at+2 || late && now == at {
 						t.Errorf("%s was at %d, and is at %d after %v", id, at, now, err)
+					}
+					if open = ""; now == at {
+						open = id
 					}
 					ends[w][id] = now
 				}
