@@ -99,8 +99,8 @@ func TestCorrectAgents(t *testing.T) {
 	}
 }
 
-// An agent that does not know the words of the tests does nothing wrong, whatever it does
-// instead: what is about a word is skipped.
+// An agent may do anything with a word of the tests that it does not know: tests of such
+// words are skipped.
 func TestAgentsThatKnowNoWords(t *testing.T) {
 	text := agent.DemoCard()
 	text.DefaultInputModes = []string{"text/plain"}

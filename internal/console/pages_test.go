@@ -722,7 +722,7 @@ func TestFilesToSave(t *testing.T) {
 	}
 	path := strings.ReplaceAll(part[1], "&amp;", "&")
 	if got := v.get(path); got != whole {
-		t.Errorf("what is saved is %q, want %q", got, whole)
+		t.Errorf("saved: %q, want %q", got, whole)
 	}
 	res := head(path, "")
 	if got := res.Header.Get("Content-Disposition"); got != "attachment; filename=stream.txt" {
