@@ -88,15 +88,16 @@ func (a *Agent) Close() error {
 	return nil
 }
 
-// Card returns the card that an agent suggests for itself: anything in and out.
+// Card returns a card for an agent whose service takes and gives any media type. With
+// Options.Body the service gets text only: set DefaultInputModes.
 func Card(name string) a2a.AgentCard {
 	return a2a.AgentCard{
 		Name:               name,
 		Description:        "Answers messages through an HTTP service.",
 		Version:            "1.0.0",
 		Capabilities:       a2a.AgentCapabilities{Streaming: new(true)},
-		DefaultInputModes:  []string{"text/plain", "application/json"},
-		DefaultOutputModes: []string{"text/plain", "application/json"},
+		DefaultInputModes:  []string{"text/plain", "application/json", "*/*"},
+		DefaultOutputModes: []string{"text/plain", "application/json", "*/*"},
 		Skills: []*a2a.AgentSkill{{
 			ID:          "answer",
 			Name:        name,

@@ -126,9 +126,8 @@ func newWorldAfter(t testing.TB, st store.Store, url string, o *Options, createA
 	}
 	ag.pause = func(ctx context.Context, d time.Duration) error { return ctx.Err() }
 	w.agent = ag
-	streaming := true
-	card := &a2a.AgentCard{Name: "test", Capabilities: a2a.AgentCapabilities{Streaming: &streaming}}
-	w.Engine = engine.New(m, ag, card, &engine.Options{Logger: own.Logger, DrainWait: 5 * time.Second, CreateAfter: createAfter})
+	card := Card("test")
+	w.Engine = engine.New(m, ag, &card, &engine.Options{Logger: own.Logger, DrainWait: 5 * time.Second, CreateAfter: createAfter})
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error, 1)
 	go func() { ran <- w.Run(ctx) }()

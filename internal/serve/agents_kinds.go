@@ -53,6 +53,9 @@ func (m *factory) http(n *instance, c *config.HTTP, log *slog.Logger) error {
 	}
 	n.agent, n.close = a, a.Close
 	n.card, n.madeUp = httpagent.Card(cmp.Or(n.from.Name, hostOf(c.URL))), true
+	if c.Body != "" {
+		n.card.DefaultInputModes = []string{"text/plain", "text/*", "application/json"}
+	}
 	n.what = "service at " + hostOf(c.URL)
 	return nil
 }

@@ -106,6 +106,19 @@ func TestCardsOfAFile(t *testing.T) {
 	}
 }
 
+// A service with a format of its own gets the text of a message, any other service all of it.
+func TestWhatAServiceTakes(t *testing.T) {
+	for body, want := range map[string]bool{"": true, "q=${text}": false} {
+		n := &instance{}
+		if err := new(factory).http(n, &config.HTTP{URL: "http://127.0.0.1:1/", Body: body}, slog.New(slog.DiscardHandler)); err != nil {
+			t.Fatal(err)
+		}
+		if modes := n.card.DefaultInputModes; slices.Contains(modes, "*/*") != want {
+			t.Errorf("with the body %q the card takes %v", body, modes)
+		}
+	}
+}
+
 // retries: 0 in the file is never, and not the default.
 func TestNoRetries(t *testing.T) {
 	var calls atomic.Int32
