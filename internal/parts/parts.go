@@ -73,7 +73,8 @@ func (p *List) setMediaType(s string) error {
 }
 
 // Of makes the parts of a message: the positional text first, then
-// the flags in their order. - stands for standard input once.
+// the flags in their order. - stands for standard input once. Blank texts are left out,
+// as of a script whose variable is empty, and there must be something else.
 func Of(ctx context.Context, args []string, list List, stdin io.Reader) ([]*a2a.Part, error) {
 	if len(args) > 0 {
 		list = append(List{{kind: "text", value: args[0]}}, list...)
@@ -81,9 +82,6 @@ func Of(ctx context.Context, args []string, list List, stdin io.Reader) ([]*a2a.
 	implied := len(list) == 0 && piped(stdin)
 	if implied {
 		args, list = []string{"-"}, List{{kind: "text", value: "-"}}
-	}
-	if len(list) == 0 {
-		return nil, failure.Usagef("there is nothing to send").WithHint(`give the message as an argument, parley send "hello", through a pipe, or as --text, --file or --data`)
 	}
 	in := &onceReader{ctx: ctx, r: stdin}
 	var parts []*a2a.Part
@@ -97,10 +95,6 @@ func Of(ctx context.Context, args []string, list List, stdin io.Reader) ([]*a2a.
 			p, err = dataPart(f.value, in)
 		case i == 0 && len(args) > 0 && f.value == "-":
 			p, err = stdinText(in)
-			if implied && err == nil && p.Text == "" {
-				return nil, failure.Usagef("there is nothing to send: no message was given, and standard input is empty").
-					WithHint(`give the message as an argument: parley send "hello"`)
-			}
 		default:
 			p = a2a.TextPart(strings.ToValidUTF8(f.value, "\uFFFD"))
 		}
@@ -117,7 +111,19 @@ func Of(ctx context.Context, args []string, list List, stdin io.Reader) ([]*a2a.
 		if f.mediaType != "" {
 			p.MediaType = f.mediaType
 		}
-		parts = append(parts, p)
+		if p.Kind != a2a.PartText || strings.TrimSpace(p.Text) != "" {
+			parts = append(parts, p)
+		}
+	}
+	if len(parts) == 0 {
+		why := "the message is empty"
+		switch {
+		case implied:
+			why = "no message was given, and standard input is empty"
+		case len(list) == 0:
+			why = "no message was given"
+		}
+		return nil, failure.Usagef("there is nothing to send: %s", why).WithHint(`give the message as an argument, parley send "hello", through a pipe, or as --text, --file or --data`)
 	}
 	return parts, nil
 }

@@ -81,13 +81,22 @@ func TestPartsInferAMediaTypeOnlyIfNoneIsGiven(t *testing.T) {
 	}
 }
 
+func TestPartsLeaveBlankTextsOut(t *testing.T) {
+	got, err := build(t, "", "", "--text", "", "--file", "parts_test.go", "--text", " x ")
+	if err != nil || len(got) != 2 || got[0].Filename != "parts_test.go" || got[1].Text != " x " {
+		t.Errorf("%+v, %v, want the file and the text that is one", got, err)
+	}
+}
+
 func TestPartsRefuse(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		args []string
 		want string
 	}{
-		{"nothing to send", nil, "nothing to send"},
+		{"nothing to send", nil, "nothing to send: no message was given"},
+		{"an empty argument", []string{""}, "nothing to send: the message is empty"},
+		{"a blank argument and text", []string{" ", "--text", "\n"}, "nothing to send: the message is empty"},
 		{"a media type with no part before it", []string{"--media-type", "a/b", "--text", "x"}, "behind the --text, --file or --data"},
 		{"a media type behind the argument only", []string{"hello", "--media-type", "a/b"}, "behind the --text, --file or --data"},
 		{"two media types", []string{"--text", "x", "--media-type", "a/b", "--media-type", "c/d"}, "has a media type already"},
