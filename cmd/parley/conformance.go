@@ -42,7 +42,7 @@ type conformanceFlags struct {
 }
 
 func newConformance(a *app) *cobra.Command {
-	f := conformanceFlags{format: "text", level: string(acts.May), vars: map[string]string{}, stepTimeout: 15 * time.Second, parallel: 4}
+	f := conformanceFlags{webhookListen: "127.0.0.1:0", format: "text", level: string(acts.May), vars: map[string]string{}, stepTimeout: 15 * time.Second, parallel: 4}
 	cmd := a.client(&cobra.Command{
 		Use:   "conformance",
 		Short: "Check an agent against the protocol",
@@ -84,7 +84,7 @@ usage, also of a file of tests; 3 the agent cannot be reached; 5 --timeout.`,
 	fs.StringVar(&f.otherBearer, "other-bearer", "", "bearer `token` of a second caller, to test that one caller cannot see another's tasks")
 	fs.StringVar(&f.otherAPIKey, "other-api-key", "", "API `key` of a second caller, for the same tests")
 	fs.Var(flagvalue.New("name=value", func(s string) error { return addVar(f.vars, s) }, func() string { return strings.Join(slices.Sorted(maps.Keys(f.vars)), ",") }), "var", "`name=value` of a variable of the tests; may be repeated")
-	fs.StringVar(&f.webhookListen, "webhook-listen", "127.0.0.1:0", "`address` to receive webhooks at")
+	fs.Var(flagvalue.Address(&f.webhookListen), "webhook-listen", "`address` to receive webhooks at, or just a port of this machine")
 	fs.StringVar(&f.webhookURL, "webhook-url", "", "`URL` under which the agent reaches that address (default: the address itself)")
 	fs.Var(flagvalue.Duration(&f.stepTimeout), "step-timeout", "how long one request, stream or webhook may take")
 	fs.IntVar(&f.parallel, "parallel", f.parallel, "how many tests run at a time")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"net"
 
 	"github.com/spf13/cobra"
 
@@ -29,7 +28,7 @@ type conformanceAgentFlags struct {
 }
 
 func newConformanceAgent(a *app) *cobra.Command {
-	f := conformanceAgentFlags{card: "all"}
+	f := conformanceAgentFlags{listen: serve.DefaultListen, card: "all"}
 	cmd := &cobra.Command{
 		Use:   "agent",
 		Short: "Run the agent that conformance kits drive",
@@ -46,7 +45,7 @@ call: it is for tests.`,
 	}
 	fs := cmd.Flags()
 	fs.SortFlags = false
-	fs.StringVar(&f.listen, "listen", "127.0.0.1:7275", "`address` to serve at; port 0 takes a free one")
+	fs.Var(flagvalue.Address(&f.listen), "listen", "`address` to serve at, or just a port of this machine; 0 takes a free one")
 	fs.Var(flagvalue.Choice(&f.card, "all", "v1"), "card", "versions the card is for: all, or v1 for a card without members of older versions")
 	fs.BoolVar(&f.noStreaming, "no-streaming", false, "support no streams: neither SendStreamingMessage nor SubscribeToTask")
 	fs.BoolVar(&f.noPush, "no-push", false, "support no webhooks: no operation on push notification configs")
@@ -81,9 +80,9 @@ func (f *conformanceAgentFlags) conformanceCard() (a2a.AgentCard, *a2a.AgentCard
 }
 
 func (a *app) conformanceAgent(ctx context.Context, f *conformanceAgentFlags) error {
-	l, err := net.Listen("tcp", f.listen)
+	l, err := serve.Listen("parley conformance agent --listen", f.listen)
 	if err != nil {
-		return serve.ListenFailure("parley conformance agent --listen", f.listen, err)
+		return err
 	}
 	defer l.Close()
 	card, extended := f.conformanceCard()
@@ -99,7 +98,7 @@ func (a *app) conformanceAgent(ctx context.Context, f *conformanceAgentFlags) er
 	if err != nil {
 		return failure.New(failure.CodeServe, err.Error(), err)
 	}
-	if err := a.say("Serving the conformance agent at http://%s", at); err != nil {
+	if err := a.say("Serving the conformance agent at %s", serve.LocalURL(l.Addr(), false)); err != nil {
 		return err
 	}
 	if err := s.Serve(ctx, l); err != nil && ctx.Err() == nil {

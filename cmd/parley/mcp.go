@@ -53,7 +53,7 @@ Standard output carries the protocol; everything else goes to standard error. Wi
 		return nil
 	})
 	fs := cmd.Flags()
-	fs.StringVar(&f.http, "http", "", "serve over streamable HTTP at this `address` of this machine; port 0 takes a free one")
+	fs.Var(flagvalue.Address(&f.http), "http", "serve over streamable HTTP at this `address` or port of this machine; 0 takes a free one")
 	fs.BoolVar(&f.skills, "skills", false, "offer a tool for each skill of the card in place of send_message")
 	fs.Var(flagvalue.Duration(&f.wait), "wait-for", "how long a call waits for its task if the program does not ask for progress")
 	return cmd
@@ -62,13 +62,12 @@ Standard output carries the protocol; everything else goes to standard error. Wi
 func (a *app) mcp(ctx context.Context, f *mcpFlags) error {
 	var l net.Listener
 	if f.http != "" {
-		host, _, err := net.SplitHostPort(f.http)
-		if err != nil || !a2a.IsLoopback(host) {
+		if host, _, _ := net.SplitHostPort(f.http); !a2a.IsLoopback(host) {
 			return failure.Usagef("--http %s is not an address of this machine alone, such as 127.0.0.1:8090", plain.Quote(f.http)).
 				WithHint("a server for others needs credentials: parley serve has them, over A2A")
 		}
-		if l, err = net.Listen("tcp", f.http); err != nil {
-			err = serve.ListenFailure("parley mcp --http", f.http, err)
+		var err error
+		if l, err = serve.Listen("parley mcp --http", f.http); err != nil {
 			if f, ok := errors.AsType[*failure.Error](err); ok {
 				f.Code = failure.CodeUsage // as for other values of --http
 			}

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"net"
 	"net/http"
 	"slices"
 	"strconv"
@@ -33,7 +32,7 @@ type listenFlags struct {
 }
 
 func newPushListen(a *app) *cobra.Command {
-	f := listenFlags{status: http.StatusOK}
+	f := listenFlags{listen: "127.0.0.1:0", status: http.StatusOK}
 	cmd := a.client(&cobra.Command{
 		Use:   "listen",
 		Short: "Receive, verify, print and answer webhooks on this machine",
@@ -57,7 +56,7 @@ It runs until interrupted, or until --count deliveries have arrived.`,
 		return a.listen(ctx, &f)
 	})
 	fs := cmd.Flags()
-	fs.StringVar(&f.listen, "listen", "127.0.0.1:0", "`address` to listen on; port 0 takes a free one")
+	fs.Var(flagvalue.Address(&f.listen), "listen", "`address` to listen on, or just a port of this machine; 0 takes a free one")
 	fs.StringVar(&f.keys, "keys", "", "`URL` of the agent's keys, if they are not where its --agent-card is")
 	fs.StringVar(&f.token, "token", "", "`token` of the webhook, with which deliveries must be signed")
 	fs.StringArrayVar(&f.sources, "source", nil, "`source` of your webhooks: accept only what is signed for this caller; may be repeated")
@@ -94,9 +93,9 @@ func (a *app) listen(ctx context.Context, f *listenFlags) error {
 	if err != nil {
 		return failure.Usagef("%v", err).WithHint("--keys or --agent-card must lead to an https URL, or http on this machine; --token must be one that Parley takes, --source one that it printed")
 	}
-	l, err := net.Listen(serve.Network(f.listen), f.listen)
+	l, err := serve.Listen("parley push listen --listen", f.listen)
 	if err != nil {
-		return serve.ListenFailure("parley push listen --listen", f.listen, err)
+		return err
 	}
 	defer l.Close() // Serve closes it, too
 

@@ -163,7 +163,7 @@ func (d *doctor) load(r *report, line Line, command []string) {
 	d.env.Stderr.Hide(s.egress.password())
 	at, err := net.ResolveTCPAddr("tcp", s.listen)
 	if err != nil {
-		r.fail(ListenFailure("parley serve --listen", s.listen, err), "")
+		r.fail(listenFailure("parley serve --listen", s.listen, err), "")
 		return
 	}
 	if at.IP == nil {

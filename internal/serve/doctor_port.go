@@ -5,20 +5,19 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
-	"net"
 	"net/http"
 	"syscall"
 )
 
 // port reports whether the address is free, and who has it.
 func (d *doctor) port(ctx context.Context, r *report) {
-	l, err := net.Listen(Network(d.listen), d.listen)
+	l, err := Listen("parley serve --listen", d.listen)
 	switch {
 	case err == nil:
 		_ = l.Close() // nothing was accepted
 		r.ok("%s is free", d.listen)
 	case !errors.Is(err, syscall.EADDRINUSE):
-		r.fail(ListenFailure("parley serve --listen", d.listen, err), "")
+		r.fail(err, "")
 	case isParley(ctx, LocalURL(d.at, false)), isParley(ctx, LocalURL(d.at, true)):
 		d.running = true
 		r.warn("nothing, if that is the server that you ask about; for another one: --listen 127.0.0.1:0 takes a free port", "%s is taken by a parley serve that runs", d.listen)

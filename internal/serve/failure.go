@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -75,9 +76,21 @@ func commandFailure(name, dir string) error {
 	return f.WithHint("check its name, and that its directory is in PATH")
 }
 
-// ListenFailure is the failure to listen on an address, which an option of a command
-// names: parley serve --listen.
-func ListenFailure(option, addr string, err error) error {
+// Listen listens on an address, which an option of a command names: parley serve
+// --listen.
+func Listen(option, addr string) (net.Listener, error) {
+	network := "tcp" // with which 0.0.0.0 means every IPv6 address, too: more than was asked for
+	if a, err := netip.ParseAddrPort(addr); err == nil && a.Addr().Is4() {
+		network = "tcp4"
+	}
+	l, err := net.Listen(network, addr)
+	if err != nil {
+		return nil, listenFailure(option, addr, err)
+	}
+	return l, nil
+}
+
+func listenFailure(option, addr string, err error) error {
 	flag := option[strings.LastIndexByte(option, ' ')+1:]
 	if op, ok := errors.AsType[*net.OpError](err); ok {
 		err = op.Err

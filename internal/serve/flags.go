@@ -3,7 +3,6 @@ package serve
 import (
 	"cmp"
 	"errors"
-	"net"
 	"net/netip"
 	"strings"
 	"time"
@@ -84,7 +83,7 @@ func (f *flags) sections() []help.Section {
 func (f *flags) register(fs *pflag.FlagSet) {
 	fs.StringVarP(&f.path, "file", "f", "", "`file` with the agents and any of these settings; options override it (default: "+DefaultFile+" in the working directory, if no option says what to serve)")
 	f.listen = DefaultListen
-	fs.Var(flagvalue.Of("address", &f.listen, parseListen, func(s string) string { return s }), "listen", "`address` to listen on: 127.0.0.1:8080, :8080 for every address of this machine, or 8080 for this machine alone; port 0 takes a free one")
+	fs.Var(flagvalue.Address(&f.listen), "listen", "`address` to listen on: 127.0.0.1:8080, :8080 for every address of this machine, or 8080 for this machine alone; port 0 takes a free one")
 	f.store.Register(fs, true)
 	fs.BoolVar(&f.ephemeral, "ephemeral", false, "keep tasks in memory only, until the server stops; the same as --store "+database.InMemory)
 	f.dead = 10 * time.Second
@@ -190,22 +189,6 @@ func publicURL(s string) (string, error) {
 		return "", failure.Usagef("--public-url %s: must be an http or https URL such as https://agents.example.org", plain.Quote(s))
 	}
 	return strings.TrimRight(s, "/"), nil
-}
-
-// parseListen returns an address to listen on. A port alone is one of this machine
-// alone: nobody else is let in by a short form.
-func parseListen(s string) (string, error) {
-	host, port, err := net.SplitHostPort(s)
-	if strings.Trim(s, "0123456789") == "" && s != "" {
-		host, port, err = "127.0.0.1", s, nil
-	}
-	if err == nil {
-		_, err = net.LookupPort("tcp", port)
-	}
-	if err != nil {
-		return "", errors.New("must be a port from 0 to 65535, or an address with one: 8080, 127.0.0.1:8080 or :8080")
-	}
-	return net.JoinHostPort(host, port), nil
 }
 
 // parsePrefix returns a network, or that of a single address.

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"runtime"
 
@@ -91,8 +90,8 @@ func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, 
 		}
 	}
 
-	if h.listener, err = net.Listen(Network(f.listen), f.listen); err != nil {
-		return nil, ListenFailure("parley serve --listen", f.listen, err)
+	if h.listener, err = Listen("parley serve --listen", f.listen); err != nil {
+		return nil, err
 	}
 	h.addr = h.listener.Addr()
 	if err := f.admit(f.local(h.addr), h.addr); err != nil {
@@ -218,13 +217,4 @@ func (h *Host) openBeside(ctx context.Context) (map[string]http.Handler, error) 
 		beside[metricsPath] = h.metrics.onMain(h)
 	}
 	return beside, err
-}
-
-// Network keeps an IPv4 address to IPv4: to package net, "tcp" and 0.0.0.0 mean
-// every IPv6 address, too, which is more than was asked for.
-func Network(addr string) string {
-	if a, err := netip.ParseAddrPort(addr); err == nil && a.Addr().Is4() {
-		return "tcp4"
-	}
-	return "tcp"
 }

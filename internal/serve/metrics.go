@@ -90,12 +90,9 @@ func (p *metricsPort) listen(addr string) error {
 	if addr == "" || addr == metricsMain {
 		return nil
 	}
-	l, err := net.Listen(Network(addr), addr)
-	if err != nil {
-		return ListenFailure("parley serve --metrics-listen", addr, err)
-	}
+	l, err := Listen("parley serve --metrics-listen", addr)
 	p.listener = l
-	return nil
+	return err
 }
 
 // serve begins to answer. stop ends that.

@@ -46,7 +46,7 @@ func parseMetricsListen(s string) (string, error) {
 	if s == metricsMain || s == "" {
 		return s, nil
 	}
-	return parseListen(s)
+	return flagvalue.ParseAddress(s)
 }
 
 // traceMark stands for the id of a trace in --trace-url.
