@@ -51,10 +51,8 @@ func TestCallsAreBounded(t *testing.T) {
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
 	ended := make(chan error, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
-	defer cancel()
 	go func() {
-		ended <- s.Serve(ctx, inR, outW)
+		ended <- s.Serve(t.Context(), inR, outW)
 		outW.Close()
 	}()
 	const calls = 3000
