@@ -26,7 +26,7 @@ func NewTurn(h Host) *Turn { return &Turn{host: h} }
 // Message returns the message of this turn. It must not be changed.
 func (t *Turn) Message() *a2a.Message { return t.host.Message() }
 
-// Text returns the text of the message's first text part, or "".
+// Text returns the text of the message's first text part, or "". Message has all parts.
 func (t *Turn) Text() string { return t.host.Message().Text() }
 
 // Skill returns the skill that the message names by its id, with its arguments, nil if it

@@ -39,7 +39,7 @@ signatures. PEM cannot hold an expiry.`,
 	cmd.Flags().StringVar(&alg, "alg", auth.Algorithms[0], "`algorithm`: "+strings.Join(auth.Algorithms, ", "))
 	cmd.Flags().StringVar(&out, "out", "", "`file` to write, which must not exist")
 	cmd.Flags().StringVar(&end.expires, "expires", "", "`time` at which the key expires, such as 2027-12-31 (its first moment, in UTC) or 2027-12-31T18:00:00Z (default: never)")
-	cmd.Flags().Var(flagvalue.Span(&end.validFor), "valid-for", "how `long` the key is valid, such as 8760h for a year (default: for ever)")
+	cmd.Flags().Var(flagvalue.Span(&end.validFor), "valid-for", "`duration` for which the key is valid, such as 8760h for a year (default: for ever)")
 	cmd.Flags().Lookup("valid-for").DefValue = "" // its 0s means no end
 	return cmd
 }

@@ -44,7 +44,7 @@ tasks and scopes stay. If a key leaked, revoke it, or rotate it with --grace 0.`
 		return a.sayToken(k, token, *output)
 	})
 	grace = 24 * time.Hour
-	cmd.Flags().Var(flagvalue.Span(&grace), "grace", "how `long` the old token still works; 0 ends it at once")
+	cmd.Flags().Var(flagvalue.Span(&grace), "grace", "`duration` for which the old token still works; 0 ends it at once")
 	output = outputFlag(cmd.Flags())
 	return cmd
 }

@@ -87,7 +87,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	f.store.Register(fs, true)
 	fs.BoolVar(&f.ephemeral, "ephemeral", false, "keep tasks in memory only, until the server stops; the same as --store "+database.InMemory)
 	f.dead = 10 * time.Second
-	fs.Var(flagvalue.Span(&f.dead), "dead-after", "with PostgreSQL, how `long` another server may be silent before its tasks are taken over; set the same on all servers that share the database")
+	fs.Var(flagvalue.Span(&f.dead), "dead-after", "with PostgreSQL, the `duration` that another server may be silent before its tasks are taken over; set the same on all servers that share the database")
 	fs.BoolVar(&f.async, "allow-async-commit", false, "start although PostgreSQL may lose acknowledged events in a crash or failover: synchronous_commit or fsync is off, or standbys replicate asynchronously")
 	f.cache = 64 << 20
 	fs.Var(flagvalue.Size(&f.cache), "cache", "`size` of the cache of finished tasks; the process may briefly use as much again. 0 disables it")
@@ -99,7 +99,7 @@ func (f *flags) register(fs *pflag.FlagSet) {
 	f.profile = profiles[0]
 	fs.Var(flagvalue.Choice(&f.profile, profiles...), "card-profile", "what the card says and the server does: all (for clients of every version), v1 (advertises 1.0 only), bare (no streaming, no push notifications) or extended (with an extended card)")
 	f.drain = 10 * time.Second
-	fs.Var(flagvalue.Span(&f.drain), "drain-timeout", "how `long` to wait for agents and connections when the server stops; 0 does not wait")
+	fs.Var(flagvalue.Span(&f.drain), "drain-timeout", "`duration` to wait for agents and connections when the server stops; 0 does not wait")
 }
 
 func (f *flags) registerLife(fs *pflag.FlagSet) {
@@ -107,12 +107,12 @@ func (f *flags) registerLife(fs *pflag.FlagSet) {
 	fs.Var(flagvalue.Choice(&f.onLost, lostRerun, lostFail), "on-lost", "what happens to a task if its server dies (a crash, kill -9) while the agent works: rerun, or fail if nothing may be done twice")
 	fs.IntVar(&f.maxRuns, "max-runs", 3, "fail a task once the server died in `n` runs for one message; clean restarts do not count")
 	f.retries.Window = 24 * time.Hour
-	fs.Var(flagvalue.Span(&f.retries.Window), "retry-window", "how `long` a message of an authenticated caller is remembered: sent again, it gets the first answer, and the agent does not run twice; 0 disables this")
+	fs.Var(flagvalue.Span(&f.retries.Window), "retry-window", "`duration` for which a message of an authenticated caller is remembered: sent again, it gets the first answer, and the agent does not run twice; 0 disables this")
 	fs.BoolVar(&f.retries.Anonymous, "retry-anonymous", false, "remember messages of anonymous callers, too: a caller that knows the id and every word of another's message can then follow its task")
 	const ever = "; 0, the default, keeps them for ever"
-	fs.Var(flagvalue.Span(&f.retention.Completed), "retain-completed", "delete completed tasks after this `long`, such as 720h"+ever)
-	fs.Var(flagvalue.Span(&f.retention.Failed), "retain-failed", "delete failed, rejected and canceled tasks after this `long`"+ever)
-	fs.Var(flagvalue.Span(&f.retention.Waiting), "retain-waiting", "delete tasks whose question was unanswered for this `long`"+ever)
+	fs.Var(flagvalue.Span(&f.retention.Completed), "retain-completed", "delete completed tasks this `duration` after their last change, such as 30d"+ever)
+	fs.Var(flagvalue.Span(&f.retention.Failed), "retain-failed", "delete failed, rejected and canceled tasks this `duration` after their last change"+ever)
+	fs.Var(flagvalue.Span(&f.retention.Waiting), "retain-waiting", "delete tasks whose question is unanswered for this `duration`"+ever)
 	for _, name := range []string{"retain-completed", "retain-failed", "retain-waiting"} {
 		fs.Lookup(name).DefValue = "0" // which help leaves out: the text says it
 	}

@@ -45,7 +45,7 @@ func (f *limitFlags) register(fs *pflag.FlagSet) {
 	fs.IntVar(&f.running, "max-running", 0, "`tasks` at work at a time"+open(openRunning))
 	fs.IntVar(&f.runningEach, "max-running-per-caller", 0, "`tasks` of one caller at work at a time"+open(openRunningEach))
 	fs.IntVar(&f.capacity, "capacity", 0, "`tasks` at work in this process at a time; more are accepted and wait until this process, or another one of the same store, has capacity")
-	fs.Var(flagvalue.Span(&f.wall), "max-task-time", "how `long` a task may be at work before it fails, without the time it waits for its client")
+	fs.Var(flagvalue.Span(&f.wall), "max-task-time", "`duration` that a task may be at work before it fails, without waits for its client")
 	f.task = 64 << 20
 	fs.Var(flagvalue.Size(&f.task), "max-task-size", "`size` of a task's log with its artifacts; a larger task fails")
 	fs.Var(flagvalue.Size(&f.artifact), "max-artifact-size", "`size` of an artifact; the task of a larger one fails")
