@@ -155,6 +155,15 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 	return e, nil
 }
 
+// Register makes the store know of this process, as Run does first. It fails if the store
+// cannot be written. A program that says that it is ready may call it before.
+func (e *Engine) Register(ctx context.Context) error {
+	if err := e.nodes.Register(ctx); err != nil {
+		return fmt.Errorf("register with the store: %w", err)
+	}
+	return nil
+}
+
 // Run resumes what earlier processes left unfinished, a few tasks at a time
 // (Options.TakeUp), serves until ctx ends, and then drains: new work is refused, streams
 // end, agents are told to stop (agent.ErrDraining) and their tasks are left for the next
@@ -165,9 +174,9 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 // It fails at once if the store cannot be written at the start. A store that
 // fails later does not end it: see Trouble.
 func (e *Engine) Run(ctx context.Context) error {
-	if err := e.nodes.Register(ctx); err != nil && ctx.Err() == nil {
+	if err := e.Register(ctx); err != nil && ctx.Err() == nil {
 		e.drain()
-		return fmt.Errorf("register with the store: %w", err)
+		return err
 	}
 	defer e.meters.observe(e)()
 	// These go on until the last append.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"log/slog"
 	"sync"
@@ -61,11 +62,14 @@ func (e *Engine) Trouble() error {
 	return nil
 }
 
-// wrote notes the outcome of a write.
+// wrote notes the outcome of a write. One that works, which may be small, does not mean
+// that a full disk has room: see tryRoom.
 func (e *Engine) wrote(err error) {
 	switch {
 	case err == nil:
-		e.health.end()
+		if !errors.Is(e.Trouble(), store.ErrFull) {
+			e.health.end()
+		}
 	case !stored.Certain(err):
 		e.meters.storeFailed(err)
 		e.health.begin(err)
@@ -152,6 +156,28 @@ func (e *Engine) probe(ctx context.Context) {
 		}
 		for e.Trouble() != nil && wake.Pause(ctx, probeEvery) == nil {
 			e.nodes.Try(ctx)
+			if errors.Is(e.Trouble(), store.ErrFull) {
+				e.tryRoom(ctx)
+			}
 		}
+	}
+}
+
+// room is how much a store that was full must take, in bytes, until it counts as working.
+const room = 1 << 20
+
+// tryRoom ends the trouble of a full disk if there is room. A beat would not tell: it
+// fits where a task does not, and readiness would come and go.
+func (e *Engine) tryRoom(ctx context.Context) {
+	spare := make([]byte, room)
+	rand.Read(spare) // so that no store makes it smaller
+	is, err := e.store.Keep(ctx, "room", nil, spare)
+	if err == nil {
+		_, err = e.store.Keep(ctx, "room", is, nil) // also what a crash left
+	}
+	if err == nil {
+		e.health.end()
+	} else if ctx.Err() == nil {
+		e.wrote(err)
 	}
 }

@@ -19,8 +19,9 @@ import (
 // ill is a store whose writes fail with an error while it is set.
 type ill struct {
 	store.Store
-	mu  sync.Mutex
-	err error
+	beats bool // in any case: they are small
+	mu    sync.Mutex
+	err   error
 }
 
 func (i *ill) set(err error) {
@@ -43,8 +44,15 @@ func (i *ill) Append(a *store.Append, done func(error)) {
 	i.Store.Append(a, done)
 }
 
-func (i *ill) Beat(ctx context.Context, node string, now time.Time) error {
+func (i *ill) Keep(ctx context.Context, name string, was, is []byte) ([]byte, error) {
 	if err := i.get(); err != nil {
+		return nil, err
+	}
+	return i.Store.Keep(ctx, name, was, is)
+}
+
+func (i *ill) Beat(ctx context.Context, node string, now time.Time) error {
+	if err := i.get(); err != nil && !i.beats {
 		return err
 	}
 	return i.Store.Beat(ctx, node, now)
@@ -182,6 +190,35 @@ func TestTroubleOfOneWrite(t *testing.T) {
 		}
 		w.stop()
 	})
+}
+
+// A disk that is nearly full takes a beat and no task: that is no coming and going.
+func TestTroubleOfADiskThatIsNearlyFull(t *testing.T) {
+	for _, dead := range []time.Duration{0, 10 * time.Second} { // alone, and with others
+		synctest.Test(t, func(t *testing.T) {
+			mem := store.NewMemory()
+			defer mem.Close()
+			st := &ill{Store: mem, beats: true}
+			w := newWorldWith(t, st, parrot, testCard(), &Options{DeadAfter: dead})
+			synctest.Wait()
+			st.set(store.ErrFull)
+			_, err := w.SendMessage(t.Context(), send("x"))
+			wantError(t, err, a2a.ErrUnavailable)
+			for range 600 {
+				if w.Trouble() == nil {
+					t.Fatal("the trouble is over, and there is no room")
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+			st.set(nil)
+			time.Sleep(2 * time.Second)
+			wantState(t, w.mustSend(send("new")), a2a.TaskStateCompleted)
+			if kept, err := mem.Kept(t.Context()); err != nil || len(kept["room"]) != 0 {
+				t.Errorf("%d bytes are left, %v", len(kept["room"]), err)
+			}
+			w.stop()
+		})
+	}
 }
 
 // Refusals are no trouble.

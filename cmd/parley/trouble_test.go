@@ -62,6 +62,31 @@ func TestFullDisk(t *testing.T) {
 	}
 }
 
+// TestFullDiskAtStart: the server says so, and not that it is there.
+func TestFullDiskAtStart(t *testing.T) {
+	t.Parallel()
+	k := newTools(t)
+	for limit, end := range map[string]syscall.Signal{
+		"ulimit -f 200": syscall.SIGKILL, // what the log has is beyond the limit, and is appended to
+		"ulimit -f 8":   syscall.SIGTERM, // the files that SQLite makes anew are
+	} {
+		s := k.serve(t, "")
+		for range 5 {
+			if out, errs, code := k.run(t, "send", "-a", s.addr, "echo "+strings.Repeat("0123456789abcde ", 4000)); code != 0 {
+				t.Fatalf("%d: %.200s%s", code, out, errs)
+			}
+		}
+		s.tell(end)
+		s.exit()
+		p := k.start(t, limit, "serve", "--listen", "127.0.0.1:0", "--data", "data")
+		code, out, errs := p.exit(), p.out.String(), p.err.String()
+		if code != 1 || out != "" || !strings.Contains(errs, "Hint: make room where data/parley.db is") || strings.Contains(errs, "stopped") {
+			t.Errorf("after %v, with %s, it exited with %d: %s%s", end, limit, code, out, errs)
+		}
+	}
+	k.serve(t, "")
+}
+
 // TestLockedDatabase: somebody works on the file with another program. The
 // server says so and waits, and who sent meanwhile gets an answer.
 func TestLockedDatabase(t *testing.T) {

@@ -76,9 +76,13 @@ func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, 
 	log := slog.New(newLogHandler(env, level, f.logFormat))
 	h := &Host{env: env, line: line, command: command, log: log, location: f.location, audit: &AuditLog{}, telemetry: &export.Telemetry{}}
 	defer func() {
-		if err != nil {
-			h.Close()
+		if err == nil {
+			return
 		}
+		if h.now != nil {
+			h.now.discard(log)
+		}
+		h.Close()
 	}()
 	env.Stderr.Hide(f.egress.password())
 	agents := f.agents(env, command)
@@ -135,13 +139,13 @@ func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, 
 	}
 	h.admin = newAdministration(h, h.store)
 	if h.beside, err = h.openBeside(ctx); err != nil {
-		h.now.discard(log)
 		return nil, err
 	}
-	h.server, err = parley.NewHost(h.now.hosted, h.options(h.now))
-	if err != nil {
-		h.now.discard(log)
+	if h.server, err = parley.NewHost(h.now.hosted, h.options(h.now)); err != nil {
 		return nil, failure.New(failure.CodeServe, err.Error(), err)
+	}
+	if err := h.server.Engine().Register(ctx); err != nil { // before anybody is told that the server is there
+		return nil, endFailure(h.location, err)
 	}
 	h.now.commit(h.factory)
 	h.pages.show(h.now)
@@ -150,7 +154,7 @@ func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, 
 	h.atStart = f.untilRestart()
 	h.admin.attach(h.server.Engine())
 	h.admin.show(h.now)
-	h.withdraw = h.admin.publish() // before anybody is told that the server is there
+	h.withdraw = h.admin.publish() // before that, too
 	return h, nil
 }
 

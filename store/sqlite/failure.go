@@ -27,7 +27,7 @@ func classOf(err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, sqlite3.FULL), isOneOf(err, fullErrors):
+	case errors.Is(err, sqlite3.FULL), errors.Is(err, sqlite3.IOERR_SHMSIZE), isOneOf(err, fullErrors):
 		return store.ErrFull
 	case errors.Is(err, sqlite3.READONLY), errors.Is(err, refused), errors.Is(err, sqlite3.PERM),
 		errors.Is(err, fs.ErrPermission), isOneOf(err, readOnlyErrors):

@@ -20,6 +20,7 @@ func TestClassOf(t *testing.T) {
 		{nil, nil},
 		{errors.New("something else"), nil},
 		{sqlite3.FULL, store.ErrFull},
+		{sqlite3.IOERR_SHMSIZE, store.ErrFull},
 		{sqlite3.READONLY, store.ErrReadOnly},
 		{sqlite3.READONLY_DBMOVED, store.ErrReadOnly},
 		{sqlite3.PERM, store.ErrReadOnly},
