@@ -158,6 +158,7 @@ const (
 
 	task03      = `{"kind":"task","id":"t1","contextId":"c1","status":{"state":"submitted"}}`
 	working03   = `{"kind":"status-update","taskId":"t1","contextId":"c1","status":{"state":"working"},"final":false}`
+	final03     = `{"kind":"status-update","taskId":"t1","contextId":"c1","status":{"state":"working"},"final":true}`
 	asks03      = `{"kind":"status-update","taskId":"t1","contextId":"c1","status":{"state":"input-required"},"final":true}`
 	completed03 = `{"kind":"status-update","taskId":"t1","contextId":"c1","status":{"state":"completed"},"final":true}`
 	chunk03     = `{"kind":"artifact-update","taskId":"t1","contextId":"c1","artifact":{"artifactId":"a1","parts":[{"kind":"text","text":"a"}]},"append":false,"lastChunk":true}`
@@ -166,6 +167,7 @@ const (
 
 // How streams of old versions end and are resumed.
 func TestStreamsOfOldVersions(t *testing.T) {
+	working := strings.Replace(task03, "submitted", "working", 1)
 	tests := []struct {
 		name, version string
 		answers       map[string][]string
@@ -180,20 +182,20 @@ func TestStreamsOfOldVersions(t *testing.T) {
 			"tasks/sendSubscribe": {streamOf(working01) + "CUT"},
 			"tasks/get":           {resultOf(`{"id":"x","sessionId":"s","status":{"state":"working"}}`), resultOf(`{"id":"x","sessionId":"s","status":{"state":"completed"}}`)},
 			"tasks/resubscribe":   {streamOf(chunk01, completed01)},
-		}, "WORKING, task:WORKING, chunk, COMPLETED, task:COMPLETED <nil>", "tasks/sendSubscribe tasks/get tasks/resubscribe tasks/get"},
+		}, "WORKING, chunk, COMPLETED, task:COMPLETED <nil>", "tasks/sendSubscribe tasks/get tasks/resubscribe tasks/get"},
 		{"0.1 is cut before its first event", "0.1", map[string][]string{
 			"tasks/sendSubscribe": {"data:CUT"},
 			"tasks/get":           {resultOf(`{"id":"x","status":{"state":"completed"}}`)},
 		}, "task:COMPLETED <nil>", "tasks/sendSubscribe tasks/get"},
 		{"0.3 is cut and goes on behind its position", "0.3", map[string][]string{
 			"message/stream":    {streamOf("#1 "+task03, "#2 "+working03) + "CUT"},
-			"tasks/resubscribe": {streamOf("#2 "+strings.Replace(task03, "submitted", "working", 1), "#3 "+chunk03, "#4 "+completed03)},
+			"tasks/resubscribe": {streamOf("#2 "+working, "#3 "+chunk03, "#4 "+completed03)},
 		}, "task:SUBMITTED, WORKING, chunk, COMPLETED <nil>", "message/stream tasks/resubscribe"},
 		{"0.3 without positions is cut, and goes on with the next event only", "0.3", map[string][]string{
 			"message/stream":    {streamOf(task03, working03) + "CUT"},
-			"tasks/get":         {resultOf(strings.Replace(task03, "submitted", "working", 1)), resultOf(done03)},
+			"tasks/get":         {resultOf(working), resultOf(done03)},
 			"tasks/resubscribe": {streamOf(completed03)},
-		}, "task:SUBMITTED, WORKING, task:WORKING, COMPLETED, task:COMPLETED <nil>", "message/stream tasks/get tasks/resubscribe tasks/get"},
+		}, "task:SUBMITTED, WORKING, COMPLETED, task:COMPLETED <nil>", "message/stream tasks/get tasks/resubscribe tasks/get"},
 		{"0.3 is over when it is to be resumed", "0.3", map[string][]string{
 			"message/stream": {streamOf(task03) + "CUT"},
 			"tasks/get":      {resultOf(done03)},
@@ -203,6 +205,11 @@ func TestStreamsOfOldVersions(t *testing.T) {
 			"tasks/get":         {resultOf(task03)},
 			"tasks/resubscribe": {streamOf(done03, completed03)},
 		}, "task:SUBMITTED, task:COMPLETED, COMPLETED <nil>", "message/stream tasks/get tasks/resubscribe"},
+		{"0.3 calls every state final", "0.3", map[string][]string{
+			"message/stream":    {streamOf(task03, final03)},
+			"tasks/get":         {resultOf(working), resultOf(working), resultOf(working), resultOf(working), resultOf(working), resultOf(working), resultOf(done03)},
+			"tasks/resubscribe": {streamOf(final03)},
+		}, "task:SUBMITTED, WORKING, task:COMPLETED <nil>", "message/stream" + strings.Repeat(" tasks/get tasks/resubscribe", 6) + " tasks/get"},
 		{"0.3 answers with a message", "0.3", map[string][]string{
 			"message/stream": {streamOf(`{"kind":"message","role":"agent","messageId":"m","parts":[{"kind":"text","text":"hi"}]}`)},
 		}, "message <nil>", "message/stream"},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"reflect"
 	"slices"
 	"time"
 
@@ -29,10 +30,10 @@ type stream struct {
 	within bool   // the last element came without the id of its event
 	unsure bool   // something may be missing in front of a resumed connection
 
-	begun bool          // the caller has got an element
-	state a2a.TaskState // as the caller knows it
-	asked bool          // the agent has asked in this stream, not before it
-	ended bool          // a Message or a terminal state: nothing more is to come
+	begun  bool           // the caller has got an element
+	status a2a.TaskStatus // as the caller knows it
+	asked  bool           // the agent has asked in this stream, not before it
+	ended  bool           // a Message or a terminal state: nothing more is to come
 
 	resumed  bool
 	failures failures  // attempts in a row without progress
@@ -213,7 +214,7 @@ func (s *stream) read(cn *conn) error {
 		}
 		if s.ended {
 			cn.finish()
-		} else if s.resumed && s.sent != nil && s.asked && s.state == a2a.TaskStateInputRequired {
+		} else if s.resumed && s.sent != nil && s.asked && s.status.State == a2a.TaskStateInputRequired {
 			return nil // here a send stream ends, while a subscription goes on
 		}
 	}
@@ -262,26 +263,36 @@ func (s *stream) joined(cn *conn, el *a2a.StreamResponse, before int64) (known b
 	return false, &TransportError{Host: cn.host, Err: errors.New("the stream does not go on where it was cut")}
 }
 
-// give hands an element to the caller. It returns false if the caller leaves.
+// give hands an element to the caller, unless it adds nothing. It returns false if the
+// caller leaves.
 func (s *stream) give(el *a2a.StreamResponse) bool {
-	sum := none
-	if el.Task != nil {
+	sum, status, bare := none, s.status, false
+	switch {
+	case el.Task != nil:
 		s.fetched = nil
-		sum = visible(el)
-		if s.resumed && el.Seq == 0 && sum == s.told {
-			return true // it adds nothing
+		sum, status, bare = visible(el), el.Task.Status, len(el.Task.Artifacts) == 0
+	case el.StatusUpdate != nil:
+		status, bare = el.StatusUpdate.Status, len(el.StatusUpdate.Metadata) == 0
+	}
+	if s.resumed && el.Seq == 0 {
+		if sum != none && sum == s.told {
+			return true
+		}
+		if s.begun && !s.ended && bare && reflect.DeepEqual(status, s.status) {
+			s.failures = 0 // a server of old that closes each stream behind a status
+			return true
 		}
 	}
 	s.told = sum
-	if st := el.State(); st.Valid() {
-		s.state = st
-		s.asked = st.Interrupted() && (el.Task == nil || s.begun)
+	if status.State.Valid() {
+		s.status = status
+		s.asked = status.State.Interrupted() && (el.Task == nil || s.begun)
 	}
 	if s.taskID == "" {
 		s.taskID = el.TaskID()
 	}
 	s.begun = true
-	s.ended = s.ended || el.Message != nil || s.state.Terminal()
+	s.ended = s.ended || el.Message != nil || s.status.State.Terminal()
 	s.failures = 0
 	return s.yield(el, nil)
 }
@@ -298,7 +309,7 @@ func (s *stream) end(cn *conn, err error) error {
 		return s.lookAgain()
 	}
 	if err != io.EOF {
-		if s.sent != nil && s.asked && s.state == a2a.TaskStateInputRequired && e == nil {
+		if s.sent != nil && s.asked && s.status.State == a2a.TaskStateInputRequired && e == nil {
 			return nil
 		}
 		return err
@@ -306,7 +317,7 @@ func (s *stream) end(cn *conn, err error) error {
 	// A server that closes where the task waits for its client means it. One
 	// with a cursor keeps subscriptions open, so that its end is a cut, unless
 	// it speaks a version in which streams end there.
-	if s.state.Interrupted() && (s.sent != nil || !s.hasCursor() || cn.old()) {
+	if s.status.State.Interrupted() && (s.sent != nil || !s.hasCursor() || cn.old()) {
 		return nil
 	}
 	return &TransportError{Host: cn.host, Err: errors.New("the agent closed the stream before the task was finished")}
