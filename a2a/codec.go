@@ -78,7 +78,8 @@ func unmarshal[T any](doc []byte, c json.Codec[T], v *T) error {
 // UnmarshalAnswer decodes a server's answer: a *Task, a *SendMessageResponse, a
 // *ListTasksResponse, a *StreamResponse, an *AgentCard, webhooks, or anything else with
 // UnmarshalJSON. Unlike UnmarshalJSON, it keeps what a later version of the protocol may
-// have added: unknown members in Unknown, and unknown parts as PartUnknown.
+// have added: unknown members in Unknown, and unknown parts as PartUnknown. An unknown
+// state or role is the unspecified one.
 func UnmarshalAnswer(doc []byte, v interface{ UnmarshalJSON([]byte) error }) error {
 	switch v := v.(type) {
 	case *Task:

@@ -45,6 +45,18 @@ func TestAnswersKeepWhatIsUnknown(t *testing.T) {
 		}
 	}
 
+	// A value of an enumeration is not kept, but does not cost the rest either.
+	var list ListTasksResponse
+	err := UnmarshalAnswer([]byte(`{"tasks":[{"id":"a","status":{"state":"TASK_STATE_PAUSED"}},{"id":"b","status":{"state":99,"message":{"messageId":"m","role":"ROLE_TOOL","parts":[{"text":"x"}]}}},`+
+		`{"id":"c","status":{"state":"TASK_STATE_COMPLETED"},"elicitations":[{"elicitationId":"e","state":"NEW"}]}]}`), &list)
+	if err != nil || len(list.Tasks) != 3 || list.Tasks[0].Status.State != TaskStateUnspecified || list.Tasks[1].Status.State != TaskStateUnspecified ||
+		list.Tasks[1].Status.Message.Role != RoleUnspecified || list.Tasks[2].Status.State != TaskStateCompleted || list.Tasks[2].Elicitations[0].State != 0 {
+		t.Errorf("%s, %v", list.AppendJSON(nil), err)
+	}
+	if err := list.UnmarshalJSON([]byte(`{"tasks":[{"id":"a","status":{"state":"TASK_STATE_PAUSED"}}]}`)); err == nil {
+		t.Error("a stored task of an unknown state is read")
+	}
+
 	// Everywhere else the rules are as they were.
 	if err := new(Task).UnmarshalJSON([]byte(doc)); err == nil {
 		t.Error("a stored task with an unknown part is read")

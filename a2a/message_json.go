@@ -37,13 +37,14 @@ func readRole(r *json.Reader, v *Role) *json.Fault {
 }
 
 // readEnum reads a value of an enumeration by name or, as ProtoJSON allows, by
-// number.
+// number. A value of a later version, in an answer, is the unspecified one: the rest of
+// the answer counts.
 func readEnum[E ~int32](r *json.Reader, v *E, parse func(string) (E, bool), last E, what, names string) *json.Fault {
 	switch b := r.Peek(); {
 	case b == '"':
 		name, _ := r.Text()
 		e, ok := parse(name)
-		if !ok {
+		if !ok && !r.Keep {
 			return json.Faultf("%s is not %s; use %s", json.Excerpt([]byte(name)), what, names)
 		}
 		*v = e
@@ -53,6 +54,9 @@ func readEnum[E ~int32](r *json.Reader, v *E, parse func(string) (E, bool), last
 	}
 	n, f := r.Int32()
 	if f == nil && (n < 0 || n > int32(last)) {
+		if r.Keep {
+			return nil
+		}
 		f = json.Faultf("%d is not %s; use %s", n, what, names)
 	}
 	*v = E(n)

@@ -219,6 +219,6 @@ var elicitationList = strings.Join(elicitationNames[1:len(elicitationNames)-1], 
 func readElicitationState(r *json.Reader, v *ElicitationState) *json.Fault {
 	return readEnum(r, v, func(name string) (ElicitationState, bool) {
 		i := slices.Index(elicitationNames[:], name)
-		return ElicitationState(i), i >= 0
+		return ElicitationState(max(i, 0)), i >= 0
 	}, ElicitationResolved, "the state of an elicitation", elicitationList)
 }

@@ -19,6 +19,18 @@ func TestUnknownPartOverGRPC(t *testing.T) {
 	}
 }
 
+// So is a state.
+func TestUnknownStateOverGRPC(t *testing.T) {
+	s := &pb.TaskStatus{State: 99}
+	r := &reader{depth: resultDepth, answer: true}
+	if got := r.status("", s); got.State != a2a.TaskStateUnspecified || r.err() != nil {
+		t.Errorf("an answer's is %v, %v", got.State, r.err())
+	}
+	if r = (&reader{depth: requestDepth}); r.status("status", s).State != 0 || r.err() == nil {
+		t.Error("a request's is read")
+	}
+}
+
 // In 0.3, too, a part that makes no sense does not cost the rest of an answer.
 func TestUnknownPartBefore10(t *testing.T) {
 	const doc = `{"kind":"task","id":"t","contextId":"c","status":{"state":"completed"},"artifacts":[{"artifactId":"a","parts":[{"kind":"text","text":"x"},{"kind":"hologram","light":1}]}]}`

@@ -104,7 +104,7 @@ func (r *reader) any(m proto.Message) any {
 		return &a2a.GetTaskRequest{Tenant: m.GetTenant(), ID: m.GetId(), HistoryLength: m.HistoryLength, CurrentGeneration: m.CurrentGeneration, TimelineLength: m.TimelineLength}
 	case *pb.ListTasksRequest:
 		return &a2a.ListTasksRequest{
-			Tenant: m.GetTenant(), ContextID: m.GetContextId(), Status: r.state("status", m.GetStatus()),
+			Tenant: m.GetTenant(), ContextID: m.GetContextId(), Status: enum[a2a.TaskState](r, "status", m.GetStatus(), pb.TaskState_name, "a task state"),
 			PageSize: pageSize(m), PageToken: m.GetPageToken(), HistoryLength: m.HistoryLength,
 			StatusTimestampAfter: r.time("statusTimestampAfter", m.GetStatusTimestampAfter()),
 			IncludeArtifacts:     m.GetIncludeArtifacts(), TimelineLength: m.TimelineLength,

@@ -58,18 +58,16 @@ func (r *reader) time(path string, t *timestamppb.Timestamp) time.Time {
 	return t.AsTime().Truncate(time.Millisecond)
 }
 
-func (r *reader) state(path string, s pb.TaskState) a2a.TaskState {
-	if _, ok := pb.TaskState_name[int32(s)]; !ok {
-		r.add(path, strconv.Itoa(int(s))+" is not a task state")
+// enum reads a value of an enumeration with these names. One of a later version, in an
+// answer, is the unspecified one, as in JSON.
+func enum[T, E ~int32](r *reader, path string, v E, names map[int32]string, what string) T {
+	if _, ok := names[int32(v)]; !ok {
+		if !r.answer {
+			r.add(path, strconv.Itoa(int(v))+" is not "+what)
+		}
+		v = 0
 	}
-	return a2a.TaskState(s)
-}
-
-func (r *reader) role(path string, v pb.Role) a2a.Role {
-	if _, ok := pb.Role_name[int32(v)]; !ok {
-		r.add(path, strconv.Itoa(int(v))+" is not a role; use ROLE_USER or ROLE_AGENT")
-	}
-	return a2a.Role(v)
+	return T(v)
 }
 
 func (r *reader) sendRequest(m *pb.SendMessageRequest) *a2a.SendMessageRequest {
@@ -139,15 +137,13 @@ func (r *reader) timeline(path string, e *pb.TimelineEntry) *a2a.TimelineEntry {
 }
 
 func (r *reader) elicitation(path string, e *pb.Elicitation) *a2a.Elicitation {
-	if _, ok := pb.ElicitationState_name[int32(e.GetState())]; !ok {
-		r.add(under(path, "state"), strconv.Itoa(int(e.GetState()))+" is not the state of an elicitation")
-	}
-	return &a2a.Elicitation{ElicitationID: e.GetElicitationId(), State: a2a.ElicitationState(e.GetState()), Metadata: r.object(under(path, "metadata"), e.GetMetadata())}
+	state := enum[a2a.ElicitationState](r, under(path, "state"), e.GetState(), pb.ElicitationState_name, "the state of an elicitation")
+	return &a2a.Elicitation{ElicitationID: e.GetElicitationId(), State: state, Metadata: r.object(under(path, "metadata"), e.GetMetadata())}
 }
 
 func (r *reader) status(path string, s *pb.TaskStatus) a2a.TaskStatus {
 	return a2a.TaskStatus{
-		State:        r.state(under(path, "state"), s.GetState()),
+		State:        enum[a2a.TaskState](r, under(path, "state"), s.GetState(), pb.TaskState_name, "a task state"),
 		Message:      r.message(under(path, "message"), s.GetMessage()),
 		Timestamp:    r.time(under(path, "timestamp"), s.GetTimestamp()),
 		Elicitations: readEach(under(path, "elicitations"), s.GetElicitations(), r.elicitation),
@@ -160,7 +156,7 @@ func (r *reader) message(path string, m *pb.Message) *a2a.Message {
 	}
 	return &a2a.Message{
 		MessageID: m.GetMessageId(), ContextID: m.GetContextId(), TaskID: m.GetTaskId(),
-		Role:     r.role(under(path, "role"), m.GetRole()),
+		Role:     enum[a2a.Role](r, under(path, "role"), m.GetRole(), pb.Role_name, "a role; use ROLE_USER or ROLE_AGENT"),
 		Parts:    readEach(under(path, "parts"), m.GetParts(), r.part),
 		Metadata: r.object(under(path, "metadata"), m.GetMetadata()), Extensions: m.GetExtensions(), ReferenceTaskIDs: m.GetReferenceTaskIds(),
 		ElicitationIDs: m.GetElicitationIds(),
