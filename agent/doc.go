@@ -7,8 +7,8 @@
 // The function is called with a [Turn] for each message and answers by what it
 // emits and returns: [Turn.Reply] is a direct message; a [Turn.Status], an
 // [Artifact] or a question ([Turn.Ask]) makes a task; nil completes it, an
-// error fails it. Wrong orders of events cannot be written: ids, append and
-// last-chunk marks, and terminal states are the turn's business.
+// error fails it. The turn sets ids, append and last-chunk marks and states, so
+// events cannot come in a wrong order.
 //
 // An agent may be run again from the top after a crash or a restart of the
 // server, with the same message and a higher [Turn.Attempt]. Its earlier
@@ -18,13 +18,11 @@
 // To test an agent, call an engine that runs it over a store in memory: the example
 // Testing needs no network.
 //
-// Ready-made agents: [Demo], a small scripted one that needs nothing, [Exec],
-// which makes an agent of a command, and [Conformance], which does what
-// conformance kits ask for.
+// Ready-made agents: [Demo], a small scripted one, [Exec], which runs a command,
+// and [Conformance], which does what conformance kits ask for.
 //
-// One value of an agent handles many turns at once and has to be safe for
-// that. A Turn and its Artifacts may be used from several goroutines of a run,
-// until Run has returned.
+// One value of an agent handles many turns at once and has to be safe for that. A
+// Turn and its Artifacts may be used from several goroutines, until Run returns.
 //
 // Errors to test for: a method that emits returns [ErrEnded] if the task has ended
 // meanwhile, and [ErrTooLarge] if it grew beyond a limit; the context's cause is

@@ -6,13 +6,11 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Chunk emits a chunk of an artifact as it is, with the id, the name and all else
-// that it has: parts to append to the artifact with this id or, with add false, to
-// begin it anew; last says that nothing more follows. It is for agents that pass
-// on what another one made; Artifact is for those who make something, and keeps
-// these things in order by itself. A chunk that cannot follow, such as one behind
-// the last, is an error, and nothing was emitted. a and its parts must not be
-// changed afterwards.
+// Chunk emits a chunk of another agent's artifact as it is, for agents that pass
+// artifacts on; use Artifact for your own. add appends the parts to the artifact with
+// this id, otherwise they begin it anew; last says that nothing more follows. A chunk
+// that cannot follow, such as one behind the last, is an error, and emits nothing.
+// a and its parts must not be changed afterwards.
 func (t *Turn) Chunk(a *a2a.Artifact, add, last bool) error {
 	own := *a
 	return t.host.Artifact(&own, add, last)

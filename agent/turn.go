@@ -11,8 +11,8 @@ import (
 )
 
 // Turn is an author's side of one run: the message that came in, and the
-// means to answer. Its methods may be called from several goroutines of the
-// run, not after Run has returned.
+// means to answer. Its methods may be called from several goroutines, until
+// Run returns.
 type Turn struct {
 	host Host
 
@@ -55,8 +55,8 @@ func (t *Turn) Metadata() a2a.JSON { return t.host.Metadata() }
 func (t *Turn) Caller() a2a.Caller { return t.host.Caller() }
 
 // Version returns the version of the protocol in which the task was created:
-// "0.1", "0.3" (which stands for 0.2, too) or "1.0". Few agents need it: they
-// say what they have to say, and each client is told in its own version.
+// "0.1", "0.3" (which stands for 0.2, too) or "1.0". Few agents need it, since
+// every client is answered in its own version.
 func (t *Turn) Version() string { return t.host.Version() }
 
 // Attempt is 1 on the first run of this turn, and one higher on each run after
@@ -64,7 +64,7 @@ func (t *Turn) Version() string { return t.host.Version() }
 func (t *Turn) Attempt() int { return t.host.Attempt() }
 
 // References returns the caller's earlier tasks that the message refers to
-// (referenceTaskIds); ids of no task of the caller's are left out.
+// (referenceTaskIds), without ids that are no task of the caller.
 func (t *Turn) References(ctx context.Context) ([]*a2a.Task, error) { return t.host.References(ctx) }
 
 // Siblings yields the caller's other tasks in the same context, newest first.
@@ -78,15 +78,15 @@ func (t *Turn) Status(text string) error {
 	return t.host.Status(a2a.TaskStateWorking, textMessage(text))
 }
 
-// StatusMessage is Status with a message of any parts, and with metadata where it
-// has some; its role and ids are the turn's business. It may be nil.
+// StatusMessage is Status with a message of any parts and metadata, or nil. The turn
+// sets its role and ids.
 func (t *Turn) StatusMessage(m *a2a.Message) error {
 	return t.host.Status(a2a.TaskStateWorking, fromAgent(m))
 }
 
-// Reply answers with a direct message of one text part; no task comes into
-// being. Where one exists already, as 100 ms after the message came, it completes
-// with that message as its status message. Return its result from Run.
+// Reply answers with a direct message of one text part and creates no task. If the
+// task exists already, which it does 100 ms after the message came, it completes
+// with that status message. Return its result from Run.
 func (t *Turn) Reply(text string) error { return t.host.Reply([]*a2a.Part{a2a.TextPart(text)}) }
 
 // ReplyParts is Reply with any parts, at least one.
@@ -110,10 +110,9 @@ func (t *Turn) Fail(reason string) error {
 	return t.host.Status(a2a.TaskStateFailed, textMessage(reason))
 }
 
-// End ends the task in a terminal state, with a message about it as that of
-// StatusMessage, or nil: what Complete, Reject and Fail do with a text. It is
-// also for agents whose work is done, and may be cancelled, elsewhere. A state
-// that is not terminal is an error. Return its result from Run.
+// End ends the task in a terminal state, with a message as of StatusMessage, or nil.
+// Complete, Reject and Fail do so with a text. A state that is not terminal is an
+// error. Return its result from Run.
 func (t *Turn) End(state a2a.TaskState, m *a2a.Message) error {
 	if !state.Terminal() {
 		return fmt.Errorf("agent: %s does not end a task", state)
@@ -122,8 +121,10 @@ func (t *Turn) End(state a2a.TaskState, m *a2a.Message) error {
 }
 
 // Ask puts a question to the client and returns its next message. The task is
-// input-required meanwhile, for as long as it takes. After a crash Run starts
-// from the top and the n-th Ask returns the n-th recorded answer at once.
+// input-required meanwhile, for as long as it takes. If the client has sent a message
+// while the task was at work, Ask returns that at once, without asking. After a crash
+// Run starts from the top and the n-th Ask returns the n-th recorded answer. The error
+// is the cause of ctx, or ErrEnded: return it from Run.
 func (t *Turn) Ask(ctx context.Context, question string) (*a2a.Message, error) {
 	return t.AskParts(ctx, a2a.TextPart(question))
 }
