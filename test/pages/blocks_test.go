@@ -13,7 +13,6 @@ import (
 // their options of bench; TestPagesCallParley of cmd/parley at their calls of parley.
 var untyped = map[string]string{
 	"docs/performance.md: make bench":                             "make test runs the scenarios for a moment; the whole takes an hour and an idle machine",
-	"docs/durability.md: make torture":                            "an hour; make test has the short form",
 	"docs/conformance-runner.md: - run: ./my-agent --port 8080 &": "GitHub runs it, with the reader's agent; TestConformanceAction runs the action",
 }
 
