@@ -254,7 +254,7 @@ func ExampleNewHost() {
 		fmt.Println(path, line)
 	}
 	// Output:
-	// / Greeter is an agent that speaks A2A 1.0, 0.3, 0.2, 0.1, 1.1.
-	// /agents/hello Greeter is an agent that speaks A2A 1.0, 0.3, 0.2, 0.1, 1.1.
-	// /agents/bye Leaver is an agent that speaks A2A 1.0, 0.3, 0.2, 0.1, 1.1.
+	// / "Greeter" is an agent that speaks A2A 1.0, 0.3, 0.2, 0.1, 1.1.
+	// /agents/hello "Greeter" is an agent that speaks A2A 1.0, 0.3, 0.2, 0.1, 1.1.
+	// /agents/bye "Leaver" is an agent that speaks A2A 1.0, 0.3, 0.2, 0.1, 1.1.
 }

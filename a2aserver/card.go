@@ -38,7 +38,7 @@ const (
 // serveCard answers with the card and all that caches want (§8.6.1). path is
 // one of the well-known ones.
 func (s *Server) serveCard(w http.ResponseWriter, r *http.Request, path string) {
-	if !s.onlyGet(w, r) {
+	if !s.only(w, r, readers) {
 		return
 	}
 	keep := "public"
@@ -81,7 +81,7 @@ func (s *Server) serveCard(w http.ResponseWriter, r *http.Request, path string) 
 // serveExtended answers with the extended card as 0.2 has it: a document, with
 // 404 where there is none.
 func (s *Server) serveExtended(w http.ResponseWriter, r *http.Request) {
-	if !s.onlyGet(w, r) {
+	if !s.only(w, r, readers) {
 		return
 	}
 	x := s.newHTTPCall(w, r, a2a.BindingHTTPJSON, jsonMedia, dialect.V03)

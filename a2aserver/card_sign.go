@@ -72,7 +72,7 @@ func (s *Server) signed(by *signer, card *a2a.AgentCard, document func(*a2a.Agen
 // serveCardKeys answers with the keys that the cards' signatures are verified
 // with.
 func (s *Server) serveCardKeys(w http.ResponseWriter, r *http.Request) {
-	if !s.onlyGet(w, r) {
+	if !s.only(w, r, readers) {
 		return
 	}
 	serveKeySet(w, r, s.opts.CardKeys)

@@ -81,7 +81,9 @@ func (w *openCall) end() {
 	if w.check != nil {
 		w.s.schedule.end(&w.check.alarm)
 	}
-	w.s.open.remove(w)
+	w.s.open.mu.Lock()
+	delete(w.s.open.list, w)
+	w.s.open.mu.Unlock()
 	w.cancel(nil)
 }
 
@@ -94,12 +96,6 @@ func (o *openCalls) add(w *openCall) error {
 	}
 	o.list[w] = struct{}{}
 	return o.why
-}
-
-func (o *openCalls) remove(w *openCall) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.list, w)
 }
 
 // cancelAll cancels all calls there are and all that come.

@@ -14,7 +14,7 @@ import (
 
 // serveProbe answers 200 if err is nil, else 503 with its text.
 func (s *Server) serveProbe(w http.ResponseWriter, r *http.Request, err error) {
-	if !s.onlyGet(w, r) {
+	if !s.only(w, r, readers) {
 		return
 	}
 	text, status := "ok\n", http.StatusOK
@@ -34,16 +34,13 @@ func (s *Server) serveHint(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		base = ""
 	}
-	writeText(w, http.StatusOK, fmt.Sprintf("%s is an agent that speaks A2A %s.\n\n"+
+	writeText(w, http.StatusOK, fmt.Sprintf("%q is an agent that speaks A2A %s.\n\n"+
 		"Its card:  %s\nJSON-RPC:  POST to this address, in every version\nHTTP+JSON: POST to %s/message:send, in 0.3 to %[4]s/v1/message:send\n",
-		strings.Join(strings.Fields(s.card.Name), " "), strings.Join(dialect.Versions, ", "), base+cardPath, base))
+		s.card.Name, strings.Join(dialect.Versions, ", "), base+cardPath, base))
 }
 
 // readers are the methods of what is there to read.
 var readers = []string{http.MethodGet, http.MethodHead}
-
-// onlyGet refuses other methods than GET and HEAD.
-func (s *Server) onlyGet(w http.ResponseWriter, r *http.Request) bool { return s.only(w, r, readers) }
 
 // only refuses other methods with 405.
 func (s *Server) only(w http.ResponseWriter, r *http.Request, methods []string) bool {

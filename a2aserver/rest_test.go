@@ -3,7 +3,10 @@ package a2aserver
 import (
 	"context"
 	"encoding/json"
+	"io"
+	"net/http"
 	"net/http/httptest"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -56,6 +59,33 @@ func TestRESTStrictness(t *testing.T) {
 				t.Errorf("got  %s\nwant %s", got, tt.want)
 			}
 		})
+	}
+}
+
+// HEAD is answered as GET, without the body (RFC 9110 §9.3.2).
+func TestRESTHead(t *testing.T) {
+	srv := httptest.NewServer(New(&fake{}, testCard(), nil))
+	defer srv.Close()
+	for _, path := range []string{"/tasks/t1", "/tasks", "/tasks/t1?historyLength=ten", "/nothing"} {
+		var last *http.Response
+		for _, method := range []string{"GET", "HEAD"} {
+			req, _ := http.NewRequest(method, srv.URL+path, nil)
+			req.Header.Set("A2A-Version", "1.0")
+			resp, err := srv.Client().Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			body, err := io.ReadAll(resp.Body)
+			resp.Body.Close()
+			if err != nil || (len(body) == 0) != (method == "HEAD") {
+				t.Errorf("%s %s: %q, %v", method, path, body, err)
+			}
+			resp.Header.Del("Date")
+			if last != nil && (resp.StatusCode != last.StatusCode || !reflect.DeepEqual(resp.Header, last.Header)) {
+				t.Errorf("HEAD %s: %d %v, but GET %d %v", path, resp.StatusCode, resp.Header, last.StatusCode, last.Header)
+			}
+			last = resp
+		}
 	}
 }
 

@@ -62,7 +62,7 @@ const keysPath = "/.well-known/jwks.json"
 
 // serveKeys answers with the keys that receivers verify webhooks with.
 func (s *Server) serveKeys(w http.ResponseWriter, r *http.Request) {
-	if !s.onlyGet(w, r) {
+	if !s.only(w, r, readers) {
 		return
 	}
 	doc, err := s.opts.keys(r.Context())

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/base64"
 	stdjson "encoding/json"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -342,11 +341,6 @@ func (o *object) role(names ...string) a2a.Role {
 		o.bad(o.at(name), "is not a role: use user or agent")
 	}
 	return m.Role
-}
-
-// faultAt reports whether something was wrong at a path.
-func (o *object) faultAt(path string) bool {
-	return slices.ContainsFunc(o.faults.list, func(v a2a.FieldViolation) bool { return v.Field == path })
 }
 
 // unquoteText returns what a JSON string says; "" for another value.

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -96,10 +97,13 @@ func matchBelow(d Dialect, method string, segments []string) (m Match, allow []s
 		if !fits {
 			continue
 		}
-		if t.route.Method == method {
+		headed := t.route.Method == http.MethodGet && !Get(t.op).Streams // net/http leaves the body out
+		if t.route.Method == method || headed && method == http.MethodHead {
 			return Match{Op: t.op, Dialect: d, Route: t.route, Fields: fields}, nil, true
 		}
-		allow = append(allow, t.route.Method)
+		if allow = append(allow, t.route.Method); headed {
+			allow = append(allow, http.MethodHead)
+		}
 		verb = t.verb != ""
 	}
 	return Match{}, allow, false

@@ -1,6 +1,8 @@
 package dialect
 
 import (
+	"slices"
+
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -86,7 +88,7 @@ func readParams(doc []byte) (*object, error) {
 }
 
 func (o *object) v01Send(id string) *a2a.SendMessageRequest {
-	if id == "" && !o.faultAt("id") {
+	if id == "" && !slices.ContainsFunc(o.faults.list, func(v a2a.FieldViolation) bool { return v.Field == "id" }) {
 		o.bad("id", "is required: the client names the task")
 	}
 	r := &a2a.SendMessageRequest{
