@@ -272,18 +272,25 @@ func (s *service) ListTaskPushNotificationConfigs(ctx context.Context, req *a2a.
 	if _, _, err := e.topics.LastOf(ctx, key); err != nil {
 		return nil, err
 	}
+	list := &store.Query{Tenant: key.Tenant, Owner: key.Owner, Context: "\x00" + key.ID} // no context is called so
+	from, err := e.parseToken(ctx, list, req.PageToken)
+	if err != nil {
+		return nil, err
+	}
 	limit := int(req.PageSize)
 	if limit <= 0 || limit > task.MaxPushes {
 		limit = task.MaxPushes
 	}
-	page, err := e.store.Pushes(ctx, key, req.PageToken, limit+1)
+	page, err := e.store.Pushes(ctx, key, cmp.Or(from, &store.Position{}).ID, limit+1)
 	if err != nil {
 		return nil, stored.Failed(err, "read push configs of task "+key.ID)
 	}
 	resp := &a2a.ListTaskPushNotificationConfigsResponse{Configs: []*a2a.TaskPushNotificationConfig{}}
 	if len(page) > limit {
 		page = page[:limit]
-		resp.NextPageToken = page[limit-1].ID // the next page is what comes behind it
+		if resp.NextPageToken, err = e.formatToken(ctx, list, store.Position{ID: page[limit-1].ID}); err != nil {
+			return nil, err
+		}
 	}
 	for i := range page {
 		c, err := e.shown(&page[i])

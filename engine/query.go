@@ -70,14 +70,8 @@ func (s *service) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2
 		Limit:    int(size),
 		Body:     req.IncludeArtifacts,
 	}
-	if req.PageToken != "" {
-		key, err := e.pageKey(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if q.Before, err = parseToken(key, &q, req.PageToken); err != nil {
-			return nil, err
-		}
+	if q.Before, err = e.parseToken(ctx, &q, req.PageToken); err != nil {
+		return nil, err
 	}
 	page, err := e.read.Page(ctx, &q)
 	if err != nil {
@@ -106,12 +100,11 @@ func (s *service) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2
 	if n := len(page.Records); page.More && n > 0 {
 		// Only here, since the first use writes: a list of one page can be had
 		// from a store that cannot be written.
-		key, err := e.pageKey(ctx)
+		last := &page.Records[n-1]
+		resp.NextPageToken, err = e.formatToken(ctx, &q, store.Position{Updated: last.Updated, ID: last.ID, Owner: last.Owner})
 		if err != nil {
 			return nil, err
 		}
-		last := &page.Records[n-1]
-		resp.NextPageToken = formatToken(key, &q, store.Position{Updated: last.Updated, ID: last.ID, Owner: last.Owner})
 	}
 	return resp, nil
 }

@@ -13,23 +13,35 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// A page token is the position behind the last task of a page, with a tag that
-// binds it to the caller and the filters of the list, under a key that lives in
+// A page token is the position behind the last task or webhook of a page, with a tag
+// that binds it to the caller and the filters of the list, under a key that lives in
 // the store: it survives a restart, cannot be made up, and is refused by any
 // other list.
 
 const tagSize = 16
 
-func formatToken(key []byte, q *store.Query, p store.Position) string {
+func (e *Engine) formatToken(ctx context.Context, q *store.Query, p store.Position) (string, error) {
+	key, err := e.pageKey(ctx)
+	if err != nil {
+		return "", err
+	}
 	raw := binary.BigEndian.AppendUint64(nil, uint64(p.Updated.UnixMilli()))
 	raw = binary.AppendUvarint(raw, uint64(len(p.ID)))
 	raw = append(raw, p.ID...)
 	raw = append(raw, p.Owner...)
 	raw = append(raw, tag(key, q, raw)...)
-	return base64.RawURLEncoding.EncodeToString(raw)
+	return base64.RawURLEncoding.EncodeToString(raw), nil
 }
 
-func parseToken(key []byte, q *store.Query, token string) (*store.Position, error) {
+// parseToken returns nil for the first page, whose token is "".
+func (e *Engine) parseToken(ctx context.Context, q *store.Query, token string) (*store.Position, error) {
+	if token == "" {
+		return nil, nil
+	}
+	key, err := e.pageKey(ctx)
+	if err != nil {
+		return nil, err
+	}
 	bad := a2a.Invalid("pageToken", "is not a token of this list; take nextPageToken of its previous page, with the same filters")
 	raw, err := base64.RawURLEncoding.Strict().DecodeString(token)
 	if err != nil || len(raw) < 8+tagSize {
@@ -79,7 +91,7 @@ func (e *Engine) pageKey(ctx context.Context) ([]byte, error) {
 	}
 	key, err := e.store.Secret(ctx, "page-token") // several times at worst, with the same answer
 	if err != nil {
-		return nil, stored.Failed(err, "list tasks")
+		return nil, stored.Failed(err, "read the key of page tokens")
 	}
 	e.tokenKey.Store(&key)
 	return key, nil

@@ -186,6 +186,10 @@ func TestConformancePush(t *testing.T) {
 			}
 			slices.Sort(got)
 			slices.Sort(paged)
+			for _, token := range []string{"zzz", "a", " ", "\U0001f600"} {
+				f := w.refused(t, "INVALID_PARAMS", "ListTaskPushNotificationConfigs", obj{"taskId": id, "pageToken": token})
+				equal(t, "the fields", f.fields(), []string{"pageToken"})
+			}
 			equal(t, "the list", got, want)
 			equal(t, "the pages", paged, want)
 		})

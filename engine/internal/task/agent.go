@@ -23,17 +23,13 @@ type Agent struct {
 // io.Closer, is closed with its last run.
 func NewAgent(a agent.Agent, close func() error, card *a2a.AgentCard, player *Player) *Agent {
 	if player == nil {
-		player = newPlayer(a, close)
+		if c, ok := a.(io.Closer); ok && close == nil {
+			close = c.Close
+		}
+		player = &Player{Agent: a, close: close}
 	}
 	accounts := slices.ContainsFunc(card.Capabilities.Extensions, func(e *a2a.AgentExtension) bool { return e != nil && e.URI == a2a.TraceabilityURI })
 	return &Agent{agent.LostBy(a), newTitle(card.Name, card.Version, agent.KindOf(a)), accounts, player}
-}
-
-func newPlayer(a agent.Agent, close func() error) *Player {
-	if c, ok := a.(io.Closer); ok && close == nil {
-		close = c.Close
-	}
-	return &Player{Agent: a, close: close}
 }
 
 // Player is who runs: an agent, until the last of its runs has ended.
