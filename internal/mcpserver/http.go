@@ -2,9 +2,11 @@ package mcpserver
 
 import (
 	"context"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,8 +15,15 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// sessionIdle is after how long without a request a session over HTTP is closed.
-const sessionIdle = 30 * time.Minute
+const (
+	// sessionIdle is after how long without a request a session over HTTP is closed.
+	sessionIdle = 30 * time.Minute
+	// maxSessions is how many sessions there are at a time, but for those that begin at
+	// the same moment.
+	maxSessions = 1000
+	// maxHello caps what a session begins with, in bytes: it is kept as long.
+	maxHello = 64 << 10
+)
 
 // Handler returns the server over streamable HTTP, for a listener on loopback: what
 // was not addressed to this machine by name, and what comes from a web page, is
@@ -40,7 +49,12 @@ func (s *Server) Handler(ctx context.Context) http.Handler {
 			http.NotFound(w, r)
 		case r.Header.Get("Mcp-Protocol-Version") >= "2026-07-28":
 			single.ServeHTTP(w, r)
+		case r.Header.Get("Mcp-Session-Id") != "":
+			sessions.ServeHTTP(w, r)
+		case len(slices.Collect(m.Sessions())) >= maxSessions:
+			http.Error(w, fmt.Sprintf("there are %d sessions, and there may not be more: end one with DELETE, or try again later", maxSessions), http.StatusServiceUnavailable)
 		default:
+			r.Body = http.MaxBytesReader(w, r.Body, maxHello)
 			sessions.ServeHTTP(w, r)
 		}
 	})

@@ -52,7 +52,7 @@ func New(agent a2a.Service, card *a2a.AgentCard, o *Options) *Server {
 func (s *Server) server(until context.Context) *mcp.Server {
 	version := cmp.Or(s.card.Version, "1")
 	m := mcp.NewServer(&mcp.Implementation{Name: "parley", Title: cut(s.card.Name, 200), Version: cut(version, 100)}, &mcp.ServerOptions{
-		Instructions: s.instructions(),
+		Instructions: "An agent that works on tasks: " + cut(s.card.Name, 200) + ". A task may take long; get_task looks at it, answer_task answers what it asks.",
 		Capabilities: &mcp.ServerCapabilities{}, // no log
 	})
 	m.AddReceivingMiddleware(s.watch(until))

@@ -533,3 +533,42 @@ func TestHandlerIsForThisMachine(t *testing.T) {
 		}
 	}
 }
+
+func TestSessionsAreBounded(t *testing.T) {
+	h := New(nil, &a2a.AgentCard{Name: "x"}, nil).Handler(t.Context())
+	name := "t"
+	ask := func(method, session string) *httptest.ResponseRecorder {
+		req := httptest.NewRequest(method, "http://127.0.0.1/mcp", strings.NewReader(
+			`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"`+name+`","version":"1"}}}`))
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Accept", "application/json, text/event-stream")
+		if session != "" {
+			req.Header.Set("Mcp-Session-Id", session)
+		}
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, req)
+		return w
+	}
+	first := ask("POST", "").Header().Get("Mcp-Session-Id")
+	last := ""
+	for range maxSessions - 1 {
+		w := ask("POST", "")
+		if last = w.Header().Get("Mcp-Session-Id"); w.Code != 200 {
+			t.Fatalf("%d %s", w.Code, w.Body)
+		}
+	}
+	if w := ask("POST", ""); w.Code != 503 || !strings.Contains(w.Body.String(), "end one with DELETE") {
+		t.Errorf("one more: %d %s", w.Code, w.Body)
+	}
+	if w := ask("DELETE", first); w.Code != 204 {
+		t.Errorf("the end of one: %d %s", w.Code, w.Body)
+	}
+	if w := ask("POST", ""); w.Code != 200 {
+		t.Errorf("in its place: %d %s", w.Code, w.Body)
+	}
+	ask("DELETE", last)
+	name = strings.Repeat("x", maxHello) // which the session would keep
+	if w := ask("POST", ""); w.Code != 413 {
+		t.Errorf("a large one: %d %s", w.Code, w.Body)
+	}
+}

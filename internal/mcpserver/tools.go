@@ -108,10 +108,6 @@ func toolName(skill *a2a.AgentSkill, taken map[string]bool) string {
 	return unique
 }
 
-func (s *Server) instructions() string {
-	return "An agent that works on tasks: " + cut(s.card.Name, 200) + ". A task may take long; get_task looks at it, answer_task answers what it asks."
-}
-
 // maxDescription caps what a card has a model told of one tool, in bytes.
 const maxDescription = 4 << 10
 
