@@ -101,7 +101,7 @@ func (c *Console) agent(w http.ResponseWriter, r *request, a *Agent) {
 	if c.opts.Published != nil {
 		card := new(a2a.AgentCard)
 		if doc := c.opts.Published(r.Request, a.Name); doc != nil && json.Unmarshal(doc, card) == nil {
-			d.Card = card
+			d.Card = calmCard(card)
 		}
 	}
 	d.read()

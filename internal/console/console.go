@@ -20,6 +20,7 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,6 +124,13 @@ func New(o Options) (*Console, error) {
 	o.Name = cmp.Or(o.Name, "Parley")
 	c := &Console{opts: o, mux: http.NewServeMux(), log: o.Logger, now: time.Now}
 	c.log = cmp.Or(c.log, slog.New(slog.DiscardHandler))
+	c.opts.Agents = func() []Agent {
+		list := slices.Clone(o.Agents())
+		for i := range list {
+			list[i].Card = calmCard(list[i].Card) // of a proxied agent it is a stranger's
+		}
+		return list
+	}
 	var err error
 	if c.jar, err = newJar(o.Secret); err != nil {
 		return nil, err

@@ -37,10 +37,6 @@ type Attempt struct {
 // foreignMark begins the key of an agent of another server; no name begins with it.
 const foreignMark = "~"
 
-func foreignKey(ref string) string {
-	return foreignMark + base64.RawURLEncoding.EncodeToString([]byte(ref))
-}
-
 // maxRef is how long an address of an agent may be.
 const maxRef = 2000
 
@@ -104,7 +100,7 @@ func (c *Console) look(r *request, d *elsewhereData) error {
 		return err
 	}
 	card := calmCard(f.Card)
-	d.agentData = agentData{Agent: &Agent{Name: foreignKey(d.Ref), Card: card}, Card: card}
+	d.agentData = agentData{Agent: &Agent{Name: foreignMark + base64.RawURLEncoding.EncodeToString([]byte(d.Ref)), Card: card}, Card: card}
 	d.agentData.read()
 	d.Findings = f.Findings
 	d.CLI = "parley send -a " + quote(d.Ref) + " 'hello'"
@@ -125,8 +121,10 @@ func (c *Console) look(r *request, d *elsewhereData) error {
 
 // calmCard is a card whose texts do not mislead whoever reads them.
 func calmCard(card *a2a.AgentCard) *a2a.AgentCard {
-	c := new(a2a.AgentCard)
-	if json.Unmarshal([]byte(calm(string(card.AppendJSON(nil)))), c) != nil {
+	c, text := new(a2a.AgentCard), string(card.AppendJSON(nil))
+	if quiet := calm(text); quiet == text {
+		return card
+	} else if json.Unmarshal([]byte(quiet), c) != nil {
 		return &a2a.AgentCard{Name: "An agent whose card cannot be shown"}
 	}
 	return c

@@ -31,7 +31,7 @@ var sources embed.FS
 // pages are the templates, by the name of a page.
 var pages = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"word": admin.StateWord, "label": label, "age": age, "short": short, "when": when, "file": fileName, "tree": tree, "rich": rich, "bytes": size, "kind": kindOf, "bytes64": func(n int64) string { return size(int(n)) }, "deliveryClass": deliveryClass, "span": span, "fieldIn": fieldIn, "plain": plainValue, "bar": bar, "ago": ago, "barWidth": barWidth, "shows": shows,
+		"word": admin.StateWord, "label": label, "age": age, "short": short, "when": when, "file": fileName, "tree": tree, "rich": rich, "bytes": size, "kind": kindOf, "bytes64": func(n int64) string { return size(int(n)) }, "deliveryClass": deliveryClass, "span": span, "fieldIn": fieldIn, "plain": func(v json.RawMessage) string { return calm(textOf(v)) }, "bar": bar, "ago": ago, "barWidth": barWidth, "shows": shows,
 		"at": func(k admin.TaskKey) string { return taskPath(keyOf(k.Agent), k.ID) },
 	}).ParseFS(sources, "templates/*.html"))
 })
@@ -356,6 +356,3 @@ func bar(start, width float64) string {
 }
 
 const minMark = 8
-
-// plainValue is a JSON value as a table shows it.
-func plainValue(v json.RawMessage) string { return calm(textOf(v)) }

@@ -659,6 +659,26 @@ func TestTasksOfOneAgentOfSeveral(t *testing.T) {
 	v.has(v.get("/tasks?agent=delta"), "There is no such agent")
 }
 
+// The card of a proxied agent is a stranger's: it turns no page around.
+func TestCardsThatMislead(t *testing.T) {
+	const name = "evil\u202egnp.exe\u2066"
+	v := open(t, serveWith(t, func(o *console.Options) {
+		one := o.Agents()[0]
+		card := *one.Card
+		card.Name, card.Description = name, name
+		card.Skills = []*a2a.AgentSkill{{ID: "s", Name: name, Description: name, Tags: []string{name}}}
+		one.Card = &card
+		o.Agents = func() []console.Agent { return []console.Agent{one} }
+		o.Published = func(*http.Request, string) []byte { return card.AppendJSON(nil) }
+	}))
+	task := regexp.MustCompile(`data-task="([^"]+)"`).FindStringSubmatch(v.post("/chat/-", map[string]string{"text": "echo x"}))[1]
+	for _, path := range []string{"/chat/-", "/agents", "/agents/-", "/tasks", "/tasks/-/" + task} {
+		if page := v.get(path); !strings.Contains(page, "evil\ufffd") || strings.ContainsAny(page, "\u202e\u2066") {
+			t.Errorf("%s shows the name as it is, or not at all:\n%s", path, page)
+		}
+	}
+}
+
 // The task that changed last is the last of a chat, next to the field for the next message.
 func TestAChatEndsWithItsLatestMessage(t *testing.T) {
 	v := open(t, serve(t))

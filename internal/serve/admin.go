@@ -3,6 +3,7 @@ package serve
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"crypto/subtle"
 	"crypto/tls"
 	"encoding/json"
@@ -70,7 +71,7 @@ func newAdministration(h *Host, st database.Store) *administration {
 // attach is for the server's engine, before it runs.
 func (a *administration) attach(e *engine.Engine) {
 	a.engine = e
-	a.feed = newFeed(a)
+	a.feed = &feed{a: a, name: rand.Text()[:8], changed: make(chan struct{}), told: map[store.Key]store.Row{}, nodes: map[string]string{}, begun: make(chan struct{}, 1)}
 	e.Observe(a.feed)
 }
 

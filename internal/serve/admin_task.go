@@ -84,18 +84,14 @@ func (a *administration) words(ctx context.Context, r *store.Row) string {
 		if err != nil || en.Message == nil {
 			continue
 		}
-		text := []rune(plain.Line(firstText(en.Message)))
+		begins := strings.TrimLeftFunc(en.Message.Text(), unicode.IsSpace)
+		text := []rune(plain.Line(begins[:min(len(begins), 16*maxWords)]))
 		if len(text) > maxWords {
 			text = append(text[:maxWords], '…')
 		}
 		return string(text)
 	}
 	return ""
-}
-
-func firstText(m *a2a.Message) string {
-	s := strings.TrimLeftFunc(m.Text(), unicode.IsSpace)
-	return s[:min(len(s), 16*maxWords)]
 }
 
 // wait says what a task waits for; nil: it is finished.

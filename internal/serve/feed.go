@@ -3,7 +3,6 @@ package serve
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
 	"fmt"
 	"iter"
 	"slices"
@@ -66,10 +65,6 @@ const (
 	// costs a look, again and again.
 	feedTenants = 1000
 )
-
-func newFeed(a *administration) *feed {
-	return &feed{a: a, name: rand.Text()[:8], changed: make(chan struct{}), told: map[store.Key]store.Row{}, nodes: map[string]string{}, begun: make(chan struct{}, 1)}
-}
 
 // TaskChanged implements engine.Observer.
 func (f *feed) TaskChanged(r *store.Row) {

@@ -65,7 +65,7 @@ func (h *Host) openConsole(ctx context.Context) (http.Handler, error) {
 	}
 	o.Trace = f.telemetry.traceAddress()
 	if f.auth.oidcClient != "" {
-		o.Login = newSignIn(f.auth.oidcIssuer, f.auth.oidcClient)
+		o.Login = &signIn{hostOf(f.auth.oidcIssuer), auth.NewWebLogin(f.auth.oidcIssuer, f.auth.oidcClient, nil)}
 	}
 	if h.now.local || f.elsewhere {
 		o.Elsewhere = newElsewhere(h).find
@@ -81,17 +81,12 @@ func (h *Host) openConsole(ctx context.Context) (http.Handler, error) {
 	at := c.At(ConsolePath, func(r *http.Request) *url.URL { return a2aserver.AskedFor(h.pages.shown.Load().proxies)(r) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// A page of elsewhere may have its name resolve to this machine.
-		if s := h.pages.shown.Load(); len(s.hosts) > 0 && !slices.Contains(s.hosts, nameOf(r.Host)) {
+		if s := h.pages.shown.Load(); len(s.hosts) > 0 && !slices.Contains(s.hosts, (&url.URL{Host: r.Host}).Hostname()) {
 			http.Error(w, "The console does not answer for the host that the request names.", http.StatusMisdirectedRequest)
 			return
 		}
 		at.ServeHTTP(w, r)
 	}), nil
-}
-
-func nameOf(host string) string {
-	u := url.URL{Host: host}
-	return u.Hostname()
 }
 
 // show gives the console what a revision has.

@@ -13,10 +13,6 @@ type signIn struct {
 	at   *auth.WebLogin
 }
 
-func newSignIn(issuer, client string) *signIn {
-	return &signIn{hostOf(issuer), auth.NewWebLogin(issuer, client, nil)}
-}
-
 func (s *signIn) Name() string { return s.name }
 
 func (s *signIn) Begin(ctx context.Context, redirect string) (string, []byte, error) {
