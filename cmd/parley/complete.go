@@ -6,9 +6,11 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
+	"github.com/parley-a2a/parley/internal/flagvalue"
 	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/internal/terminal"
 )
@@ -16,7 +18,7 @@ import (
 // completeWithin bounds the call of an agent that Tab waits for.
 const completeWithin = 3 * time.Second
 
-// complete lets Tab know the values of the shared flags, and the ids of tasks.
+// complete lets Tab know the values of flags, and the ids of tasks.
 func (a *app) complete(root *cobra.Command) {
 	words := func(list ...string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
@@ -34,16 +36,22 @@ func (a *app) complete(root *cobra.Command) {
 			panic(err) // the flag is not there
 		}
 	}
-	a.completeTasks(root)
+	a.completeBelow(root)
 }
 
-// completeTasks lets Tab know ids in all commands that want one.
-func (a *app) completeTasks(of *cobra.Command) {
+// completeBelow lets Tab know ids in all commands that want one, and words in all flags
+// that have some.
+func (a *app) completeBelow(of *cobra.Command) {
 	for _, cmd := range of.Commands() {
 		if strings.Contains(cmd.Use, " <task-id>") {
 			cmd.ValidArgsFunction = a.completeTask
 		}
-		a.completeTasks(cmd)
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if v, ok := f.Value.(*flagvalue.Value); ok && v.Words != nil {
+				_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(v.Words, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+			}
+		})
+		a.completeBelow(cmd)
 	}
 }
 

@@ -41,7 +41,9 @@ and --status narrow the list.`,
 		return a.list(ctx, &f)
 	})
 	fs := cmd.Flags()
-	fs.Var(flagvalue.Of("state", &f.status, admin.ParseState, showState), "status", "only tasks in this `state`, such as working or TASK_STATE_INPUT_REQUIRED")
+	state := flagvalue.Of("state", &f.status, admin.ParseState, nil)
+	state.Words = admin.StateWords()
+	fs.Var(state, "status", "only tasks in this `state`, such as working or TASK_STATE_INPUT_REQUIRED")
 	fs.Int32Var(&f.pageSize, "page-size", 0, "how many `tasks` to fetch at once, 1 to 100 (default: the agent's choice)")
 	fs.StringVar(&f.pageToken, "page-token", "", "`token` of the page to fetch, from an earlier list")
 	fs.BoolVar(&f.all, "all", false, "fetch all pages")
@@ -93,11 +95,4 @@ func paged(token string, all bool, fetch func(token string) (next string, err er
 		}
 		seen[next], token = true, next
 	}
-}
-
-func showState(s a2a.TaskState) string {
-	if s == 0 {
-		return ""
-	}
-	return s.String()
 }

@@ -37,6 +37,14 @@ func StateWord(s a2a.TaskState) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_")), "_", "-")
 }
 
+// StateWords are the words of all states.
+func StateWords() (words []string) {
+	for _, s := range a2a.TaskStates() {
+		words = append(words, StateWord(s))
+	}
+	return words
+}
+
 // ParseState is the state that a word or its name in the protocol stands for.
 func ParseState(word string) (a2a.TaskState, error) {
 	name := strings.ToUpper(strings.ReplaceAll(word, "-", "_"))
@@ -44,11 +52,7 @@ func ParseState(word string) (a2a.TaskState, error) {
 	if ok && state.Valid() {
 		return state, nil
 	}
-	var words []string
-	for _, s := range a2a.TaskStates() {
-		words = append(words, StateWord(s))
-	}
-	return 0, errors.New("must be one of " + strings.Join(words, ", "))
+	return 0, errors.New("must be one of " + strings.Join(StateWords(), ", "))
 }
 
 // Agent is one agent of the server.

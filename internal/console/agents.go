@@ -74,7 +74,7 @@ func (c *Console) agents(w http.ResponseWriter, r *request) {
 // tasksOf counts the open tasks of an agent.
 func tasksOf(a *admin.Agent) (running, waiting int) {
 	for state, n := range a.Tasks {
-		if s, _ := stateOf(state); s.Interrupted() {
+		if s, _ := admin.ParseState(state); s.Interrupted() {
 			waiting += n
 		} else {
 			running += n

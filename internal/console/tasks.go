@@ -173,7 +173,7 @@ func words(s string) string { return cmp.Or(calm(s), "a task without text") }
 func (c *Console) own(r *request, d *tasksData) (rows []row, total int, next string, err error) {
 	one := int32(1)
 	req := a2a.ListTasksRequest{ContextID: d.Context, HistoryLength: &one}
-	req.Status, _ = stateOf(d.State)
+	req.Status, _ = admin.ParseState(d.State)
 	if s, err := time.ParseDuration(d.Since); err == nil && s > 0 {
 		req.StatusTimestampAfter = c.now().Add(-s)
 	}
@@ -213,11 +213,6 @@ func (c *Console) ownRow(r *request, a *agentRow, t *a2a.Task) row {
 	return row{DOM: rowName(address), task: t, ID: t.ID, Address: address, Agent: a.Card.Name, Words: words(said),
 		State: admin.StateWord(t.Status.State), Label: label(t.Status.State), Changed: t.Status.Timestamp, Now: c.now(),
 		Models: c.models(), Tokens: c.tokens(r, &a.Agent, t.ID, r.viewer.Tenant+" "+r.viewer.Subject, t.Status.Timestamp)}
-}
-
-// stateOf reads a state as the pages' addresses have it.
-func stateOf(s string) (a2a.TaskState, bool) {
-	return a2a.ParseTaskState("TASK_STATE_" + strings.ToUpper(strings.ReplaceAll(s, "-", "_")))
 }
 
 // changes streams the rows of tasks that change, for the first page of a list.

@@ -18,13 +18,16 @@ type Value struct {
 	kind string
 	set  func(string) error
 	show func() string
+
+	// Words are what Tab offers for it; nil: the shell's choice.
+	Words []string
 }
 
 // New returns a value that each word on the command line is given to. kind is
 // what help calls such a word. show returns what is printed as the default and
 // as the value in force; nil prints nothing.
 func New(kind string, set func(word string) error, show func() string) *Value {
-	return &Value{kind, set, show}
+	return &Value{kind: kind, set: set, show: show}
 }
 
 // Of returns a value that keeps in *to what parse makes of the last word.
@@ -82,7 +85,7 @@ func (v *Value) Set(word string) error { return v.set(word) }
 
 // Choice returns a value that is one of a few words, in any case.
 func Choice(to *string, words ...string) *Value {
-	return Of("string", to, func(s string) (string, error) {
+	v := Of("string", to, func(s string) (string, error) {
 		for _, w := range words {
 			if strings.EqualFold(s, w) {
 				return w, nil
@@ -90,11 +93,18 @@ func Choice(to *string, words ...string) *Value {
 		}
 		return "", fmt.Errorf("must be %s", AnyOf(words))
 	}, func(s string) string { return s })
+	v.Words = named(words)
+	return v
+}
+
+// named returns words without the empty one, which stands for the default.
+func named(words []string) []string {
+	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" })
 }
 
 // AnyOf lists words, of which an empty one stands for the default.
 func AnyOf(words []string) string {
-	words = slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" })
+	words = named(words)
 	last := len(words) - 1
 	return strings.TrimPrefix(strings.Join(words[:last], ", ")+" or ", " or ") + words[last]
 }
