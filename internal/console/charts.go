@@ -35,11 +35,8 @@ const (
 	chartHeight = 60
 )
 
-// charts draws samples; nil where there are too few.
+// charts draws samples, two or more.
 func charts(list []Sample) []chart {
-	if len(list) < 2 {
-		return nil
-	}
 	now := list[len(list)-1]
 	pick := func(f func(*Sample) float64) []float64 {
 		values := make([]float64, len(list))

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"html/template"
@@ -45,13 +46,12 @@ func (c *Console) home(w http.ResponseWriter, r *request) {
 
 // talk is what the template of a task's conversation gets.
 type talk struct {
-	Agent    string
-	ID       string
-	Address  string // of the task's page
-	Prefix   string
-	Flow     template.HTML
-	Standing template.HTML
-	Live     string // names the task for the stream of what follows; "" where nothing does
+	ID        string
+	Prefix    string
+	Flow      template.HTML
+	Standing  template.HTML
+	Answering template.HTML // which question the next message answers
+	Live      string        // names the task for the stream of what follows; "" where nothing does
 }
 
 type chatData struct {
@@ -81,30 +81,33 @@ func taskPath(agent, id string) string {
 }
 
 // talkOf reads a task's log into a conversation.
-func (c *Console) talkOf(r *request, a *Agent, id string) (*talk, string, error) {
+func (c *Console) talkOf(r *request, a *Agent, id string) (*talk, error) {
 	address := taskAddress(r.Request, a.Key(), id)
 	s := newSheet(prefixOf(address) + "flow")
 	f := newFlow(s, address, id, r.answers())
 	n := 0
 	for batch, err := range c.readLog(r.ctx, a, id, 0) {
 		if err != nil {
-			return nil, "", err
+			return nil, err
 		}
 		f.add(batch)
 		if n += len(batch); n > maxEntries {
 			break
 		}
 	}
-	t := &talk{Agent: a.Key(), ID: id, Address: address, Prefix: f.prefix, Flow: template.HTML(s.HTML()),
-		Standing: template.HTML(s.filled[f.prefix+"state"])}
+	return newTalk(f, s, a.Key()), nil
+}
+
+// newTalk is what a flow of a task of an agent wrote to a sheet.
+func newTalk(f *flow, s *sheet, agent string) *talk {
+	t := &talk{ID: f.id, Prefix: f.prefix, Flow: template.HTML(s.HTML()), Standing: template.HTML(s.filled[f.prefix+"state"])}
 	if !f.state.Terminal() {
-		t.Live = liveName(a.Key(), id, f.seq)
+		t.Live = liveName(agent, f.id, f.seq)
 	}
-	answering := ""
 	if f.state.Interrupted() {
-		answering = s.filled["answering"]
+		t.Answering = template.HTML(s.filled["answering"])
 	}
-	return t, answering, nil
+	return t
 }
 
 // chatOf is the chat of a context before anything is said.
@@ -126,31 +129,43 @@ func (c *Console) chat(w http.ResponseWriter, r *request, a *Agent) {
 			}
 		}
 	}
-	if d.Context != "" {
-		size := int32(maxTurns)
-		list, err := a.Service.ListTasks(r.ctx, &a2a.ListTasksRequest{ContextID: d.Context, PageSize: &size, HistoryLength: new(int32)})
-		if err != nil && a.ref != "" { // versions before 1.0 have no lists
-			list, d.Unlisted = new(a2a.ListTasksResponse), true
-		} else if err != nil {
-			c.failed(w, r, err)
-			return
-		}
-		d.Earlier = list.NextPageToken != ""
-		for _, t := range slices.Backward(list.Tasks) { // the newest change is the last
-			one, answering, err := c.talkOf(r, a, t.ID)
-			if errors.Is(err, &a2a.Error{Code: a2a.CodeTaskNotFound}) {
-				continue // deleted in between
-			} else if err != nil {
-				c.failed(w, r, err)
-				return
-			}
-			d.Talks = append(d.Talks, one)
-			if answering != "" {
-				d.Answering = template.HTML(answering)
-			}
-		}
+	var err error
+	if d.Talks, d.Earlier, err = c.talks(r, a, nil); err != nil && a.ref != "" { // versions before 1.0 have no lists
+		d.Unlisted = true
+	} else if err != nil {
+		c.failed(w, r, err)
+		return
+	}
+	for _, t := range d.Talks {
+		d.Answering = cmp.Or(t.Answering, d.Answering)
 	}
 	c.show(w, r, "chat", page{Title: a.Card.Name, Place: "chat", Data: d})
+}
+
+// talks reads the newest tasks of the context that a page names, without those that it
+// shows, and reports whether there are earlier ones. The newest change is the last.
+func (c *Console) talks(r *request, a *Agent, shown []string) (list []*talk, earlier bool, err error) {
+	size, context := int32(maxTurns), r.FormValue("context")
+	if context == "" {
+		return nil, false, nil
+	}
+	tasks, err := a.Service.ListTasks(r.ctx, &a2a.ListTasksRequest{ContextID: context, PageSize: &size, HistoryLength: new(int32)})
+	if err != nil {
+		return nil, false, err
+	}
+	for _, t := range slices.Backward(tasks.Tasks) {
+		if slices.Contains(shown, t.ID) {
+			continue
+		}
+		one, err := c.talkOf(r, a, t.ID)
+		if errors.Is(err, &a2a.Error{Code: a2a.CodeTaskNotFound}) {
+			continue // deleted in between
+		} else if err != nil {
+			return nil, false, err
+		}
+		list = append(list, one)
+	}
+	return list, tasks.NextPageToken != "", nil
 }
 
 // accepts is the attribute of a file's field for the input modes of a card and of its
@@ -173,7 +188,7 @@ func accepts(card *a2a.AgentCard) string {
 	return strings.Join(types, ",")
 }
 
-// say sends what was written to the agent.
+// say sends what was written to the agent, or in answer to the task that the path names.
 func (c *Console) say(w http.ResponseWriter, r *request, a *Agent) {
 	m, err := c.messageOf(r, a)
 	if err != nil {
@@ -181,12 +196,6 @@ func (c *Console) say(w http.ResponseWriter, r *request, a *Agent) {
 		return
 	}
 	c.send(w, r, a, m)
-}
-
-// answer sends what a person answered to a task.
-func (c *Console) answer(w http.ResponseWriter, r *request, a *Agent) {
-	r.Form.Set("task", r.PathValue("task"))
-	c.say(w, r, a)
 }
 
 // send sends a message, and answers with what that changes on the page, or with the
@@ -225,35 +234,43 @@ func (c *Console) send(w http.ResponseWriter, r *request, a *Agent, m *a2a.Messa
 		out.fill("waiting", execute("waiting", n))
 		out.fill("waiting-words", execute("waiting-words", n))
 	case res.Task != nil && m.TaskID == "":
-		t, answering, err := c.talkOf(r, a, res.Task.ID)
+		t, err := c.talkOf(r, a, res.Task.ID)
 		if err != nil {
 			c.failed(w, r, err)
 			return
 		}
-		out.add("talks", "", execute("talk", t))
+		out.talk(t)
 		out.fill("context", execute("context", to))
-		out.fill("answering", answering)
 	case res.Message != nil:
-		out.add("talks", "", execute("talk", exchange(r, m, res.Message)))
-		out.fill("context", execute("context", res.Message.ContextID))
+		out.talk(exchange(m, res.Message))
+		out.fill("context", execute("context", cmp.Or(res.Message.ContextID, to)))
 	}
 	sendFragments(w, &out)
 }
 
-// exchange is a message with an answer that is no task.
-func exchange(r *request, m, answer *a2a.Message) *talk {
-	address := base(r.Request) + "/none/" + m.MessageID
-	s := newSheet(prefixOf(address) + "flow")
-	f := newFlow(s, address, "", r.csrf)
-	f.say(block{Class: "user", Parts: f.partsOf(m.Parts, "", 0)})
-	f.say(block{Class: "agent", Parts: f.told(answer)})
-	return &talk{Prefix: f.prefix, Flow: template.HTML(s.HTML())}
+// talk adds a conversation to a chat, which takes each once.
+func (f *fragments) talk(t *talk) {
+	f.remove("start")
+	f.add("talks", "", execute("talk", t))
+	if t.Answering != "" { // else it may be that of another task
+		f.fill("answering", string(t.Answering))
+	}
 }
 
-// said shows such a message on a page of its own, to a browser without scripts.
+// exchange is a message with an answer that is no task.
+func exchange(m, answer *a2a.Message) *talk {
+	s := newSheet(prefixOf(m.MessageID) + "flow")
+	f := newFlow(s, "", "", "")
+	f.prefix = prefixOf(m.MessageID)
+	f.say(block{Class: "user", Parts: f.partsOf(m.Parts, "", 0)})
+	f.say(block{Class: "agent", Parts: f.told(answer)})
+	return &talk{Prefix: f.prefix, Flow: template.HTML(s.HTML()), Standing: "The agent created no task, so the server does not keep this answer. Only this tab shows it."}
+}
+
+// said shows such a message on a page of its own.
 func (c *Console) said(w http.ResponseWriter, r *request, a *Agent, m, answer *a2a.Message) {
 	d := c.chatOf(r, a, answer.ContextID)
-	d.Talks = []*talk{exchange(r, m, answer)}
+	d.Talks = []*talk{exchange(m, answer)}
 	c.show(w, r, "chat", page{Title: a.Card.Name, Place: "chat", Data: d})
 }
 
@@ -279,7 +296,7 @@ func (c *Console) retry(w http.ResponseWriter, r *request, a *Agent) {
 
 // messageOf makes a message of a form.
 func (c *Console) messageOf(r *request, a *Agent) (*a2a.Message, error) {
-	m := &a2a.Message{MessageID: r.FormValue("id"), Role: a2a.RoleUser, ContextID: r.FormValue("context"), TaskID: r.FormValue("task")}
+	m := &a2a.Message{MessageID: r.FormValue("id"), Role: a2a.RoleUser, ContextID: r.FormValue("context"), TaskID: cmp.Or(r.PathValue("task"), r.FormValue("task"))}
 	if m.MessageID == "" {
 		m.MessageID = uuid.Must(uuid.NewV7()).String()
 	}

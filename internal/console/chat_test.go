@@ -52,3 +52,16 @@ func TestTreesSayWhatTheyLeaveOut(t *testing.T) {
 		}
 	}
 }
+
+// The page itself has the files of an answer without a task, since no server keeps them. They
+// are saved, never opened: at an address of their own they could run.
+func TestFilesOfAnswersWithoutATask(t *testing.T) {
+	m := &a2a.Message{MessageID: "m", Parts: []*a2a.Part{a2a.RawPart([]byte("hello"), "text/html", "a.html"), a2a.RawPart([]byte("hello"), "image/png", "")}}
+	page := execute("talk", exchange(m, m))
+	if n := strings.Count(page, `href="data:application/octet-stream;base64,aGVsbG8="`); n != 4 || strings.Contains(page, "/part?") || strings.Contains(page, "text/html") {
+		t.Errorf("%d of 4 files can be saved: %s", n, page)
+	}
+	if !strings.Contains(page, `download="a.html"`) || !strings.Contains(page, `download="file.png"`) {
+		t.Errorf("the files have other names: %s", page)
+	}
+}

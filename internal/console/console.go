@@ -156,7 +156,7 @@ func New(o Options) (*Console, error) {
 	c.page("GET /waiting", c.count)
 	c.page("GET /tasks/{agent}/{task}/part", c.part)
 	c.page("GET /tasks/{agent}/{task}/artifacts.zip", c.archive)
-	c.agentPage("POST /tasks/{agent}/{task}/answer", c.answer)
+	c.agentPage("POST /tasks/{agent}/{task}/answer", c.say)
 	c.agentPage("POST /tasks/{agent}/{task}/cancel", c.cancel)
 	c.agentPage("POST /tasks/{agent}/{task}/retry", c.retry)
 	c.agentPage("POST /tasks/{agent}/{task}/resend", c.resend)

@@ -2,8 +2,10 @@ package console
 
 import (
 	"crypto/sha256"
+	"encoding/base64"
 	"encoding/hex"
 	"fmt"
+	"html/template"
 	"net/url"
 	"strings"
 	"time"
@@ -92,8 +94,8 @@ type block struct {
 type part struct {
 	*a2a.Part
 	ID   string
-	Href string // where its bytes are
-	Rich bool   // it is a text of the agent, to be formatted
+	Href template.URL // where its bytes are
+	Rich bool         // it is a text of the agent, to be formatted
 }
 
 // add takes entries, in their order.
@@ -140,7 +142,11 @@ func (f *flow) answered() {
 func (f *flow) partsOf(list []*a2a.Part, query string, from int) []part {
 	parts := make([]part, len(list))
 	for i, p := range list {
-		parts[i] = part{Part: calmPart(p), Href: fmt.Sprintf("%s/part?%s&n=%d", f.task, query, from+i)}
+		parts[i] = part{Part: calmPart(p), Href: template.URL(fmt.Sprintf("%s/part?%s&n=%d", f.task, query, from+i))}
+		if f.task == "" && p.Kind == a2a.PartRaw { // no task keeps the bytes: the page has them, to be saved
+			parts[i].Part = &a2a.Part{Kind: p.Kind, Raw: p.Raw, Filename: fileName(p)}
+			parts[i].Href = template.URL("data:application/octet-stream;base64," + base64.StdEncoding.EncodeToString(p.Raw))
+		}
 	}
 	return parts
 }

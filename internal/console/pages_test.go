@@ -173,6 +173,7 @@ func TestPagesOfATask(t *testing.T) {
 	v.has(v.get(at+"?view=timeline"), "Turn 1", "Answer", "Vienna")
 	v.has(v.get(at+"?view=wire"), "&#34;method&#34;: &#34;SendMessage&#34;", "curl &#39;http", "parley send -a", "artifactUpdate", "Response, once the task ended or asked", "Edit and send again")
 	v.has(v.post(at+"/resend", map[string]string{"params": `{"message":{"messageId":"x","role":"ROLE_USER","parts":[{"text":"echo+edited"}]}}`}), "echo edited")
+	v.has(v.post(at+"/resend", map[string]string{"params": `{"message":{"messageId":"x","role":"ROLE_USER","parts":[{"text":"message+directly"}]}}`}), "directly", "Only this tab shows it")
 	v.has(v.post(at+"/resend", map[string]string{"params": "{}"}), "it has no message")
 	v.has(v.get(at), `<output class="mono" for="at" aria-live="off">`) // which follows the log: no screen reader reads each entry's number out
 	v.has(v.get(at+"?view=log"), "created", "message", "artifact")

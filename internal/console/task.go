@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"html/template"
 	"mime"
 	"net/http"
 	"slices"
@@ -189,13 +188,10 @@ func keepFor(s string) (time.Duration, error) {
 }
 
 func (d *taskData) talk(f *flow, s *sheet) {
-	d.Talk = &talk{Agent: d.Agent.Key(), ID: d.ID, Address: d.Address, Prefix: f.prefix, Flow: template.HTML(s.HTML())}
+	d.Talk = newTalk(f, s, d.Agent.Key())
 	if d.At > 0 {
+		d.Talk.Standing, d.Talk.Live = "", ""
 		return
-	}
-	d.Talk.Standing = template.HTML(s.filled[f.prefix+"state"])
-	if !f.state.Terminal() {
-		d.Talk.Live = liveName(d.Agent.Key(), d.ID, f.seq)
 	}
 	d.Reply = f.state.Interrupted() && d.Own && (f.asked == nil || f.asked.Form == nil)
 }

@@ -120,8 +120,8 @@ func (c *Console) answersTo(r *request, a *Agent, id string) string {
 	return csrf
 }
 
-// query is what the filters select.
-func (c *Console) query(r *request, d *tasksData) admin.TaskQuery {
+// everybodys lists the tasks of all callers that the filters select.
+func (c *Console) everybodys(r *request, d *tasksData) (rows []row, total int, next string, err error) {
 	q := admin.TaskQuery{Query: admin.Query{After: r.FormValue("after")}, Context: d.Context, State: d.State}
 	if a, _ := c.find(r, d.Agent); a != nil { // it is one of d.Agents
 		q.Agent = &a.Name
@@ -132,11 +132,7 @@ func (c *Console) query(r *request, d *tasksData) admin.TaskQuery {
 	if s, err := time.ParseDuration(d.Since); err == nil && s > 0 {
 		q.Since = c.now().Add(-s)
 	}
-	return q
-}
-
-func (c *Console) everybodys(r *request, d *tasksData) (rows []row, total int, next string, err error) {
-	list, err := c.opts.Admin.Tasks(r.ctx, c.query(r, d))
+	list, err := c.opts.Admin.Tasks(r.ctx, q)
 	if err != nil {
 		return nil, 0, "", err
 	}
@@ -294,19 +290,26 @@ func (c *Console) inbox(w http.ResponseWriter, r *request) {
 			o.Asks.Parts = f.told(m)
 		}
 	}
-	c.show(w, r, "inbox", page{Title: "Inbox", Place: "inbox", Data: inboxData{rows, more}})
+	c.show(w, r, "inbox", page{Title: "Inbox", Place: "inbox", Data: struct {
+		Rows []row
+		More []a2a.TaskState // of which older ones wait, too
+	}{rows, more}})
 }
 
-type inboxData struct {
-	Rows []row
-	More []a2a.TaskState // of which older ones wait, too
-}
-
-// count tells a page how much waits for the viewer.
+// count tells a page how much waits for the viewer, if that is not what it knows, and a
+// chat the tasks of its context that began elsewhere.
 func (c *Console) count(w http.ResponseWriter, r *request) {
 	var out fragments
 	n := c.waiting(r.ctx)
-	out.fill("waiting", execute("waiting", n))
+	if strconv.Itoa(n) != r.FormValue("known") {
+		out.fill("waiting", execute("waiting", n))
+	}
+	if a, _ := c.find(r, r.FormValue("agent")); a != nil {
+		list, _, _ := c.talks(r, a, r.Form["task"]) // what fails comes with the next question
+		for _, t := range list {
+			out.talk(t)
+		}
+	}
 	w.Header().Set("Parley-Waiting", strconv.Itoa(n))
 	sendFragments(w, &out)
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -54,10 +55,5 @@ func (c *Console) tokens(r *request, a *Agent, id, owner string, changed time.Ti
 // models reports whether an agent of the server is a model, so that lists of tasks have
 // a column for tokens.
 func (c *Console) models() bool {
-	for _, a := range c.opts.Agents() {
-		if a.Model {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.opts.Agents(), func(a Agent) bool { return a.Model })
 }

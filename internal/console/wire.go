@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
 	"time"
 
@@ -161,7 +160,7 @@ func (c *Console) resend(w http.ResponseWriter, r *request, a *Agent) {
 	case res.Task != nil:
 		http.Redirect(w, r.Request, taskAddress(r.Request, a.Key(), res.Task.ID)+"?view=wire", http.StatusSeeOther)
 	default:
-		http.Redirect(w, r.Request, base(r.Request)+"/chat/"+a.Key()+"?context="+url.QueryEscape(res.Message.ContextID), http.StatusSeeOther)
+		c.said(w, r, a, req.Message, res.Message)
 	}
 }
 

@@ -343,3 +343,67 @@ func TestKeysCanBeTurnedOff(t *testing.T) {
 	p.press("Single-letter keys")
 	slash("TEXTAREA")
 }
+
+// An answer without a task is with nobody but the tab, which has it where it was said when
+// the page is loaded again or come back to, for as long as its session.
+func TestAnswersWithoutATaskStayInTheirTab(t *testing.T) {
+	t.Parallel()
+	p := share(t).open()
+	p.say("message one")
+	p.shows("Only this tab shows it")
+	p.say("ask Which city?")
+	p.state("input required")
+	p.say("Paris")
+	p.state("completed")
+	p.say("message three")
+	p.until(`document.querySelectorAll("#talks > section").length === 3 && document.querySelector("#send:not(:disabled)")`)
+	const look = `[...document.querySelectorAll("#talks > section")].map((s) => s.innerText.replace(/\s+/g, " ")).join("|")`
+	before := js[string](p, look)
+	address := js[string](p, "location.href")
+	p.do(chromedp.Reload())
+	p.until(look + " === " + quote(before))
+	p.screen(share(t).at("/tasks"))
+	p.do(chromedp.NavigateBack())
+	p.until(look + " === " + quote(before))
+
+	// Another tab has the task, and in a context without one is told why it has nothing.
+	other := share(t).open()
+	other.screen(address)
+	if n := other.count("#talks > section"); n != 1 {
+		t.Errorf("another tab shows %d of them", n)
+	}
+	other.screen(share(t).at("/chat/-?context=of-messages"))
+	other.shows("only the tab that got the answer shows it")
+
+	// What another session kept is not shown.
+	js[bool](p, `(history.replaceState({...history.state, session: "another"}, ""), true)`)
+	p.do(chromedp.Reload())
+	p.until(`document.readyState === "complete" && document.querySelectorAll("#talks > section").length === 1`)
+}
+
+// A tab shows the tasks that begin in another tab of its context, once each, and follows them.
+func TestTasksOfAnotherTab(t *testing.T) {
+	t.Parallel()
+	p := share(t).open()
+	p.say("ask Which city?")
+	p.state("input required")
+	other := share(t).open()
+	other.screen(js[string](p, "location.href"))
+	p.say("Paris")
+	p.state("completed")
+	p.say("ask Which size?")
+	p.until(`document.querySelectorAll("#talks > section").length === 2`)
+	other.until(`document.querySelectorAll("#talks > section").length === 2`)
+	other.shows("Which size?")
+	other.shows("Your answer goes to task")
+	other.say("Large")
+	p.state("completed")
+	other.state("completed")
+	p.say("echo the last one")
+	other.until(`document.querySelector("#talks").innerText.includes("the last one")`)
+	for _, tab := range []*tab{p, other} {
+		if n := tab.count("#talks > section"); n != 3 {
+			t.Errorf("a tab shows %d tasks, want 3", n)
+		}
+	}
+}

@@ -2,6 +2,7 @@
 // What pages do beyond what forms and links do: the composer of a chat, and keys.
 import { apply, become, gone, keepFocus } from "./live.js";
 
+const talks = document.querySelector("#talks");
 const composer = document.querySelector("#composer");
 if (composer instanceof HTMLFormElement) compose(composer);
 
@@ -18,6 +19,19 @@ function compose(form) {
   let files = [];
   /** @type {string | undefined} the id of a message whose answer did not come */
   let unsure;
+
+  // The server keeps no answer without a task. This entry of the tab's history does, for
+  // the session that got it, with the id of the conversation before it.
+  const session = new FormData(form).get("csrf");
+  /** @type {{after: string, said: string}[]} */
+  const kept = history.state?.session === session ? history.state.kept : [];
+  for (const { after, said } of kept) {
+    apply(said);
+    const one = talks?.lastElementChild;
+    const before = document.getElementById(after);
+    if (one && before) before.after(one);
+    else if (one) talks.prepend(one);
+  }
 
   choice.addEventListener("change", () => {
     attach([...(choice.files ?? [])]);
@@ -103,19 +117,21 @@ function compose(form) {
         say(said);
         return;
       }
-      document.querySelector("#start")?.remove();
       text.value = "";
       files = [];
       show();
       apply(said);
       window.scrollTo({ top: document.body.scrollHeight });
+      const here = new URL(location.href);
       const context = form.querySelector("input[name=context]");
       if (context instanceof HTMLInputElement && context.value) {
-        const here = new URL(location.href);
         here.searchParams.delete("say");
         here.searchParams.set("context", context.value);
-        history.replaceState(null, "", here);
       }
+      const last = /** @type {HTMLElement} */ (talks?.lastElementChild);
+      if (last?.dataset.task === "") kept.push({ after: last.previousElementSibling?.id ?? "", said });
+      while (JSON.stringify(kept).length > 1 << 20) kept.shift(); // browsers limit it
+      history.replaceState({ session, kept }, "", here);
     } catch {
       say("The server did not answer. Your message is still here: send it again when the server is back.");
     } finally {
@@ -201,15 +217,23 @@ if (waiting) {
   const ask = async () => {
     if (Date.now() - last < (document.hidden ? 30000 : 5000)) return;
     last = Date.now();
-    const answer = await fetch(waiting, { redirect: "error" }).catch(() => undefined);
+    const at = new URL(waiting, location.href);
+    if (talks instanceof HTMLElement && talks.dataset.agent) { // tasks of its context may begin in another tab
+      at.search = location.search;
+      at.searchParams.set("agent", talks.dataset.agent);
+      for (const el of [...talks.children].slice(-100)) if (el instanceof HTMLElement) at.searchParams.append("task", el.dataset.task ?? "");
+    }
+    at.searchParams.set("known", known);
+    const answer = await fetch(at, { redirect: "error" }).catch(() => undefined);
     if (answer?.status === 401) {
       window.clearInterval(asking);
       gone();
     }
+    const news = answer?.ok && (await answer.text().catch(() => ""));
+    if (news) apply(news);
     const n = answer?.ok && answer.headers.get("Parley-Waiting");
-    if (!answer || !n || n === known) return;
+    if (!n || n === known) return;
     known = n;
-    apply(await answer.text());
     document.title = n === "0" ? title : `(${n}) ${title}`;
     refresh();
   };

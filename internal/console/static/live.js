@@ -37,7 +37,7 @@ function put(html) {
       part.content.firstElementChild?.classList.add("fresh");
       into.prepend(part.content);
       shorten(into);
-    } else {
+    } else if (!document.getElementById(part.content.firstElementChild?.id ?? "")) { // else it came another way
       into.append(part.content);
     }
   }
