@@ -238,10 +238,7 @@ func TestKilledWhileDeleting(t *testing.T) {
 		st := mustOpen(t, path, nil)
 		storetest.Check(t, st, keys...)
 		checkTally(t, path)
-		rest, err := st.writer.pragma("user_version") // any read: the writer works
-		if err != nil || rest != current.version() {
-			t.Fatal(err)
-		}
+		rows(t, st, "PRAGMA user_version") // any read: the writer works
 		if count(t, st, "SELECT count(*) FROM doomed") > 0 {
 			rests++
 		}

@@ -81,7 +81,7 @@ func sameAs(t *testing.T, st interface {
 // left is how many chunks there are.
 func left(t *testing.T, st *Store) string {
 	t.Helper()
-	return rows(t, st.writer, "SELECT count(*) FROM chunk")[0]
+	return rows(t, st, "SELECT count(*) FROM chunk")[0]
 }
 
 // swept checks that soon after the database was opened no value is staged, and that each
@@ -102,7 +102,7 @@ func swept(t *testing.T, st *Store) {
 	const used = "SELECT chunks FROM entry UNION ALL SELECT chunks FROM seal UNION ALL SELECT chunks FROM blob"
 	st.writing.Lock()
 	defer st.writing.Unlock()
-	got := rows(t, st.writer, "SELECT count(*) FROM staged UNION ALL SELECT count(*) FROM chunk WHERE key / 65536 * 65536 NOT IN (SELECT chunks FROM ("+used+") WHERE chunks IS NOT NULL)")
+	got := rowsOf(t, st.writer, "SELECT count(*) FROM staged UNION ALL SELECT count(*) FROM chunk WHERE key / 65536 * 65536 NOT IN (SELECT chunks FROM ("+used+") WHERE chunks IS NOT NULL)")
 	if got[0] != "0|" || got[1] != "0|" {
 		t.Errorf("%s values are staged, %s chunks are not used", got[0], got[1])
 	}
@@ -115,7 +115,7 @@ func TestChunks(t *testing.T) {
 	a := big("a")
 	mustAppend(t, st, a)
 	sameAs(t, st, a)
-	if n := rows(t, st.writer, "SELECT max(length(data)) FROM chunk UNION ALL SELECT max(length(body)) FROM entry"); n[0] != fmt.Sprint(maxChunk, "|") || n[1] != "0|" {
+	if n := rows(t, st, "SELECT max(length(data)) FROM chunk UNION ALL SELECT max(length(body)) FROM entry"); n[0] != fmt.Sprint(maxChunk, "|") || n[1] != "0|" {
 		t.Errorf("the largest chunk and row have %v bytes", n)
 	}
 	// The next seal takes the place of this one, or none does.

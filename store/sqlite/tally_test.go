@@ -61,14 +61,21 @@ func checkTally(t testing.TB, path string) {
 			"SELECT key FROM scope AS s WHERE EXISTS (SELECT 1 FROM scope AS o WHERE o.tenant = s.tenant AND o.owner = s.owner AND o.context = '') ORDER BY key",
 		},
 	} {
-		if d := cmp.Diff(rows(t, r.anchor, sql[0]), rows(t, r.anchor, sql[1])); d != "" {
+		if d := cmp.Diff(rowsOf(t, r.anchor, sql[0]), rowsOf(t, r.anchor, sql[1])); d != "" {
 			t.Errorf("%s (-counted +kept):\n%s", what, d)
 		}
 	}
 }
 
-// rows are those that a query returns, as text.
-func rows(t testing.TB, c *conn, sql string) (all []string) {
+// rows are those that a query of a store's writer returns, as text. Others may use it.
+func rows(t testing.TB, st *Store, sql string) []string {
+	t.Helper()
+	st.writing.Lock()
+	defer st.writing.Unlock()
+	return rowsOf(t, st.writer, sql)
+}
+
+func rowsOf(t testing.TB, c *conn, sql string) (all []string) {
 	t.Helper()
 	err := c.stmt(sql).each(func(r *sqlite3.Stmt) error {
 		row := ""
@@ -185,7 +192,7 @@ func TestTallies(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, table := range []string{"scope", "tally", "span", "member"} {
-				if left := rows(t, h.st.writer, "SELECT * FROM "+table); len(left) > 0 {
+				if left := rows(t, h.st, "SELECT * FROM "+table); len(left) > 0 {
 					t.Errorf("after the last task is deleted, %s has %q", table, left)
 				}
 			}
@@ -216,10 +223,10 @@ func TestTalliesOfAnOldDatabase(t *testing.T) {
 	}
 	h.compare(h.st)
 	// A list since a time counts a part of a span.
-	if n := rows(t, h.st.writer, "SELECT count(*) > 8 AND max(n) <= 1024 FROM span"); n[0] != "1|" {
-		t.Errorf("spans are few or large: %q", rows(t, h.st.writer, "SELECT * FROM span"))
+	if n := rows(t, h.st, "SELECT count(*) > 8 AND max(n) <= 1024 FROM span"); n[0] != "1|" {
+		t.Errorf("spans are few or large: %q", rows(t, h.st, "SELECT * FROM span"))
 	}
-	want := rows(t, h.st.writer, "SELECT s.context, t.state, t.n FROM tally AS t JOIN scope AS s ON s.key = t.scope ORDER BY 1, 2")
+	want := rows(t, h.st, "SELECT s.context, t.state, t.n FROM tally AS t JOIN scope AS s ON s.key = t.scope ORDER BY 1, 2")
 	before := slices.IndexFunc(current.steps, func(sql string) bool { return strings.Contains(sql, "CREATE TABLE tally") })
 	if err := h.st.writer.Exec(fmt.Sprintf("DROP INDEX task_waiting; DROP TABLE scope; DROP TABLE tally; DROP TABLE span; DROP TABLE member; ALTER TABLE task DROP COLUMN body; ALTER TABLE task DROP COLUMN head_size; ALTER TABLE task DROP COLUMN body_size; DROP TRIGGER entry_chunks; DROP TRIGGER seal_chunks; DROP TRIGGER seal_chunks_replaced; DROP TRIGGER blob_chunks; DROP TABLE chunk; DROP TABLE staged; ALTER TABLE entry DROP COLUMN chunks; ALTER TABLE seal DROP COLUMN chunks; ALTER TABLE blob DROP COLUMN chunks; PRAGMA user_version = %d", before)); err != nil {
 		t.Fatal(err)
@@ -238,7 +245,7 @@ func TestTalliesOfAnOldDatabase(t *testing.T) {
 	h.st = mustOpen(t, path, nil)
 	h.compare(h.st)
 	checkTally(t, path)
-	got := rows(t, h.st.writer, "SELECT s.context, t.state, t.n FROM tally AS t JOIN scope AS s ON s.key = t.scope ORDER BY 1, 2")
+	got := rows(t, h.st, "SELECT s.context, t.state, t.n FROM tally AS t JOIN scope AS s ON s.key = t.scope ORDER BY 1, 2")
 	if d := cmp.Diff(want, got); d != "" || len(got) != 6 {
 		t.Errorf("tallies (-kept +migrated):\n%s", d)
 	}
@@ -277,7 +284,7 @@ func TestTalliesAfterAFailure(t *testing.T) {
 		mustAppend(t, st, in(6+i))
 		checkTally(t, path)
 	}
-	if got := rows(t, st.writer, "SELECT context FROM scope ORDER BY key"); len(got) != 2 {
+	if got := rows(t, st, "SELECT context FROM scope ORDER BY key"); len(got) != 2 {
 		t.Errorf("tallies of %q", got)
 	}
 	all, err := st.Tasks(t.Context(), nil, 20)
