@@ -40,17 +40,29 @@ func counted(n int) string {
 	return strings.TrimSpace(b.String())
 }
 
+// counting is an agent that counts to 60, and waits at 30 for what goOn makes: what a test
+// does before is in the middle of a stream, however slow the browser is.
+var counting = []string{"--", "sh", "-c", `for n in $(seq 60); do echo chunk $n; test $n != 30 || until test -e go; do sleep 0.05; done; sleep 0.02; done`}
+
+func (s *server) goOn() {
+	s.t.Helper()
+	if err := os.WriteFile(filepath.Join(s.dir, "go"), nil, 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 // Nobody's console does this: the server is killed in the middle of a stream, and the
 // page goes on by itself, with each chunk once.
 func TestKilledInTheMiddleOfAStream(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
+	s := serve(t, counting...)
 	p := s.open()
 	p.outage()
-	p.say("stream 60 50")
+	p.say("count")
 	p.until(chunks + `.startsWith("1 2 3 4 5 6 7 8")`)
 	s.end(kill)
 	p.until(`!document.querySelector("[data-line]").hidden`)
+	s.goOn()
 	s.start()
 	p.state("completed")
 	p.until(`document.querySelector("[data-line]").hidden`)

@@ -88,19 +88,20 @@ func (r *relay) fail(down bool) {
 // goes on where it was.
 func TestOfflineInTheMiddleOfAStream(t *testing.T) {
 	t.Parallel()
-	s := share(t)
+	s := serve(t, counting...)
 	r := newRelay(t, s.addr)
 	through := *s
 	through.link = strings.Replace(s.link, s.addr, r.l.Addr().String(), 1)
 	through.addr = r.l.Addr().String()
 	p := through.open()
 	p.outage()
-	p.say("stream 60 40")
+	p.say("count")
 	p.until(chunks + `.startsWith("1 2 3 4 5")`)
 	r.fail(false) // for a moment
 	p.until(chunks + `.startsWith("1 2 3 4 5 6 7 8 9 10 11 12")`)
 	r.fail(true) // until the reader has been told
 	p.until(`!document.querySelector("[data-line]").hidden`)
+	s.goOn()
 	r.fail(false)
 	p.state("completed")
 	if got := js[string](p, chunks); got != counted(60) {
@@ -154,12 +155,13 @@ func TestMessageKeptWhileTheServerIsAway(t *testing.T) {
 // each side of it.
 func TestTimelineAfterKill(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
+	s := serve(t, counting...)
 	p := s.open()
 	p.outage()
-	p.say("stream 40 40")
+	p.say("count")
 	p.until(chunks + `.startsWith("1 2 3 4 5")`)
 	s.end(kill)
+	s.goOn()
 	s.start()
 	p.state("completed")
 	p.screen(p.task() + "?view=timeline")
