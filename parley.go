@@ -396,7 +396,8 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // process at a time can have them, and interrupted work resumes at the next start. The
 // address and the log go to standard error. Everybody who can reach addr may call: for
 // callers from elsewhere than this machine use New with Options.Auth. At a loopback
-// address it answers requests for localhost and its addresses only.
+// address it answers requests for localhost and its addresses only. A task fails once it
+// has 64 MiB.
 func Serve(addr string, card a2a.AgentCard, ag agent.Agent) error {
 	ctx, stop := interrupt.Context()
 	defer stop()
@@ -409,7 +410,7 @@ func Serve(addr string, card a2a.AgentCard, ag agent.Agent) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("open the tasks in %s: %w", serveStore, err), l.Close())
 	}
-	s, err := New(card, ag, &Options{Store: st, Logger: log, Hosts: ownHosts(l.Addr())})
+	s, err := New(card, ag, &Options{Store: st, Logger: log, Hosts: ownHosts(l.Addr()), TaskLimits: engine.Limits{TaskBytes: 64 << 20}})
 	if err != nil {
 		return errors.Join(err, st.Close(), l.Close())
 	}

@@ -13,7 +13,10 @@ import (
 	"syscall"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+
 	"github.com/parley-a2a/parley/internal/fileowner"
+	"github.com/parley-a2a/parley/internal/telemetry/metrics"
 )
 
 // File is an audit log in a file: one JSON object a line, whose time and
@@ -34,11 +37,12 @@ type File struct {
 	failures *slog.Logger
 	log      *slog.Logger
 
-	mu    sync.Mutex // protects the fields below
-	f     io.WriteCloser
-	waits bool  // writes may have to wait for a reader
-	lost  int64 // records that could not be written since the last one that was
-	torn  bool  // the file ends within a line
+	mu     sync.Mutex // protects the fields below
+	f      io.WriteCloser
+	waits  bool           // writes may have to wait for a reader
+	lost   int64          // records that could not be written since the last one that was
+	losses *metrics.Count // all that could not; nil: they are not counted
+	torn   bool           // the file ends within a line
 }
 
 // patience is how long a record waits for a reader; lossPatience, while records are
@@ -122,6 +126,13 @@ func (a *File) Event(event string, attrs ...slog.Attr) {
 	a.log.LogAttrs(context.Background(), slog.LevelInfo, event, attrs...)
 }
 
+// Measure counts records that could not be written from now on; nil ends that.
+func (a *File) Measure(p metric.MeterProvider) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.losses = metrics.New(p).Counter(metrics.AuditLost)
+}
+
 // Write appends one record. It reports success also where there is none, for
 // that is dealt with.
 func (a *File) Write(line []byte) (int, error) {
@@ -138,6 +149,7 @@ func (a *File) Write(line []byte) (int, error) {
 		a.lost = 0
 	}
 	if err != nil {
+		a.losses.Add(context.Background(), 1)
 		if a.lost++; a.lost == 1 {
 			a.failures.Error("the audit log cannot be written; what happens is not recorded", "error", err)
 		}

@@ -13,7 +13,10 @@ import (
 	"sync"
 	"testing"
 
+	"go.opentelemetry.io/otel/metric/noop"
+
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/telemetry/metrics"
 )
 
 func TestPrintable(t *testing.T) {
@@ -213,6 +216,8 @@ func TestAuditOnAFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer a.Close()
+	local := metrics.NewLocal(noop.NewMeterProvider())
+	a.Measure(local)
 	real, disk := a.f, &full{room: 200}
 	a.f = disk
 	for range 5 {
@@ -242,6 +247,15 @@ func TestAuditOnAFullDisk(t *testing.T) {
 	}
 	if lost < 4 {
 		t.Errorf("%v records are said to be lost", lost)
+	}
+	local.Read(func(m *metrics.Metric, points []metrics.Point) {
+		if n := points[0].Value; float64(n) != lost {
+			t.Errorf("%s is %d, and %v records are lost", m.Name, n, lost)
+		}
+		lost = 0
+	})
+	if lost > 0 {
+		t.Error("they are not counted")
 	}
 	if got := heard(); len(got) != 1 || got[0]["level"] != "INFO" {
 		t.Errorf("the operator hears %v", got)

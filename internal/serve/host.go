@@ -39,6 +39,7 @@ type Host struct {
 	beside    map[string]http.Handler
 	telemetry *export.Telemetry
 	metrics   metricsPort
+	tls       *a2aserver.TLS // nil: there is none
 	server    *parley.Server
 	atStart   map[string]any // settings that count until the end
 	withdraw  func()         // takes away the file of admin.publish; nil before there is one
@@ -122,11 +123,12 @@ func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, 
 	if err := h.metrics.listen(f.telemetry.metrics); err != nil {
 		return nil, err
 	}
-	listener, err := f.tls.listen(h.listener, h.audit, log)
-	if err != nil {
+	if h.tls, err = f.tls.load(h.audit, log); err != nil {
 		return nil, err
 	}
-	h.listener = listener
+	if h.tls != nil {
+		h.listener = h.tls.Listener(h.listener)
+	}
 	h.factory = &factory{log: log, callbacks: map[string]*httpagent.Callbacks{}, own: LocalURL(h.addr, f.tls.given()), meters: h.telemetry.MeterProvider, demo: env.Demo}
 	// The same after a restart, and on each server of a database.
 	secret, err := h.store.Secret(ctx, "callbacks")
@@ -148,12 +150,11 @@ func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, 
 		return nil, endFailure(h.location, err)
 	}
 	h.now.commit(h.factory)
-	h.pages.show(h.now)
-	h.metrics.show(h.now)
 	h.now.lookAtModels(ctx)
 	h.atStart = f.untilRestart()
 	h.admin.attach(h.server.Engine())
-	h.admin.show(h.now)
+	h.show()
+	h.measure()
 	h.withdraw = h.admin.publish() // before that, too
 	return h, nil
 }

@@ -2,6 +2,7 @@ package serve
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -22,6 +23,7 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/internal/port"
+	"github.com/parley-a2a/parley/internal/telemetry/metrics"
 )
 
 // Bounds of the metrics listener.
@@ -37,14 +39,30 @@ const (
 type metricsPort struct {
 	listener net.Listener // nil: there is none
 
-	now atomic.Pointer[revision] // in force: it says who may have metrics at the main address
+	now    atomic.Pointer[revision] // in force: it says who may have metrics at the main address
+	failed atomic.Bool              // the last reload has
 }
 
 // metricsPath is where metrics are.
 const metricsPath = "/metrics"
 
-// show tells who may call from now on.
-func (p *metricsPort) show(r *revision) { p.now.Store(r) }
+// measure offers what is the host's own to measure, until telemetry stops.
+func (h *Host) measure() {
+	if h.audit.file != nil {
+		h.audit.file.Measure(h.telemetry.MeterProvider)
+	}
+	metrics.New(h.telemetry.MeterProvider).Observe(func(_ context.Context, is metrics.Reading) {
+		successful := 1.
+		if h.metrics.failed.Load() {
+			successful = 0
+		}
+		is.Set(metrics.ReloadSuccessful, successful)
+		is.Set(metrics.ReloadSuccess, float64(h.metrics.now.Load().read.Unix()))
+		if leaf := h.certificate(); leaf != nil {
+			is.Set(metrics.CertificateExpiry, float64(leaf.NotAfter.Unix()))
+		}
+	}, metrics.ReloadSuccessful, metrics.ReloadSuccess, metrics.CertificateExpiry)
+}
 
 // onMain is for the main address: callers need the scope for metrics, and without
 // authentication the server has to be for this machine alone.

@@ -2,9 +2,11 @@ package serve
 
 import (
 	"context"
+	"crypto/x509"
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -148,6 +150,56 @@ func TestMetricsWithoutAuthentication(t *testing.T) {
 			t.Error(err)
 		}
 		h.Close()
+	}
+}
+
+// A reload that failed, and a certificate that expires, can be seen before a restart or a
+// client finds out; a renewed one also if nobody calls.
+func TestMetricsOfTheHost(t *testing.T) {
+	renew := func(year int) (cert, key string) {
+		c, key := issue(t, nil, func(c *x509.Certificate) { c.NotAfter = time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC) })
+		return c.pem, key
+	}
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cert, key := renew(2040)
+	env := inFileDir(t, nil, map[string]string{"parley.yaml": small, "cert.pem": cert, "key.pem": key})
+	h, err := Open(t.Context(), env, lineOf(t, "--listen=127.0.0.1:0", "--ephemeral", "--metrics-listen=127.0.0.1:0", "--tls-cert=cert.pem", "--tls-key=key.pem", "--audit-log=audit.jsonl"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	has := func(line string) bool {
+		w := httptest.NewRecorder()
+		h.telemetry.Scrape.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/metrics", nil))
+		return strings.Contains(w.Body.String(), "\n"+line+"\n")
+	}
+	const expiry = "parley_tls_certificate_expiry_timestamp_seconds "
+	for _, line := range []string{"parley_config_last_reload_successful 1", expiry + "2.2089888e+09", "parley_audit_lost_total 0"} {
+		if !has(line) {
+			t.Errorf("at the start it does not have %s", line)
+		}
+	}
+	h.now.read = time.Unix(0, 0)
+	write("parley.yaml", "version: 2\n")
+	if h.reload(t.Context(), "a test", false) || !has("parley_config_last_reload_successful 0") || !has("parley_config_last_reload_success_timestamp_seconds 0") {
+		t.Error("a reload that failed is not seen")
+	}
+	write("parley.yaml", small)
+	if !h.reload(t.Context(), "a test", false) || !has("parley_config_last_reload_successful 1") || has("parley_config_last_reload_success_timestamp_seconds 0") {
+		t.Error("a reload that worked is not seen")
+	}
+	cert, key = renew(2050)
+	write("cert.pem", cert)
+	write("key.pem", key)
+	for !has(expiry + "2.524608e+09") { // the files are looked at once a second
+		if t.Context().Err() != nil {
+			t.Fatal("a certificate that was renewed is not seen")
+		}
 	}
 }
 

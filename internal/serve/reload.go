@@ -93,6 +93,7 @@ func (h *Host) reload(ctx context.Context, why string, again bool) bool {
 		var r *revision
 		if r, err = h.revise(ctx, f, f.agents(h.env, h.command), again); err == nil {
 			if err = h.replace(r); err == nil {
+				h.metrics.failed.Store(false)
 				h.log.Info("reloaded", "because", why, "agents", len(r.agents), "begun", names(r.started))
 				h.audit.Event(a2aserver.AuditConfigReloaded, slog.String("because", why), slog.Int("agents", len(r.agents)))
 				h.admin.feed.reloaded(why, "")
@@ -104,6 +105,7 @@ func (h *Host) reload(ctx context.Context, why string, again bool) bool {
 			r.discard(h.log)
 		}
 	}
+	h.metrics.failed.Store(true)
 	h.log.Error("not reloaded: what ran before goes on", "because", why, "error", reloadReason(err))
 	reason := h.env.Stderr.Redact(reloadReason(err))
 	h.audit.Event(a2aserver.AuditConfigReloaded, slog.String("because", why), slog.String("error", reason))
@@ -117,10 +119,15 @@ func (h *Host) replace(r *revision) error {
 		return err
 	}
 	h.now = r
-	h.pages.show(r)
-	h.admin.show(r)
-	h.metrics.show(r)
+	h.show()
 	return nil
+}
+
+// show tells everybody which revision is in force.
+func (h *Host) show() {
+	h.pages.show(h.now)
+	h.admin.show(h.now)
+	h.metrics.now.Store(h.now)
 }
 
 // reloadReason is an error in one line, with all mistakes of a file.

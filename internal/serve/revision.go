@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/auth"
@@ -15,6 +16,7 @@ import (
 // revision is the part of a host that can be replaced while it runs: its agents,
 // their cards, who may call, and limits.
 type revision struct {
+	read     time.Time // when its settings were
 	settings *Settings
 	local    bool
 	public   string
@@ -29,7 +31,7 @@ type revision struct {
 // revise makes a revision of settings. again starts commands again even if their
 // description is the same.
 func (h *Host) revise(ctx context.Context, f *Settings, agents []config.Agent, again bool) (*revision, error) {
-	r := &revision{settings: f, local: f.local(h.addr)}
+	r := &revision{read: time.Now(), settings: f, local: f.local(h.addr)}
 	var err error
 	if r.public, err = publicURL(f.publicURL); err != nil {
 		return nil, err

@@ -1,6 +1,7 @@
 package serve
 
 import (
+	"bytes"
 	"net"
 	"strings"
 )
@@ -41,8 +42,11 @@ func (h *Host) Status() *Status {
 	r, w := h.now, h.env.Stderr
 	f := r.settings
 	s := &Status{
-		Addr: h.addr, URL: LocalURL(h.addr, f.tls.given()), Trust: w.Redact(f.tls.selfSigned()), Public: r.public, Keeps: !h.location.Memory(), Shared: h.location.Shared(), Tasks: w.Redact(h.location.String()),
+		Addr: h.addr, URL: LocalURL(h.addr, f.tls.given()), Public: r.public, Keeps: !h.location.Memory(), Shared: h.location.Shared(), Tasks: w.Redact(h.location.String()),
 		Callers: f.auth.who(r.local), Traces: w.Redact(h.telemetry.Traces), First: w.Redact(f.auth.first(h.env.Program, h.location)),
+	}
+	if c := h.certificate(); c != nil && bytes.Equal(c.RawIssuer, c.RawSubject) {
+		s.Trust = w.Redact(f.tls.cert)
 	}
 	if h.pages != nil {
 		if s.Console = s.URL; s.Public != "" {

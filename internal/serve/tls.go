@@ -1,12 +1,8 @@
 package serve
 
 import (
-	"bytes"
 	"crypto/x509"
-	"encoding/pem"
 	"log/slog"
-	"net"
-	"os"
 
 	"github.com/spf13/pflag"
 
@@ -43,33 +39,28 @@ func (f *tlsFiles) check() error {
 
 func (f *tlsFiles) given() bool { return f.cert != "" }
 
-// selfSigned returns the file of the certificate if nobody else has signed it, so that
-// clients have to be given it; else "".
-func (f *tlsFiles) selfSigned() string {
-	text, err := os.ReadFile(f.cert)
-	if err != nil { // there is none; listen says what is wrong with others
-		return ""
+// certificate returns the certificate in use; nil if there is none. Like a handshake, it
+// reads files that have changed.
+func (h *Host) certificate() *x509.Certificate {
+	if h.tls == nil {
+		return nil
 	}
-	block, _ := pem.Decode(text)
-	if block == nil {
-		return ""
+	c, err := h.tls.Config().GetConfigForClient(nil)
+	if err != nil {
+		return nil
 	}
-	if c, err := x509.ParseCertificate(block.Bytes); err != nil || !bytes.Equal(c.RawIssuer, c.RawSubject) {
-		return ""
-	}
-	return f.cert
+	return c.Certificates[0].Leaf
 }
 
-// listen returns l, with TLS if there are files. It reads them, so that mistakes show
-// at the start.
-func (f *tlsFiles) listen(l net.Listener, audit *AuditLog, log *slog.Logger) (net.Listener, error) {
+// load reads the files, so that mistakes show at the start; nil if there are none.
+func (f *tlsFiles) load(audit *AuditLog, log *slog.Logger) (*a2aserver.TLS, error) {
 	if !f.given() {
-		return l, nil
+		return nil, nil
 	}
 	t, err := a2aserver.LoadTLS(a2aserver.TLSFiles{Cert: f.cert, Key: f.key, ClientCA: f.clientCA, RequireClient: f.required, Logger: log, Reloaded: audit.reloaded})
 	if err != nil {
 		return nil, failure.New(failure.CodeServe, "the certificate cannot be used: "+err.Error(), err).
 			WithHint("--tls-cert wants the certificate with its chain, --tls-key its private key, --client-ca the certificates of authorities, all in PEM")
 	}
-	return t.Listener(l), nil
+	return t, nil
 }

@@ -85,6 +85,10 @@ const (
 	WebhookOldest
 	WebhookDead
 	TokenUsage
+	ReloadSuccessful
+	ReloadSuccess
+	CertificateExpiry
+	AuditLost
 	BuildInfo
 	metrics
 )
@@ -297,6 +301,22 @@ var Table = [metrics]Metric{
 			{Name: "gen_ai.request.model", Bound: "the models in the configuration"}, {Name: "gen_ai.token.type", Values: []string{"input", "output"}},
 		},
 		Help: "Tokens of calls of a model, if the endpoint tells.",
+	},
+	ReloadSuccessful: {
+		Name: "parley.config.last_reload.successful", Kind: Gauge,
+		Help: "1 unless the last attempt to read the configuration again failed.",
+	},
+	ReloadSuccess: {
+		Name: "parley.config.last_reload.success.timestamp", Kind: Gauge, Unit: "s",
+		Help: "When the configuration in force was read, in Unix time.",
+	},
+	CertificateExpiry: {
+		Name: "parley.tls.certificate.expiry.timestamp", Kind: Gauge, Unit: "s",
+		Help: "When the certificate in use expires, in Unix time; absent without TLS.",
+	},
+	AuditLost: {
+		Name: "parley.audit.lost", Kind: Counter, Unit: "{record}",
+		Help: "Records that could not be written to the audit log; absent without a file.",
 	},
 	BuildInfo: {
 		Name: "parley.build.info", Kind: Gauge, Labels: []Label{{Name: "version", Bound: "Parley's"}, {Name: "go_version", Bound: "Go's"}},
