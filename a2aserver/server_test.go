@@ -282,7 +282,7 @@ func TestHint(t *testing.T) {
 	card.Name = "Two\nLines"
 	h := New(&fake{}, card, &Options{PublicURL: "https://agents.example.org/"})
 	w := do(h, "GET", "/", "")
-	if w.Code != 200 || w.Header().Get("Content-Type") != "text/plain; charset=utf-8" || !strings.HasPrefix(w.Body.String(), "Two Lines is an agent") ||
+	if w.Code != 200 || w.Header().Get("Content-Type") != "text/plain; charset=utf-8" || !strings.HasPrefix(w.Body.String(), `"Two\nLines" is an agent`) ||
 		!strings.Contains(w.Body.String(), "https://agents.example.org/.well-known/agent-card.json") {
 		t.Errorf("%d %s", w.Code, w.Body)
 	}
