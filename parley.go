@@ -411,6 +411,9 @@ func Serve(addr string, card a2a.AgentCard, ag agent.Agent) error {
 		return errors.Join(fmt.Errorf("open the tasks in %s: %w", serveStore, err), l.Close())
 	}
 	s, err := New(card, ag, &Options{Store: st, Logger: log, Hosts: ownHosts(l.Addr()), TaskLimits: engine.Limits{TaskBytes: 64 << 20}})
+	if err == nil {
+		err = s.engine.Register(ctx) // fails on a full disk
+	}
 	if err != nil {
 		return errors.Join(err, st.Close(), l.Close())
 	}

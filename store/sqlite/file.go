@@ -48,11 +48,8 @@ func locate(path string) (string, error) {
 // existing is locate for a database that has to be there; else it is fs.ErrNotExist.
 func existing(path string) (string, error) {
 	info, err := os.Stat(path)
-	if err == nil && info.Size() == 0 {
-		err = store.Because(errors.New("the file is empty"), fs.ErrNotExist)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("sqlite: there is no database at %s, it is made when a server starts: %w", path, err)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
+		return "", store.Because(fmt.Errorf("sqlite: there is no database at %s; a server makes it when it starts", path), fs.ErrNotExist)
 	}
 	return locate(path)
 }
