@@ -45,6 +45,7 @@ func TestSecondReplica(t *testing.T) {
 	q.press("Answer")
 	p.state("completed")
 	p.shows("Paris")
+	q.until(`!document.querySelector("#inbox textarea")`) // before that the browser asks whether to leave
 	q.screen(two.at("/operate"))
 	if n := js[int](q, `[...document.querySelectorAll("td .state")].filter((s) => s.textContent === "alive").length`); n != 2 {
 		t.Errorf("%d servers are alive", n)

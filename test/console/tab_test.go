@@ -70,6 +70,8 @@ func (s *server) tab() *tab {
 		if s.t.Failed() {
 			p.picture("failed")
 			var said string
+			ctx, stop := context.WithTimeout(ctx, patience) // a page that asks something answers nothing
+			defer stop()
 			_ = chromedp.Run(ctx, chromedp.Evaluate(`location.href + "\n" + document.body.innerText`, &said))
 			s.t.Logf("the page: %.4000s", said)
 		}
