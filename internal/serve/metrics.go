@@ -59,9 +59,10 @@ func (h *Host) measure() {
 		is.Set(metrics.ReloadSuccessful, successful)
 		is.Set(metrics.ReloadSuccess, float64(h.metrics.now.Load().read.Unix()))
 		if leaf := h.certificate(); leaf != nil {
+			is.Set(metrics.CertificateStart, float64(leaf.NotBefore.Unix()))
 			is.Set(metrics.CertificateExpiry, float64(leaf.NotAfter.Unix()))
 		}
-	}, metrics.ReloadSuccessful, metrics.ReloadSuccess, metrics.CertificateExpiry)
+	}, metrics.ReloadSuccessful, metrics.ReloadSuccess, metrics.CertificateStart, metrics.CertificateExpiry)
 }
 
 // onMain is for the main address: callers need the scope for metrics, and without

@@ -157,7 +157,9 @@ func TestMetricsWithoutAuthentication(t *testing.T) {
 // client finds out; a renewed one also if nobody calls.
 func TestMetricsOfTheHost(t *testing.T) {
 	renew := func(year int) (cert, key string) {
-		c, key := issue(t, nil, func(c *x509.Certificate) { c.NotAfter = time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC) })
+		c, key := issue(t, nil, func(c *x509.Certificate) {
+			c.NotBefore, c.NotAfter = time.Unix(1e9, 0), time.Date(year, 1, 1, 0, 0, 0, 0, time.UTC)
+		})
 		return c.pem, key
 	}
 	write := func(name, text string) {
@@ -179,7 +181,7 @@ func TestMetricsOfTheHost(t *testing.T) {
 		return strings.Contains(w.Body.String(), "\n"+line+"\n")
 	}
 	const expiry = "parley_tls_certificate_expiry_timestamp_seconds "
-	for _, line := range []string{"parley_config_last_reload_successful 1", expiry + "2.2089888e+09", "parley_audit_lost_total 0"} {
+	for _, line := range []string{"parley_config_last_reload_successful 1", "parley_tls_certificate_not_before_timestamp_seconds 1e+09", expiry + "2.2089888e+09", "parley_audit_lost_total 0"} {
 		if !has(line) {
 			t.Errorf("at the start it does not have %s", line)
 		}

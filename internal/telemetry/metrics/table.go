@@ -87,6 +87,7 @@ const (
 	TokenUsage
 	ReloadSuccessful
 	ReloadSuccess
+	CertificateStart
 	CertificateExpiry
 	AuditLost
 	BuildInfo
@@ -309,6 +310,10 @@ var Table = [metrics]Metric{
 	ReloadSuccess: {
 		Name: "parley.config.last_reload.success.timestamp", Kind: Gauge, Unit: "s",
 		Help: "When the configuration in force was read, in Unix time.",
+	},
+	CertificateStart: {
+		Name: "parley.tls.certificate.not_before.timestamp", Kind: Gauge, Unit: "s",
+		Help: "When the certificate in use began to be valid, in Unix time; absent without TLS.",
 	},
 	CertificateExpiry: {
 		Name: "parley.tls.certificate.expiry.timestamp", Kind: Gauge, Unit: "s",
