@@ -211,19 +211,22 @@ func TestToolThatIsSilentForTooLong(t *testing.T) {
 }
 
 func TestServersThatAreNone(t *testing.T) {
-	for kind, reason := range map[string]string{
-		"exit":    "the MCP server cannot be started",
-		"silent":  "the MCP server cannot be started",
-		"deaf":    "the MCP server cannot be started",
-		"garbage": "the MCP server cannot be started",
-		"flood":   "the MCP server cannot be started",
-		"long":    "the MCP server cannot be started",
+	for kind, logged := range map[string]string{
+		"exit":    "the command ended: exit status 3",
+		"silent":  context.DeadlineExceeded.Error(),
+		"deaf":    context.DeadlineExceeded.Error(),
+		"garbage": "",
+		"flood":   "",
+		"long":    "",
 	} {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			s, _ := command(t, kind)
 			w := newWorld(t, s, &Options{ConnectTimeout: 300 * time.Millisecond, MaxMessage: 1 << 20}, nil)
-			want(t, w.send(tool("greet", `{}`)), a2a.TaskStateFailed, reason)
+			want(t, w.send(tool("greet", `{}`)), a2a.TaskStateFailed, "the MCP server cannot be started")
+			if !strings.Contains(w.log.String(), logged) {
+				t.Errorf("the log does not say %q:\n%s", logged, w.log)
+			}
 		})
 	}
 	t.Run("missing", func(t *testing.T) {

@@ -122,6 +122,10 @@ func (s *session) connect(version string) error {
 	if err != nil {
 		if proc != nil {
 			proc.close()
+			// The end of its output says nothing of why.
+			if errors.Is(err, mcp.ErrConnectionClosed) && proc.Cause != nil {
+				return fmt.Errorf("the command ended: %w", proc.Cause)
+			}
 		}
 		return err
 	}

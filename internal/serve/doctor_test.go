@@ -225,6 +225,16 @@ func TestExamine(t *testing.T) {
 	}
 }
 
+// Nobody listens where the command of an MCP server ended: it is to be run by hand.
+func TestDoctorOfMCPCommand(t *testing.T) {
+	found := Examine(t.Context(), testEnv(t, t.Output()), lineOf(t, "--mcp=stdio", "--listen=127.0.0.1:0"), []string{"false"})
+	if !slices.ContainsFunc(found, func(f Finding) bool {
+		return f.Check == "upstream" && strings.Contains(f.Detail, "exit status 1") && strings.Contains(f.Do, "run the command")
+	}) {
+		t.Error(shownFindings(found))
+	}
+}
+
 func shownFindings(found []Finding) string {
 	text, _ := json.MarshalIndent(found, "", " ")
 	return string(text)

@@ -58,7 +58,11 @@ func (d *doctor) upstream(ctx context.Context, r *report, n *instance) {
 	case n.fetch != nil:
 		card, err := n.fetch(ctx)
 		if n.unknown = err; err != nil {
-			r.problem(look, "%s: %s", n.label(), reachReason(err))
+			todo := look
+			if m := n.from.MCP; m != nil && len(m.Command) > 0 {
+				todo = "run the command yourself, and see what it prints"
+			}
+			r.problem(todo, "%s: %s", n.label(), reachReason(err))
 			return
 		}
 		n.card = card
