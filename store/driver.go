@@ -6,8 +6,9 @@ import (
 	"slices"
 )
 
-// Because returns err with its text and, for errors.Is, with a reason, which is one of
-// the errors for operators. If reason is nil it returns err. It is for drivers.
+// Because returns an error that has err's text and also matches reason in errors.Is. The
+// reason is one of the errors for operators. If reason is nil, Because returns err. It is for
+// drivers.
 func Because(err, reason error) error {
 	if reason == nil || errors.Is(err, reason) {
 		return err
@@ -22,8 +23,8 @@ type because struct {
 
 func (b *because) Unwrap() []error { return []error{b.error, b.reason} }
 
-// Migrations returns the texts of migrations/*.sql in the order of their names. It is
-// for drivers, who have them in the program: without any it panics.
+// Migrations returns the texts of migrations/*.sql, ordered by file name. It is for drivers,
+// which embed these files: it panics if there are none.
 func Migrations(files fs.FS) (steps []string) {
 	names, err := fs.Glob(files, "migrations/*.sql")
 	if err != nil || len(names) == 0 {

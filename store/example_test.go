@@ -9,8 +9,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// A writer goes on from where the log ends. If somebody else was first it is
-// told so and nothing happens.
+// A writer continues at the end of the log. If another writer was faster, the append returns
+// ErrConflict and changes nothing.
 func ExampleDo() {
 	st := store.NewMemory()
 	defer st.Close()

@@ -10,18 +10,19 @@ type Expiry struct {
 	State  int32
 	Before time.Time // tasks updated before this
 	Batch  int       // tasks per Delete; at least 1
-	// Keep, if set, is asked about each task right before it is deleted.
+	// Keep, if set, is called for each task right before it would be deleted; a task for
+	// which it returns true stays.
 	Keep func(*Row) bool
-	// Deleted, if set, is told of each batch after it was deleted. A task of it that
-	// went on meanwhile is still there.
+	// Deleted, if set, is called with each batch after it was deleted. The batch may include
+	// tasks that were not deleted, because they changed in the meantime.
 	Deleted func([]Row)
-	// Pause, if set, is called after each batch with the time it took, before
-	// the next one; an error ends the work.
+	// Pause, if set, is called between two batches with the time that the first of them took.
+	// An error ends the run.
 	Pause func(took time.Duration) error
 }
 
-// Run deletes what there is and returns how many tasks that were. Tasks that go
-// on while it looks are left alone, see Index.Delete.
+// Run deletes all selected tasks and returns how many it deleted. It leaves tasks alone that
+// change while it runs, see Index.Delete.
 func (x *Expiry) Run(ctx context.Context, st Index) (int, error) {
 	q := IdleQuery{State: x.State, Before: x.Before, Limit: x.Batch}
 	deleted := 0
@@ -31,7 +32,7 @@ func (x *Expiry) Run(ctx context.Context, st Index) (int, error) {
 		if err != nil || len(rows) == 0 {
 			return deleted, err
 		}
-		q.After = &rows[len(rows)-1] // past those that stay, too
+		q.After = &rows[len(rows)-1] // also past the tasks that Keep keeps
 		more := len(rows) == q.Limit
 		doomed := make([]Row, 0, len(rows))
 		for i := range rows {

@@ -2,54 +2,53 @@ package store
 
 import "sync"
 
-// Queue is the writer of a store: one goroutine that takes all appends that
-// wait, commits them together, and reports. There is no timer: while one
-// commit runs, the next batch gathers, so a lone writer pays one commit and
-// many writers share one.
+// Queue is the writer of a store: one goroutine that takes all waiting appends, commits them
+// together, and reports the outcomes. There is no timer: while one commit runs, the next
+// batch gathers, so a lone writer pays one commit and many writers share one.
 //
-// Drivers hand it a commit function and forward Store.Append and Close to it. A T is an
-// append, or something else that they write in the same commits.
+// Drivers pass it a commit function and forward Store.Append and Close to it. A T is an
+// append, or another write that the driver puts into the same commits.
 type Queue[T any] struct {
 	commit func([]T) []error
 
 	mu     sync.Mutex // protects the fields below
-	ready  sync.Cond  // something waits, or closed
-	room   sync.Cond  // the queue got shorter, or somebody else's turn to wait for that came
+	ready  sync.Cond  // an item was queued, or closed
+	room   sync.Cond  // the queue got shorter, or another waiter is first in line
 	queue  []queued[T]
-	kinds  [2]kind // of items: small ones, large ones
+	kinds  [2]kind // small items, large items
 	closed bool
 
 	stopped chan struct{} // closed when the goroutine has ended
 }
 
-// kind is what the queue has of one kind of items.
+// kind counts the queued items of one kind.
 type kind struct {
 	bytes      int
-	came, went int // items that have had to get into the queue, and those that have got there
+	came, went int // items that asked for space in the queue, and those that got it
 }
 
 type queued[T any] struct {
 	item T
-	of   *Key // nil: of no task
+	of   *Key // the task; nil: none
 	size int
 	done func(error)
 }
 
-// Limits of one commit, so that a burst does not make everybody wait for one
-// huge transaction, and of the queue. Large appends go in small portions, and
-// small ones overtake them: a small write does not wait for large ones.
+// Limits of one commit, so that a burst does not make all appends wait for one huge
+// transaction, and limits of the queue. Large appends are committed in small groups, and
+// small appends overtake them, so a small write does not wait for large ones.
 const (
 	maxGroup      = 1024
 	maxGroupBytes = 1 << 20
-	maxQueueSmall = 16 << 20 // of small ones
+	maxQueueSmall = 16 << 20 // of small appends
 	maxQueueLarge = 24 << 20
 
-	largeBytes    = 64 << 10  // of an append, from which on it is large
-	maxLargeBytes = 256 << 10 // of a commit to which a large one is added
+	largeBytes    = 64 << 10  // an append above this size is large
+	maxLargeBytes = 256 << 10 // of a commit when a large append is added to it
 )
 
-// NewQueue starts the writer. commit is called by one goroutine at a time, must
-// apply the items in order, and returns one error for each; Close stops it.
+// NewQueue starts the writer, which Close stops. The writer calls commit from one goroutine
+// at a time. commit must apply the items in order and return one error for each.
 func NewQueue[T any](commit func([]T) []error) *Queue[T] {
 	g := &Queue[T]{commit: commit, stopped: make(chan struct{})}
 	g.ready.L = &g.mu
@@ -58,10 +57,10 @@ func NewQueue[T any](commit func([]T) []error) *Queue[T] {
 	return g
 }
 
-// Add queues an item of size bytes, and calls done with the outcome. Those of one task
-// are committed in the order in which they came; nil: it is of none. It waits while the
-// queue is full, and behind others of its kind that do, unless size is 0: commit may add
-// such items. See Store.Append.
+// Add queues an item of size bytes and calls done with the outcome. Items of one task are
+// committed in the order in which they were added; if of is nil, the item belongs to no task.
+// Add waits while the queue is full and while earlier items of its kind wait. An item of size
+// 0 never waits, so commit may add such items. See Store.Append.
 func (g *Queue[T]) Add(item T, of *Key, size int, done func(error)) {
 	k, most := g.kind(size), maxQueueSmall
 	if size > largeBytes {
@@ -80,7 +79,7 @@ func (g *Queue[T]) Add(item T, of *Key, size int, done func(error)) {
 	}
 	if g.closed {
 		g.mu.Unlock()
-		go done(ErrClosed) // never from the caller's goroutine, it may hold locks
+		go done(ErrClosed) // never from the caller's goroutine, which may hold locks
 		return
 	}
 	g.queue = append(g.queue, queued[T]{item, of, size, done})
@@ -96,7 +95,7 @@ func (g *Queue[T]) kind(size int) *kind {
 	return &g.kinds[0]
 }
 
-// Close commits what waits and stops the writer. It may be called twice.
+// Close commits the queued items and stops the writer. It may be called twice.
 func (g *Queue[T]) Close() {
 	g.mu.Lock()
 	g.closed = true
@@ -128,9 +127,8 @@ func (g *Queue[T]) run() {
 	}
 }
 
-// take waits for items and returns what one commit may hold; ended means that it is
-// closed, and nothing waits. Of one task, none goes before another that was queued
-// before it.
+// take waits for items and returns a batch that one commit may hold. ended means that the
+// queue is closed and empty. Items of one task stay in the order in which they were queued.
 func (g *Queue[T]) take(batch []queued[T]) (_ []queued[T], ended bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -138,7 +136,7 @@ func (g *Queue[T]) take(batch []queued[T]) (_ []queued[T], ended bool) {
 		g.ready.Wait()
 	}
 	ended = len(g.queue) == 0
-	var held map[Key]bool // tasks of which something stays
+	var held map[Key]bool // tasks that have an item left in the queue
 	bytes, kept := 0, g.queue[:0]
 	for i, q := range g.queue {
 		large := q.size > largeBytes
@@ -192,7 +190,7 @@ func (a *Append) Size() int {
 	return n
 }
 
-// Group is the Queue of a driver that commits nothing but appends.
+// Group is the Queue of a driver that commits only appends.
 type Group struct{ queue *Queue[*Append] }
 
 // NewGroup starts the writer. See NewQueue.
@@ -201,5 +199,5 @@ func NewGroup(commit func([]*Append) []error) *Group { return &Group{NewQueue(co
 // Append queues a. See Store.Append.
 func (g *Group) Append(a *Append, done func(error)) { g.queue.Add(a, &a.Row.Key, a.Size(), done) }
 
-// Close commits what waits and stops the writer. It may be called twice.
+// Close commits the queued appends and stops the writer. It may be called twice.
 func (g *Group) Close() { g.queue.Close() }

@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// gate is a commit function that says what it got and waits to be let go.
+// gate is a commit function that reports what it got and waits until the test releases it.
 type gate struct {
 	batches chan []*store.Append
 	pass    chan error // what every append of the batch gets
@@ -129,7 +129,7 @@ func TestGroupCapsACommit(t *testing.T) {
 	}
 }
 
-// A small append does not wait for large ones, but for those of its own task.
+// A small append does not wait for large ones, except those of its own task.
 func TestGroupLetsSmallOnesPass(t *testing.T) {
 	g := newGate()
 	group := store.NewGroup(g.commit)
@@ -238,8 +238,8 @@ func TestGroupCloseFreesWaiters(t *testing.T) {
 	})
 }
 
-// After Close the outcome comes from another goroutine: the caller may hold a
-// lock that done takes.
+// After Close, done is called from another goroutine, because the caller may hold a lock that
+// done takes.
 func TestGroupClosed(t *testing.T) {
 	group := store.NewGroup(func(batch []*store.Append) []error { return make([]error, len(batch)) })
 	group.Close()
@@ -257,8 +257,8 @@ func TestGroupClosed(t *testing.T) {
 	}
 }
 
-// An item without a size finds room beside any other: the writer adds such itself, and
-// nobody else could make room.
+// An item of size 0 is always accepted at once: the writer itself adds such items, and only
+// the writer could make space.
 func TestQueueHasRoomForWhatIsOfNoSize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var q *store.Queue[int]
@@ -279,8 +279,8 @@ func TestQueueHasRoomForWhatIsOfNoSize(t *testing.T) {
 	})
 }
 
-// Room comes to appends of a kind in the order in which they came, however much comes
-// behind them: a huge one does not wait until nothing else is written.
+// Appends of one kind enter the queue in the order in which they asked for space, however
+// many come later: a huge one does not wait until nothing else is written.
 func TestGroupHasRoomForHugeOnes(t *testing.T) {
 	for name, others := range map[string]int{"small": 60 << 10, "large": 100 << 10} {
 		t.Run(name, func(t *testing.T) {

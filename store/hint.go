@@ -5,25 +5,25 @@ import (
 	"sync"
 )
 
-// Hint says what another process may have changed. Fields that are zero say nothing.
+// Hint says what another process may have changed. Zero fields say nothing.
 type Hint struct {
 	Task uint64 // Key.Hash of a task whose log has grown
-	Node string // there is mail for this node
-	Work bool   // tasks wait for a process, or were left by one
+	Node string // there are messages for this node
+	Work bool   // tasks wait for a process, or a process left its tasks
 	Lost bool   // hints may have been lost: anything may have changed
 }
 
-// Hash is a number by which hints name a task, the same in all processes and
-// versions. Tasks may share one.
+// Hash returns the number that identifies a task in hints. It is the same in all processes
+// and versions. Two tasks may share one.
 func (k Key) Hash() uint64 {
 	h := uint64(14695981039346656037) // FNV-1a
 	for _, s := range [...]string{k.Tenant, k.Owner, k.ID} {
 		for i := range len(s) {
 			h = (h ^ uint64(s[i])) * 1099511628211
 		}
-		h = (h ^ 0xff) * 1099511628211 // apart from the next one
+		h = (h ^ 0xff) * 1099511628211 // separates the fields
 	}
-	return max(h, 1) // 0 if there is none
+	return max(h, 1) // 0 means no task
 }
 
 // Hub passes hints to the watchers of a store within one process.
@@ -32,17 +32,18 @@ type Hub struct {
 	watchers map[*watcher]struct{}
 }
 
-// watcher is one who watches. Hints gather while f is called.
+// watcher is one call of Watch. Hints gather while f runs.
 type watcher struct {
 	mu    sync.Mutex // protects the field below
 	hints []Hint
 	ring  chan struct{} // capacity one
 }
 
-// maxHints is how many hints gather for one who is slow; then they are lost.
+// maxHints limits the hints that gather for a slow watcher. Above it, they are replaced by
+// one hint that says Lost.
 const maxHints = 4096
 
-// Tell hands hints to all who watch.
+// Tell passes hints to all watchers.
 func (h *Hub) Tell(hints ...Hint) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

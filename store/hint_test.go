@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// What a task is called in hints: replicas of other releases call it the same.
+// The hash of a task in hints stays the same, because replicas of other releases use it too.
 func TestHashIsTheSameInAllVersions(t *testing.T) {
 	for _, c := range []struct {
 		key  store.Key
@@ -30,7 +30,7 @@ func TestHashIsTheSameInAllVersions(t *testing.T) {
 	}
 }
 
-// told watches a hub until the test ends. Each hint is sent.
+// told watches a hub until the test ends and sends each hint on a channel.
 func told(t *testing.T, h *store.Hub, hints chan<- store.Hint) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -68,8 +68,8 @@ func TestHubTellsAllInOrder(t *testing.T) {
 	})
 }
 
-// Hints for one who is slow do not pile up: they become one, that some are lost.
-// Others get them all.
+// Hints for a slow watcher do not pile up: one hint that some are lost replaces them. Other
+// watchers get them all.
 func TestHubLosesHintsOfWhoIsSlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h store.Hub

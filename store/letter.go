@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// DeadLetter is a delivery that was given up.
+// DeadLetter is a delivery that was abandoned.
 type DeadLetter struct {
-	PushID       // on input of an Advance ignored, there it is the config's own
-	Seq    int64 // of the entry
+	PushID       // ignored in an Advance, whose own PushID applies
+	Seq    int64 // of the entry that was not delivered
 	Time   time.Time
 	Tries  int32
 	Reason string
-	Again  bool  // it is to be sent again
-	At     int64 // the place of its config in the order of DeadLetters; ignored on input but in a LetterQuery
+	Again  bool  // marked to be sent again
+	At     int64 // position of its config in the order of DeadLetters; used on input only in a LetterQuery
 }
 
 // LetterQuery selects dead letters.
 type LetterQuery struct {
 	Of    *PushID     // only of this config; nil: of all
-	Again bool        // only those that are to be sent again
-	After *DeadLetter // the last one of the page before; nil: from the start
+	Again bool        // only those marked to be sent again
+	After *DeadLetter // last one of the previous page; nil: from the start
 	Limit int         // at least 1
 }
 

@@ -10,77 +10,75 @@ import (
 	"time"
 )
 
-// Log is the part of a Store that keeps what happened to each task.
+// Log is the part of a Store that keeps the events of each task.
 //
-// A log changes by one operation, Append. Every reader sees an append as a whole or not
-// at all. The other parts of a Store change the records beside the log: the process
-// that has a task, and the progress of its deliveries.
+// A log changes by one operation, Append. Every reader sees an append as a whole or not at
+// all. The other parts of a Store change the records beside the log: the process that owns a
+// task, and the progress of its webhook deliveries.
 type Log interface {
-	// Append queues one atomic change of one task and returns at once, unless
-	// the queue is full, when it waits for room. done is called exactly once,
-	// from a goroutine of the store, when the outcome is certain or lost:
+	// Append queues one atomic change of one task and returns at once, unless the queue is
+	// full: then it waits for space. done is called exactly once, from a goroutine of the
+	// store, when the outcome is certain or cannot be known:
 	//
 	//   - nil: the change is durable (fsynced) and visible to readers;
-	//   - ErrConflict: the log does not end at a.After (or, with After 0, the
-	//     task exists), nothing happened;
-	//   - ErrLeaseLost: the stored epoch is not a.Epoch, nothing happened;
+	//   - ErrConflict: the log does not end at a.After (or, with After 0, the task exists);
+	//     nothing happened;
+	//   - ErrLeaseLost: the stored epoch is not a.Epoch; nothing happened;
 	//   - ErrNotFound: a.After is not 0 and there is no such task;
-	//   - ErrDuplicate: a receipt of a counts already, see Receipt, nothing
-	//     happened; reported only where all else is as the append said;
+	//   - ErrDuplicate: one of a's receipts is already stored and valid, see Receipt; nothing
+	//     happened; reported only if none of the errors above applies;
 	//   - an error of a.Validate: nothing happened;
-	//   - anything else: the effect is unknown, Get tells.
+	//   - anything else: the effect is unknown; call Get to find out.
 	//
-	// Where both the epoch and the end of the log differ it is ErrLeaseLost: a
-	// former owner must stop, not read on and try again.
+	// If both the epoch and the end of the log differ, the error is ErrLeaseLost, because a
+	// former owner must stop instead of reading the log and trying again.
 	//
-	// done must not block and must not call Append (it may hand over to
-	// another goroutine). Appends of one task are applied in the order they were
-	// queued, those of others may pass large ones. What waits is committed
-	// together (group commit), and the failure of one does not touch the others.
-	// After Close, done gets ErrClosed.
+	// done must not block and must not call Append (it may pass work to another goroutine).
+	// Appends of one task are applied in the order in which they were queued; appends of
+	// other tasks may overtake large ones. Queued appends are committed together (group
+	// commit), and the failure of one does not affect the others. After Close, done gets
+	// ErrClosed.
 	Append(a *Append, done func(error))
 
-	// Get returns a task's record. Its Seal comes only if Record.Size is at most
-	// most, so that a caller who has room for so many bytes never gets more: RowOnly
-	// reads none of it and leaves Size at 0, Whole reads all of it. Size tells how
-	// much room a second Get needs.
+	// Get returns a task's record. The record has its Seal only if Record.Size is at most
+	// most bytes, so a caller never gets more than it has memory for. RowOnly reads no seal
+	// and leaves Size at 0; Whole reads all of it. Size tells the caller how much memory a
+	// second Get needs.
 	Get(ctx context.Context, k Key, most int64) (*Record, error)
 
-	// Entries returns a page of a log: entries with Seq > after, in order, up to
-	// limit of them (limit <= 0: any number), but none behind the one with which
-	// their bodies reach PageBytes. The page has at least one entry if there is
-	// one. An unknown task has none. Full tells whether more may follow; EachEntry
-	// reads page after page.
+	// Entries returns a page of a log: entries with Seq > after, in order, at most limit of
+	// them (limit <= 0: no limit). The page ends with the entry whose body brings the total
+	// to PageBytes or more. It has at least one entry if the log has one. An unknown task has
+	// no entries. Full tells whether more may follow; EachEntry reads page after page.
 	Entries(ctx context.Context, k Key, after int64, limit int) ([]Entry, error)
 
 	// Blob returns the bytes stored under a hash, or ErrNotFound.
 	Blob(ctx context.Context, hash string) ([]byte, error)
 
-	// Blobs returns the hashes of the blobs that a task refers to: those that
-	// its appends came with, sorted. An unknown task has none.
+	// Blobs returns the hashes of the blobs that a task refers to, that is, those in its
+	// appends, sorted. An unknown task has none.
 	Blobs(ctx context.Context, k Key) ([]string, error)
 }
 
 // Append is one atomic change of one task.
 type Append struct {
-	Row     Row     // the index row as it shall be; Row.Key names the task
+	Row     Row     // the new index row; Row.Key names the task
 	After   int64   // the log must end here; 0: the task must not exist
 	Epoch   int64   // the stored epoch must be this; ignored with After 0
 	Entries []Entry // at least one; Seq After+1, After+2, …
-	Seal    *Seal   // set when the task ends; nil takes an earlier one away, for the log went on
+	Seal    *Seal   // set when the task ends; nil removes an earlier seal, because the log continues
 	Blobs   []Blob  // stored once per hash
 
-	// Receipts come with the entries. Where no task comes of what was taken,
-	// they may come alone: with a Row that has no ID, but the tenant and owner,
-	// and with nothing else.
+	// Receipts are stored with the entries. If a message was answered without a task, its
+	// receipts are appended alone: the Row has a tenant and an owner but no ID, and all other
+	// fields are empty.
 	Receipts []Receipt
 
-	// Pushes are created or replaced with the entries, so that no entry is
-	// missed.
+	// Pushes are created or replaced together with the entries, so that they miss no entry.
 	Pushes []PushConfig
 
-	// Letters come with those of Pushes that they name by ID, from where these
-	// were before: an import brings both at once.
+	// Letters belong to those of Pushes that they name by ID. Only an import, which restores
+	// both at once, has any.
 	Letters []DeadLetter
 }
 
@@ -99,7 +97,7 @@ type Seal struct {
 	Body []byte
 }
 
-// Size is how many bytes the seal has; nil has none.
+// Size returns the size of the seal in bytes; a nil seal has size 0.
 func (s *Seal) Size() int {
 	if s == nil {
 		return 0
@@ -116,11 +114,10 @@ type Blob struct {
 // Alone reports whether a has receipts and nothing else.
 func (a *Append) Alone() bool { return len(a.Entries) == 0 && len(a.Receipts) > 0 }
 
-// Validate reports what is wrong with a's form: entries must be there, and
-// their Seq must go on from After without a gap; receipts have names, each of
-// them another, and may be alone only where there is no task; dead letters are of
-// push configs that come with them. Drivers call it
-// before they apply an append.
+// Validate reports an error in a's form. An append needs entries, and their Seq must continue
+// from After without a gap. Receipts need distinct, non-empty names, and may come without
+// entries only if there is no task. Dead letters must belong to push configs of the same
+// append. Drivers call Validate before they apply an append.
 func (a *Append) Validate() error {
 	if a.After < 0 {
 		return fmt.Errorf("store: append after entry %d", a.After)
@@ -231,8 +228,7 @@ func (d *memory) apply(a *Append) error {
 	return nil
 }
 
-// Milli returns t as a Store keeps it: in UTC, finer digits than milliseconds
-// dropped.
+// Milli returns t as a Store keeps it: in UTC, truncated to milliseconds.
 func Milli(t time.Time) time.Time { return time.UnixMilli(t.UnixMilli()).UTC() }
 
 // Get implements Store.

@@ -7,16 +7,16 @@ import (
 	"time"
 )
 
-// MailKept is how long mail waits for a node that does not take it.
+// MailKept is how long a message waits for its node to read it.
 const MailKept = 5 * time.Minute
 
-// Mail is what one process tells another one of those that share a store.
+// Mail is a message from one process to another that shares the store.
 type Mail struct {
-	Node string // whose box it is for
+	Node string // recipient
 	Body []byte
 }
 
-// Mailbox is the mail of a store that lives in one process.
+// Mailbox holds the messages of a store that only one process uses.
 type Mailbox struct {
 	mu    sync.Mutex // protects the field below
 	boxes map[string][]letterbox
@@ -24,10 +24,10 @@ type Mailbox struct {
 
 type letterbox struct {
 	body []byte
-	due  time.Time // dropped then
+	due  time.Time // dropped after this
 }
 
-// Post is Store.Post.
+// Post implements Store.Post.
 func (m *Mailbox) Post(ctx context.Context, all []Mail) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -52,7 +52,7 @@ func (m *Mailbox) Post(ctx context.Context, all []Mail) error {
 	return nil
 }
 
-// Take is Store.Mail.
+// Take implements Store.Mail.
 func (m *Mailbox) Take(ctx context.Context, node string, limit int) ([]Mail, error) {
 	if err := CheckLimit(limit); err != nil {
 		return nil, err

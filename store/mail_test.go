@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// A box that nobody looks into empties itself.
+// Messages that no node reads are dropped.
 func TestMailIsDroppedAfterAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var m store.Mailbox
@@ -45,7 +45,7 @@ func TestMailIsDroppedAfterAWhile(t *testing.T) {
 	})
 }
 
-// A posted body is copied, and a taken one belongs to the taker.
+// Post copies the body, and the caller of Take owns what it gets.
 func TestMailIsNotShared(t *testing.T) {
 	var m store.Mailbox
 	body := []byte("body")

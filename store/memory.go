@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// Memory is a Store whose content ends with its process. It is the executable form of the
-// contract: plain maps and sorted lists under one lock, written to be obviously right
-// rather than fast. The suite compares every driver with it.
+// Memory is a Store that keeps nothing beyond its process. It is the executable form of the
+// contract: plain maps and sorted lists under one lock, written to be obviously right rather
+// than fast. The suite compares every driver with it.
 type Memory struct {
 	group *Group
 	data  *memory
 	hub   Hub
-	over  chan struct{} // closed with the store, while data is locked
+	over  chan struct{} // closed by Close, while data is locked
 }
 
-// memory is what outlives a Memory that is closed and opened again.
+// memory is the content of a Memory; it survives Close and Reopen.
 type memory struct {
 	mu      sync.RWMutex // protects the fields below
 	tasks   map[Key]*memoryTask
@@ -26,7 +26,7 @@ type memory struct {
 	nodes   map[string]memoryNode
 	secrets map[string][]byte
 	kept    map[string][]byte
-	// by tenant and owner (a Key without ID), then by name
+	// by tenant and owner (a Key without ID), then by receipt name
 	receipts map[Key]map[string]memoryReceipt
 	pushes   []*memoryPush // of all tasks, in the order of LivePushes
 	place    int64         // of the newest push config
@@ -35,7 +35,7 @@ type memory struct {
 
 type memoryNode struct {
 	beat time.Time // the last one
-	left bool      // in good order
+	left bool      // left in an orderly way, see Nodes.Leave
 }
 
 type memoryTask struct {
@@ -43,7 +43,7 @@ type memoryTask struct {
 	seal   *Seal
 	log    []Entry
 	packed int64           // the size of the log as Pack frames it
-	blobs  map[string]bool // hashes that it refers to
+	blobs  map[string]bool // of the blobs that the task refers to
 
 	pushes map[string]*memoryPush // by ID
 	dead   map[letterID]DeadLetter
@@ -52,10 +52,10 @@ type memoryTask struct {
 type memoryPush struct {
 	PushConfig
 	task *memoryTask
-	at   int64 // its place in the order of LivePushes
+	at   int64 // position in the order of LivePushes
 }
 
-// NewMemory returns an empty store. Close it to end its writer.
+// NewMemory returns an empty store. Close stops its writer.
 func NewMemory() *Memory {
 	return openMemory(&memory{
 		tasks:    map[Key]*memoryTask{},
@@ -74,8 +74,8 @@ func openMemory(d *memory) *Memory {
 	return m
 }
 
-// Reopen closes m and returns a store that holds what m held, as a process
-// that is started again would find it.
+// Reopen closes m and returns a store with the same content, as a restarted process would
+// find it.
 func (m *Memory) Reopen() *Memory {
 	m.Close()
 	return openMemory(m.data)
@@ -122,8 +122,8 @@ func (m *Memory) usable(ctx context.Context) error {
 	}
 }
 
-// record copies a task's record, because what a Store returns belongs to the
-// caller: the seal with its body or without, if it is within most.
+// record copies a task's record, because the caller owns what a Store returns. The copy has
+// the seal, with its body if body is set, unless it is larger than most bytes.
 func (d *memory) record(t *memoryTask, body bool, most int64) Record {
 	r := Record{Row: t.row, Size: d.size(t, body)}
 	if t.seal != nil && r.Size <= most {
@@ -135,7 +135,7 @@ func (d *memory) record(t *memoryTask, body bool, most int64) Record {
 	return r
 }
 
-// size is Record.Size.
+// size computes Record.Size.
 func (d *memory) size(t *memoryTask, body bool) int64 {
 	n := t.packed
 	if t.seal != nil {

@@ -10,75 +10,72 @@ import (
 	"time"
 )
 
-// Outbox is the part of a Store that keeps webhooks: configs that come with an
-// Append or by SetPush, the progress of each one's deliveries, and the deliveries that
-// were given up. Their bodies are read from the log.
+// Outbox is the part of a Store that keeps webhooks: their configs (added by an Append or by
+// SetPush), the progress of the deliveries of each config, and the deliveries that were
+// abandoned. The bodies of deliveries are read from the log.
 type Outbox interface {
-	// SetPush creates or replaces a push config of a task, with its progress. The
-	// dead letters of one that is replaced stay: where it goes now they can be
-	// sent again. ErrNotFound means that there is no such task.
+	// SetPush creates or replaces a push config of a task, including its progress. The dead
+	// letters of a replaced config stay, because they can be sent again to the new receiver.
+	// SetPush returns ErrNotFound if there is no such task.
 	SetPush(ctx context.Context, p *PushConfig) error
 
 	// Push returns a push config, or ErrNotFound.
 	Push(ctx context.Context, id PushID) (*PushConfig, error)
 
-	// Pushes returns up to limit push configs of a task whose ID comes behind
-	// after, in that order, by bytes. limit must be at least 1. An unknown task
-	// has none.
+	// Pushes returns up to limit push configs of a task whose IDs sort after after, ordered
+	// by the bytes of their IDs. limit must be at least 1. An unknown task has none.
 	Pushes(ctx context.Context, k Key, after string, limit int) ([]PushConfig, error)
 
-	// DropPush removes a push config with its dead letters. Removing one that is
-	// not there does nothing. Many letters go in steps, the config with the last;
-	// after an error some may be gone already.
+	// DropPush removes a push config with its dead letters. If there is no such config, it
+	// does nothing. Many dead letters are removed in several steps, and the config in the
+	// last one; after an error some may be removed already.
 	DropPush(ctx context.Context, id PushID) error
 
-	// Advance changes the progress of push configs and adds dead letters, of all
-	// that are named durably at once. Those that are gone, were created anew, or
-	// are not of the node that an Advance names, are left alone.
+	// Advance changes the progress of push configs and adds dead letters, durably and all in
+	// one step. It leaves configs alone that were deleted or created again, or that do not
+	// belong to the node that the Advance names.
 	Advance(ctx context.Context, all []Advance) error
 
-	// ClaimPushes gives node up to limit push configs that are Live and whose
-	// Node is gone, as Claim says it, and returns how many; fewer than limit
-	// means that none is left.
+	// ClaimPushes gives node up to limit push configs that are Live and whose Node is dead in
+	// the sense of Claim, and returns how many. Fewer than limit means that none is left.
 	ClaimPushes(ctx context.Context, node string, deadBefore time.Time, limit int) (int, error)
 
-	// LivePushes returns up to limit push configs that are Live and of a node, in
-	// an order that stays, from behind the one whose At is after; 0: from the
-	// first. One that is replaced keeps its place. It looks at no others, however
-	// many there are.
+	// LivePushes returns up to limit push configs that are Live and belong to node, in a
+	// stable order, starting after the config whose At is after (0: from the first). A
+	// replaced config keeps its position. Its cost does not depend on the number of other
+	// configs.
 	LivePushes(ctx context.Context, node string, after int64, limit int) ([]PushState, error)
 
-	// DeadLetters returns a page of dead letters of all tasks, in the order of
-	// their configs, as LivePushes has it, then of their seqs.
+	// DeadLetters returns a page of the dead letters of all tasks, in the order of their
+	// configs (see LivePushes), then by Seq.
 	DeadLetters(ctx context.Context, q LetterQuery) ([]DeadLetter, error)
 
-	// SetLetters replaces dead letters, each if it is there, or removes them if
-	// gone is set.
+	// SetLetters replaces those of letters that are stored, or removes them if gone is set.
 	SetLetters(ctx context.Context, letters []DeadLetter, gone bool) error
 }
 
-// PushConfig is a webhook of a task as the store keeps it: where to deliver
-// what its log says, and how far that has come. The log is its queue, so a
-// backlog of any length costs nothing here.
+// PushConfig is a webhook of a task as stored: where to deliver the entries of the task's
+// log, and how far the deliveries have come. The log is its queue, so a backlog of any length
+// takes no extra space.
 type PushConfig struct {
-	Key         // of the task; on input of an Append ignored, there it is the task's own
+	Key         // task; ignored in an Append, which has its own
 	ID   string // unique within the task
-	Host string // whose receivers are; deliveries to one host are bounded together
-	Body []byte // what is delivered how; opaque
+	Host string // of the receiver; deliveries to one host share a limit
+	Body []byte // how to deliver what; opaque
 
 	Created time.Time
-	Node    string // that delivers
-	Live    bool   // something may still have to be delivered; then the node that delivers must live
+	Node    string // the node that delivers
+	Live    bool   // deliveries may be outstanding; if Node is dead, another node takes over
 	Progress
 }
 
-// Progress is how far the deliveries of a PushConfig have come.
+// Progress says how far the deliveries of a PushConfig have come.
 type Progress struct {
-	Cursor int64     // seq up to which entries are delivered, or given up
-	Tries  int32     // attempts at the next one that failed
-	Since  time.Time // when the first of them did; zero without
-	Due    time.Time // no attempt before this; zero: at once
-	Reason string    // why the last attempt failed, or why there will be no other
+	Cursor int64     // last seq that was delivered or abandoned
+	Tries  int32     // failed attempts to deliver the next entry
+	Since  time.Time // time of the first of them; zero if there is none
+	Due    time.Time // time of the next attempt; zero: at once
+	Reason string    // why the last attempt failed, or why there will be no more
 }
 
 // PushID names a PushConfig.
@@ -90,27 +87,27 @@ type PushID struct {
 // PushID returns p's name.
 func (p *PushConfig) PushID() PushID { return PushID{p.Key, p.ID} }
 
-// Compare orders names by their tasks' keys, then by ID, by its bytes.
+// Compare orders PushIDs by their tasks' keys, then by the bytes of ID.
 func (p PushID) Compare(o PushID) int { return cmp.Or(p.Key.Compare(o.Key), cmp.Compare(p.ID, o.ID)) }
 
 // PushState is a PushConfig with the end of its task's log.
 type PushState struct {
 	PushConfig
 	Last int64 // seq of the log's last entry
-	At   int64 // its place in the order of LivePushes
+	At   int64 // position in the order of LivePushes
 }
 
-// Advance changes what has become of the deliveries of one PushConfig.
+// Advance changes the progress of one PushConfig's deliveries.
 type Advance struct {
 	PushID
-	Created time.Time // as the PushConfig has it: one that replaced it is left alone
-	Node    string    // if set, one that another node delivers is left alone
+	Created time.Time // must equal the config's, so that a config created later is left alone
+	Node    string    // if set, must equal the config's
 	Progress
 	Live bool
-	Dead []DeadLetter // given up with this change
+	Dead []DeadLetter // deliveries abandoned by this change
 }
 
-// Validate reports what is wrong with a PushConfig.
+// Validate reports an error in a PushConfig.
 func (p *PushConfig) Validate() error {
 	if p.ID == "" {
 		return errors.New("store: a push config has no id")
@@ -118,7 +115,7 @@ func (p *PushConfig) Validate() error {
 	return nil
 }
 
-// validatePushes is the part of Validate about push configs and their letters.
+// validatePushes is the part of Validate that covers push configs and dead letters.
 func (a *Append) validatePushes() error {
 	if len(a.Pushes) == 0 && len(a.Letters) == 0 {
 		return nil
@@ -169,7 +166,7 @@ func (m *Memory) SetPush(ctx context.Context, p *PushConfig) error {
 	return err
 }
 
-// setPush puts a config to a task that is there.
+// setPush creates or replaces a config of a task that exists.
 func (d *memory) setPush(k Key, p PushConfig) {
 	t := d.tasks[k]
 	p.Key = k
@@ -186,13 +183,13 @@ func (d *memory) setPush(k Key, p PushConfig) {
 	is.PushConfig = p.clone()
 }
 
-// pushFrom returns the index in d.pushes of the first config at a place or behind it.
+// pushFrom returns the index in d.pushes of the first config at position at or later.
 func (d *memory) pushFrom(at int64) int {
 	i, _ := slices.BinarySearchFunc(d.pushes, at, func(p *memoryPush, at int64) int { return cmp.Compare(p.at, at) })
 	return i
 }
 
-// unpush takes a config from those of all tasks.
+// unpush removes a config from d.pushes.
 func (d *memory) unpush(p *memoryPush) {
 	i := d.pushFrom(p.at)
 	d.pushes = slices.Delete(d.pushes, i, i+1)
@@ -304,8 +301,8 @@ func (m *Memory) LivePushes(ctx context.Context, node string, after int64, limit
 	return found, err
 }
 
-// AllPushes returns up to limit push configs of all tasks and nodes, live or not, in
-// the order of LivePushes. It is for operators; drivers have it, too.
+// AllPushes returns up to limit push configs of all tasks and nodes, live or not, in the
+// order of LivePushes. It is for operators; drivers have this method too.
 func (m *Memory) AllPushes(ctx context.Context, after int64, limit int) ([]PushState, error) {
 	if err := CheckLimit(limit); err != nil {
 		return nil, err

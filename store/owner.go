@@ -8,51 +8,49 @@ import (
 	"time"
 )
 
-// Nodes is the part of a Store that says which process has a task. A process is a
-// node with a heartbeat; a task that is Active belongs to one, or waits for one. Each
-// change of owner makes the task's Epoch higher, and an Append with an older one is
-// refused: so a process that lost a task cannot write to it any more.
+// Nodes is the part of a Store that says which process owns a task. A process is a node with
+// a heartbeat. A task that is Active belongs to a node or waits for one. Each change of owner
+// raises the task's Epoch, and an Append with an older epoch is refused. So a process that
+// lost a task can no longer write to it.
 type Nodes interface {
-	// Beat says that node lives now. The first one registers it.
+	// Beat says that node is alive now. The first Beat registers it.
 	Beat(ctx context.Context, node string, now time.Time) error
 
-	// Leave says that node ends in good order, after its last write: its tasks
-	// can be claimed at once, and no process was lost with it. A Beat takes it
-	// back.
+	// Leave says that node shuts down in an orderly way, after its last write: its tasks can
+	// be claimed at once and do not count as lost. A later Beat registers node again.
 	Leave(ctx context.Context, node string) error
 
-	// Claim gives node up to limit tasks that are Active and whose Node is not
-	// registered, left, or has not beaten since deadBefore; node's own are
-	// never taken, nor are those that wait, see Draw. Each claimed row gets Node =
-	// node, Epoch + 1 and, unless its
-	// node left in good order (see Leave), Lost + 1, durably, and is returned as
-	// it now is. Fewer than limit means that none is left; then all other nodes
-	// that left or are dead by deadBefore are forgotten.
+	// Claim gives node up to limit tasks that are Active and whose Node is not registered,
+	// has left, or has sent no Beat since deadBefore. It takes neither node's own tasks nor
+	// tasks that wait for a process (see Draw). In each claimed row, durably, Node becomes
+	// node and Epoch rises by 1; Lost rises by 1 too, unless the former node left (see
+	// Leave). Claim returns the rows after the change. Fewer than limit means that none is
+	// left; then Claim also forgets all other nodes that left or are dead by deadBefore.
 	Claim(ctx context.Context, node string, deadBefore time.Time, limit int) ([]Row, error)
 
-	// Draw gives node up to limit of the tasks that wait for a process: Active,
-	// with an empty Node. Tenants take turns, in the order of their names by bytes:
-	// one task of each, from the first behind after and around, and again. Of a
-	// tenant's, those last updated longest ago come first, then by owner and ID; in
-	// that order of turns they are returned, as they now are: with Node = node and
-	// Epoch + 1. Tasks that another Draw is about to get may be passed over. Fewer
-	// than limit means that none is left but such. limit must be at least 1.
+	// Draw gives node up to limit of the tasks that wait for a process, which are Active and
+	// have an empty Node. Tenants take turns, ordered by the bytes of their names: one task
+	// of each tenant, beginning with the first tenant after after and wrapping around, then
+	// the next round. Within a tenant, the task that was updated longest ago comes first,
+	// then by owner and ID. The rows are returned in that order, after the change: Node is
+	// node and Epoch rose by 1. Tasks that a concurrent Draw is taking may be skipped. Fewer
+	// than limit means that no others are left. limit must be at least 1.
 	Draw(ctx context.Context, node, after string, limit int) ([]Row, error)
 
-	// Take is Claim or Draw for one task. ErrNotFound means that there is nothing
-	// to take: no such task, or not Active, or its node lives or is node itself.
+	// Take is Claim or Draw for one task. ErrNotFound means that the task cannot be taken: it
+	// does not exist, is not Active, or its node is alive or is node itself.
 	Take(ctx context.Context, node string, deadBefore time.Time, k Key) (*Row, error)
 }
 
-// NodeState is what is known of a node.
+// NodeState is the stored state of a node.
 type NodeState struct {
 	Name string
-	Beat time.Time // the last one; zero where it left before it had beaten
-	Left bool      // in good order
+	Beat time.Time // the last one; may be zero if the node left
+	Left bool      // in an orderly way, see Leave
 }
 
-// AllNodes returns the nodes that are registered or left and are not forgotten yet,
-// by name. It is for operators; drivers have it, too.
+// AllNodes returns the nodes that are registered or left and are not yet forgotten, by name.
+// It is for operators; drivers have this method too.
 func (m *Memory) AllNodes(ctx context.Context) ([]NodeState, error) {
 	var found []NodeState
 	err := m.read(ctx, func(d *memory) error {
@@ -171,7 +169,7 @@ func (m *Memory) Take(ctx context.Context, node string, deadBefore time.Time, k 
 	return taken, err
 }
 
-// claim gives t to node, if it may have it.
+// claim gives t to node if Claim may.
 func (d *memory) claim(t *memoryTask, node string, deadBefore time.Time) bool {
 	if !t.row.Active || t.waits() || t.row.Node == node || d.alive(t.row.Node, Milli(deadBefore)) {
 		return false
@@ -184,7 +182,7 @@ func (d *memory) claim(t *memoryTask, node string, deadBefore time.Time) bool {
 	return true
 }
 
-// alive reports whether node has beaten at since or later, and is not gone.
+// alive reports whether node has sent a Beat at since or later and has not left.
 func (d *memory) alive(node string, since time.Time) bool {
 	n, ok := d.nodes[node]
 	return ok && !n.left && !n.beat.Before(since)

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// Drivers keep the entries of an append in one piece, one after the other, each
+// Drivers store the entries of an append in one piece, one after another, each as
 //
 //	kind    1 byte
 //	time    zigzag varint, milliseconds since 1970
 //	length  varint
 //	body    length bytes
 //
-// The first and last seq are beside it; there are no gaps in between.
+// The first and last seq are stored beside it; there are no gaps in between.
 
 var errPacked = errors.New("store: a piece of a log is damaged")
 
@@ -40,8 +40,8 @@ func packHead(dst []byte, e *Entry) []byte {
 	return binary.AppendUvarint(dst, uint64(len(e.Body)))
 }
 
-// PackParts yields what Pack appends, in parts of about most bytes. Those of a body that
-// is longer are not copied.
+// PackParts yields what Pack appends, in parts of about most bytes. It does not copy bodies
+// longer than that.
 func PackParts(entries []Entry, most int) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		left := 0
@@ -76,14 +76,14 @@ func PackParts(entries []Entry, most int) iter.Seq[[]byte] {
 	}
 }
 
-// packedSize is how many bytes Pack makes of an entry.
+// packedSize is the size of an entry as Pack frames it, in bytes.
 func packedSize(e *Entry) int {
 	var b [binary.MaxVarintLen64]byte
 	return 1 + binary.PutVarint(b[:], e.Time.UnixMilli()) + binary.PutUvarint(b[:], uint64(len(e.Body))) + len(e.Body)
 }
 
-// Unpack appends to dst the entries of what Pack wrote with Seq > after. It copies their
-// bodies out of row. A row that does not hold exactly first to last is an
+// Unpack appends to dst the entries with Seq > after of a row that Pack wrote. It copies
+// their bodies out of row. A row that does not hold exactly the entries first to last is an
 // error.
 func Unpack(dst []Entry, row []byte, first, last, after int64) ([]Entry, error) {
 	p := EntryPage{Entries: dst, after: after, most: math.MaxInt}
@@ -91,12 +91,13 @@ func Unpack(dst []Entry, row []byte, first, last, after int64) ([]Entry, error) 
 	return p.Entries, err
 }
 
-// Unpack is the function of this name for the entries that the page has room for.
+// Unpack adds the entries of a row to the page until it is full. See the function Unpack.
 func (p *EntryPage) Unpack(row []byte, first, last int64) error {
 	return p.unpack(row, first, last, false)
 }
 
-// Keep is Unpack for a row that the page may keep: a body that is most of it is not copied.
+// Keep is Unpack for a row whose memory the page may keep: it does not copy a body that is at
+// least half of the row.
 func (p *EntryPage) Keep(row []byte, first, last int64) error {
 	return p.unpack(row, first, last, true)
 }

@@ -43,8 +43,8 @@ func TestPack(t *testing.T) {
 	}
 }
 
-// A page that may keep a row copies no body that is most of it, and all others: they
-// would hold it.
+// A page that may keep a row does not copy a body that is most of the row. It copies all
+// others, because they would keep the row in memory.
 func TestUnpackKeepsTheRow(t *testing.T) {
 	row := store.Pack(nil, []store.Entry{{Seq: 1, Body: []byte("a")}, {Seq: 2, Body: make([]byte, 1000)}, {Seq: 3, Body: []byte("b")}})
 	for _, keep := range []bool{false, true} {

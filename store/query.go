@@ -8,69 +8,66 @@ import (
 	"time"
 )
 
-// Index is the part of a Store that finds tasks by their rows, and deletes them. A
-// page or a record is from one moment; two calls are not.
+// Index is the part of a Store that finds tasks by their rows, and deletes them. One call
+// shows the state at one moment; two calls may see different moments.
 type Index interface {
-	// List returns a page of an owner's tasks, newest Updated first, then by
-	// ID descending, then, with AnyOwner, by owner descending. It holds no more
-	// than the page and one record, see Query.MaxBytes.
+	// List returns a page of an owner's tasks, newest Updated first, then by ID descending,
+	// then, with AnyOwner, by owner descending. It holds no more than the page and one record
+	// in memory, see Query.MaxBytes.
 	List(ctx context.Context, q Query) (*Page, error)
 
-	// Owners returns up to limit owners who have a task of an ID in a tenant,
-	// sorted by bytes. It costs a look at each owner of the tenant. limit must be
-	// at least 1.
+	// Owners returns up to limit owners in a tenant who have a task with this ID, sorted by
+	// bytes. Its cost grows with the number of owners in the tenant. limit must be at least
+	// 1.
 	Owners(ctx context.Context, tenant, id string, limit int) ([]string, error)
 
-	// Rows returns the rows of those of keys that there are, each once, in any order.
+	// Rows returns the rows of those keys that exist, each once, in any order.
 	Rows(ctx context.Context, keys []Key) ([]Row, error)
 
-	// Tasks returns up to limit rows of all tasks in the order of their keys
-	// (tenant, owner, ID, each by its bytes), from behind after; nil: from the
-	// first. limit must be at least 1.
+	// Tasks returns up to limit rows of all tasks in the order of their keys (tenant, owner,
+	// ID, each by its bytes), starting after the key after (nil: from the first). limit must
+	// be at least 1.
 	Tasks(ctx context.Context, after *Key, limit int) ([]Row, error)
 
-	// Idle returns up to q.Limit rows of tasks, of all tenants and owners, that
-	// are not Active, in q.State, and were last updated before q.Before: those
-	// updated longest ago first, then by tenant, owner and ID.
+	// Idle returns up to q.Limit rows of tasks, of all tenants and owners, that are not
+	// Active, are in q.State, and were last updated before q.Before. The task updated longest
+	// ago comes first, then by tenant, owner and ID.
 	Idle(ctx context.Context, q IdleQuery) ([]Row, error)
 
-	// Delete removes tasks, each if it is still as its row says: with the same
-	// Last, Epoch and Updated. Others are left alone, so that a task that went
-	// on meanwhile, or one that is gone and began anew, is safe. With a task go
-	// its log, its seal, its receipts, its push configs and dead letters, and the
-	// blobs that no other task refers to. For readers a task is there or not:
-	// none sees a part of it.
+	// Delete removes those tasks that are still as their rows say: with the same Last, Epoch
+	// and Updated. It leaves others alone, so a task that continued in the meantime, or was
+	// deleted and created again, is safe. It removes a task together with its log, seal,
+	// receipts, push configs and dead letters, and the blobs that no other task refers to.
+	// Readers see a task as a whole or not at all.
 	//
-	// It returns how many it removed. The driver divides the work so that
-	// appends in between wait for no more than a small part of it. After an
-	// error some tasks may be gone and others not, and what a lost call left
-	// behind out of sight is removed by the next one, whatever its rows.
+	// Delete returns how many tasks it removed. The driver divides the work so that
+	// concurrent appends wait only for a small part of it. After an error some tasks may be
+	// deleted and others not. If an interrupted call left data that readers no longer see,
+	// the next call removes it, whatever its rows.
 	Delete(ctx context.Context, rows []Row) (int, error)
 }
 
-// Query selects a page. Tenant always applies, and Owner unless AnyOwner is
-// set.
+// Query selects a page. Tenant always applies; Owner applies unless AnyOwner is set.
 type Query struct {
 	Tenant, Owner string
-	AnyOwner      bool      // of all owners of the tenant; costs a look at each of them
+	AnyOwner      bool      // of all owners of the tenant; the cost grows with their number
 	Context       string    // "": any
 	State         int32     // 0: any
-	Since         time.Time // Updated not before this; zero: any
+	Since         time.Time // Updated at or after this; zero: any
 	Before        *Position // nil: from the start
 	Limit         int       // at least 1
 
-	// Body says whether records carry Seal.Body. Without it Record.Size of a
-	// sealed task is the length of its Seal.Head.
+	// Body says whether records have Seal.Body. Without it, Record.Size of a sealed task is
+	// the length of its Seal.Head.
 	Body bool
 
-	// MaxBytes ends the page, with Page.More set, before the record with which the
-	// sizes of its records would exceed it. A first record that is larger comes
-	// alone and without its Seal: read it with Get. 0: no bound.
+	// MaxBytes limits the sum of the sizes of the page's records: the page ends, with
+	// Page.More set, before the record that would exceed it. If the first record alone is
+	// larger, it is returned without its Seal: read it with Get. 0: no limit.
 	MaxBytes int64
 }
 
-// Position is a place in the order of List. Owner matters only in lists of any
-// owner.
+// Position is a place in the order of List. Owner matters only in lists of all owners.
 type Position struct {
 	Updated time.Time
 	ID      string
@@ -80,7 +77,7 @@ type Position struct {
 // Page is a part of a list.
 type Page struct {
 	Records []Record
-	Total   int  // matches of the query without Before and Limit
+	Total   int  // matches of the query, ignoring Before and Limit
 	More    bool // whether there is a next page
 }
 
@@ -88,14 +85,14 @@ type Page struct {
 type IdleQuery struct {
 	State  int32
 	Before time.Time // Updated before this
-	After  *Row      // the last one of the page before; nil: from the start
+	After  *Row      // last row of the previous page; nil: from the start
 	Limit  int       // at least 1
 }
 
-// errLimit says that a caller forgot Query.Limit, which would page for ever.
+// errLimit means that the caller forgot the limit, which would make it page for ever.
 var errLimit = errors.New("store: the limit of a query must be at least 1")
 
-// Validate reports what is wrong with q's form. Drivers call it first.
+// Validate reports an error in q's form. Drivers call it first.
 func (q *Query) Validate() error {
 	if q.Limit < 1 {
 		return errLimit
@@ -106,7 +103,7 @@ func (q *Query) Validate() error {
 	return nil
 }
 
-// Validate reports what is wrong with q's form. Drivers call it first.
+// Validate reports an error in q's form. Drivers call it first.
 func (q *IdleQuery) Validate() error {
 	if q.Limit < 1 {
 		return errLimit
@@ -122,7 +119,7 @@ func CheckLimit(limit int) error {
 	return nil
 }
 
-// List implements Store. One of any owner's tasks looks at all tasks.
+// List implements Store. With AnyOwner it looks at all tasks.
 func (m *Memory) List(ctx context.Context, q Query) (*Page, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
@@ -160,7 +157,7 @@ func (d *memory) list(q *Query, p *Page) {
 	}
 }
 
-// search looks for a page of any owner's among all tasks.
+// search looks for a page of all owners' tasks, among all tasks.
 func (d *memory) search(q *Query, p *Page) {
 	var found []*memoryTask
 	for _, t := range d.tasks {
@@ -251,9 +248,9 @@ func (m *Memory) Tasks(ctx context.Context, after *Key, limit int) ([]Row, error
 	return found[:min(len(found), limit)], err
 }
 
-// AllNamed returns up to limit keys of the tasks that have an ID, of all tenants and
-// owners, in any order. It is for operators, and costs a look at the key of each task;
-// drivers have it, too.
+// AllNamed returns up to limit keys of the tasks that have an ID, of all tenants and owners,
+// in any order. It is for operators, and reads the key of each task; drivers have this method
+// too.
 func (m *Memory) AllNamed(ctx context.Context, id string, limit int) ([]Key, error) {
 	var found []Key
 	err := m.read(ctx, func(d *memory) error {
@@ -267,16 +264,16 @@ func (m *Memory) AllNamed(ctx context.Context, id string, limit int) ([]Key, err
 	return found, err
 }
 
-// Work is how many tasks of a tenant are in a state.
+// Work is the number of a tenant's tasks in a state.
 type Work struct {
 	Tenant string
 	State  int32
 	Tasks  int
 }
 
-// AllWork counts the tasks that are Active, and of the others those in some states, by
-// tenant and state, in any order. It is for operators; drivers have it, too, where it
-// costs a look at each task that it counts.
+// AllWork counts the tasks that are Active or in one of the idle states, by tenant and state,
+// in any order. It is for operators. Drivers have this method too; there it reads each task
+// that it counts.
 func (m *Memory) AllWork(ctx context.Context, idle []int32) ([]Work, error) {
 	counts := map[Work]int{}
 	err := m.read(ctx, func(d *memory) error {

@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// Receipts is the part of a Store that knows which messages were accepted before.
-// Receipts come with an Append and go with their task or by Forget; names belong to a
-// tenant and owner.
+// Receipts is the part of a Store that remembers which messages were accepted. Receipts are
+// stored by an Append and removed with their task or by Forget. Their names are unique within
+// a tenant and owner.
 type Receipts interface {
-	// Receipt returns the receipt of a name in the tenant and owner of k, whether
-	// it still counts or not; ErrNotFound if there is none.
+	// Receipt returns the receipt with a name in the tenant and owner of k, whether it is
+	// still valid or not, or ErrNotFound.
 	Receipt(ctx context.Context, k Key, name string) (*Receipt, error)
 
 	// Receipts returns the receipts of a task, sorted by name. An unknown task
@@ -26,36 +26,36 @@ type Receipts interface {
 	Forget(ctx context.Context, q ForgetQuery) (int, error)
 }
 
-// Receipt records that a message was accepted, so that a repetition is recognized. Its
-// name is unique within a tenant and owner: an append with one that counts already is
-// refused, and one that does not count any more is replaced.
+// Receipt records that a message was accepted, so that a repetition is recognized. Its name
+// is unique within a tenant and owner. An append with the name of a valid receipt is refused;
+// an expired receipt is replaced.
 type Receipt struct {
 	Name    string    // not empty
-	Time    time.Time // when it was taken
-	Until   time.Time // it counts for what is taken before this
-	Digest  []byte    // of what was taken; opaque
+	Time    time.Time // when the message was accepted
+	Until   time.Time // the receipt is valid before this
+	Digest  []byte    // of the message; opaque
 	TaskID  string    // the append's Row.ID, ignored on input; "": there is no task
-	Context string    // the task's or, without one, the append's Row.Context; ignored on input
-	Seq     int64     // of the entry that took it; 0 where there is no task
-	Answer  []byte    // what was answered where there is no task; opaque
+	Context string    // the task's or, without a task, the append's Row.Context; ignored on input
+	Seq     int64     // of the entry that has the message; 0 without a task
+	Answer  []byte    // the answer, if there is no task; opaque
 }
 
-// ForgetQuery selects receipts: those that are no longer valid at a time or, if Context
-// is set, all receipts of a context of an owner.
+// ForgetQuery selects receipts: those that have expired or, if Context is set, all receipts
+// of one context of an owner.
 type ForgetQuery struct {
-	Before                 time.Time // Until not after this; ignored with Context
+	Before                 time.Time // Until at or before this; ignored with Context
 	Tenant, Owner, Context string
 	Limit                  int // at least 1
 }
 
-// memoryReceipt is a receipt with its task, which need not have a name; nil:
-// there is none.
+// memoryReceipt is a receipt with its task. It keeps a pointer, since another task may get
+// the same key later; nil: no task.
 type memoryReceipt struct {
 	Receipt
 	task *memoryTask
 }
 
-// taken reports ErrDuplicate if a receipt stands in the way of an append.
+// taken returns ErrDuplicate if a valid receipt has the name of one of a's receipts.
 func (d *memory) taken(a *Append) error {
 	known := d.receipts[a.Row.Key.Scope()]
 	for i := range a.Receipts {
@@ -80,10 +80,10 @@ func (d *memory) issue(t *memoryTask, a *Append) {
 	}
 }
 
-// Scope is k without its task: what names of receipts belong to.
+// Scope returns k without its ID: the tenant and owner within which receipt names are unique.
 func (k Key) Scope() Key { return Key{Tenant: k.Tenant, Owner: k.Owner} }
 
-// Counts reports whether r is still valid at a time: another receipt of its name is then
+// Counts reports whether r is valid at a time; while it is, another receipt of its name is
 // refused.
 func (r *Receipt) Counts(at time.Time) bool { return Milli(at).Before(Milli(r.Until)) }
 
@@ -162,7 +162,8 @@ func (q *ForgetQuery) forgets(scope Key, r *memoryReceipt) bool {
 	return !r.Counts(q.Before)
 }
 
-// forget removes receipts, and with the last one of an owner what names him.
+// forget removes the receipts for which gone returns true. After the last receipt of an owner
+// it removes the owner's entry too.
 func (d *memory) forget(scope Key, gone func(*memoryReceipt) bool) {
 	names := d.receipts[scope]
 	maps.DeleteFunc(names, func(_ string, r memoryReceipt) bool { return gone(&r) })

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Of an owner who has nothing any more not even the name stays.
+// When an owner's last receipt is removed, not even the owner's name stays.
 func TestNothingStaysOfAnOwner(t *testing.T) {
 	m := NewMemory()
 	defer m.Close()

@@ -65,8 +65,7 @@ func (m *Memory) Delete(ctx context.Context, rows []Row) (int, error) {
 	return n, err
 }
 
-// Same reports whether r is of the task that was says, and nothing happened to
-// it since.
+// Same reports whether r and was are rows of the same task, without a change in between.
 func (r *Row) Same(was *Row) bool {
 	return r.Key == was.Key && r.Last == was.Last && r.Epoch == was.Epoch && Milli(r.Updated).Equal(Milli(was.Updated))
 }

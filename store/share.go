@@ -5,30 +5,29 @@ import (
 	"time"
 )
 
-// Peers is what processes that share a Store need to work together, beyond what they
-// keep: one clock, mail, and hints. Nothing of it outlives a crash.
+// Peers is what processes that share a Store need to work together, besides the stored data:
+// one clock, messages, and hints. None of it survives a crash.
 type Peers interface {
-	// Now returns the time by a clock that all processes that share the store
-	// agree on, with its finer digits. For a store that is one machine's it is that
-	// machine's.
+	// Now returns the time of a clock that all processes that share the store agree on, at
+	// full precision. If only one machine uses the store, it is that machine's clock.
 	Now(ctx context.Context) (time.Time, error)
 
-	// Post puts mail into the boxes of nodes. It need not outlive a crash: a sender
-	// that waits for an answer has to look whether the other node still lives.
+	// Post queues messages for nodes. Messages may be lost in a crash: a sender that waits
+	// for an answer must check whether the other node is still alive.
 	Post(ctx context.Context, all []Mail) error
 
-	// Mail takes up to limit pieces of mail out of a node's box, in the order in which
-	// each sender posted them; what one of several takers gives back, because it failed,
-	// may come later. A piece is returned once at most. Those that nobody takes are
-	// dropped after about MailKept.
+	// Mail removes up to limit messages for node from the store and returns them, in the
+	// order in which each sender posted them. Messages that a failed call put back may come
+	// later. A message is returned at most once. Messages that no call takes are dropped
+	// after about MailKept.
 	Mail(ctx context.Context, node string, limit int) ([]Mail, error)
 
-	// Watch calls f, never twice at a time, when other processes changed something, until
-	// ctx ends or the store is closed, and returns why. It may also be called for what
-	// this process changed. f must not block. Hints may be late, doubled or lost: beneath
-	// them callers look from time to time. The start of a task needs no hint unless the
-	// task waits for a process: nobody watches a task that does not exist. A store that
-	// no other process can change has none.
+	// Watch calls f when other processes changed something, until ctx ends or the store is
+	// closed, and returns why. Calls of f never overlap, and f must not block. Watch may also
+	// call f for changes by this process. Hints may be late, repeated or lost, so callers
+	// also poll. The start of a task needs no hint unless the task waits for a process,
+	// because no caller watches a task that does not exist. A store that only one
+	// process uses need not send any.
 	Watch(ctx context.Context, f func(Hint)) error
 }
 
@@ -68,7 +67,7 @@ func (m *Memory) Watch(ctx context.Context, f func(Hint)) error {
 	return m.hub.Watch(ctx, m.over, f)
 }
 
-// tell tells watchers what appends have changed.
+// tell sends watchers the hints of successful appends.
 func (m *Memory) tell(appends []*Append, errs []error) {
 	var hints []Hint
 	for i, a := range appends {

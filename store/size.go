@@ -6,21 +6,21 @@ import (
 	"math"
 )
 
-// No read returns more bytes than its caller asked for: a record comes without
-// its seal if that is too much, a page of records ends by Query.MaxBytes, and one
-// of a log by PageBytes. So a caller can make room first and then read.
+// No read returns more bytes than its caller asked for: a record comes without its seal if
+// the seal is too large, Query.MaxBytes ends a page of records, and PageBytes ends a page of
+// a log. So a caller can reserve memory first and then read.
 
-// Limits for Get on how much of a task's seal it reads, besides any number of bytes.
+// Special limits for Get on how many bytes of a task's seal it reads.
 const (
-	RowOnly = 0             // nothing, not even its size
-	Whole   = math.MaxInt64 // all, however large
+	RowOnly = 0             // no seal, and not even its size
+	Whole   = math.MaxInt64 // all of it, however large
 )
 
-// PageBytes is how many bytes of bodies a page of a log has at most. A page may be larger
-// by one entry.
+// PageBytes limits the bodies in a page of a log, in bytes. The last entry of a page may
+// exceed it.
 const PageBytes = 1 << 20
 
-// Most is how many bytes a record of q may have to come with its seal.
+// Most returns the largest size, in bytes, of a record that q returns with its seal.
 func (q *Query) Most() int64 {
 	if q.MaxBytes == 0 {
 		return Whole
@@ -28,18 +28,18 @@ func (q *Query) Most() int64 {
 	return q.MaxBytes
 }
 
-// Filler fills a page up to the bounds of its query. It is for drivers.
+// Filler fills a page up to the limits of its query. It is for drivers.
 type Filler struct {
 	q    *Query
 	p    *Page
 	size int64
 }
 
-// Fill returns a Filler of an empty page.
+// Fill returns a Filler for an empty page.
 func Fill(q *Query, p *Page) *Filler { return &Filler{q: q, p: p} }
 
-// Add adds the next record that q selects and returns true. If the page has no
-// room for it, Add sets Page.More instead: the page is complete.
+// Add adds the next record that q selects and returns true. If the page has no space for it,
+// Add sets Page.More and returns false: the page is complete.
 func (f *Filler) Add(r Record) bool {
 	n := len(f.p.Records)
 	if n == f.q.Limit || n > 0 && r.Size > f.q.Most()-f.size {
@@ -51,17 +51,17 @@ func (f *Filler) Add(r Record) bool {
 	return true
 }
 
-// EntryPage collects a page of Entries. It is for drivers.
+// EntryPage collects a page for Entries. It is for drivers.
 type EntryPage struct {
 	Entries []Entry
 
 	after int64
-	limit int // 0: none
+	limit int // 0: no limit
 	size  int // of the bodies
 	most  int
 }
 
-// NewEntryPage returns an empty page of the entries that Entries is asked for.
+// NewEntryPage returns an empty page with the arguments of a call of Entries.
 func NewEntryPage(after int64, limit int) *EntryPage {
 	return &EntryPage{after: after, limit: max(limit, 0), most: PageBytes}
 }
@@ -76,8 +76,8 @@ func (p *EntryPage) add(e Entry) {
 	p.Entries = append(p.Entries, e)
 }
 
-// Full reports whether the log may have more entries after a page that Entries returned
-// for limit.
+// Full reports whether the log may have more entries after a page that Entries returned for
+// this limit.
 func Full(page []Entry, limit int) bool {
 	p := EntryPage{limit: max(limit, 0), most: PageBytes}
 	for i := range page {
@@ -92,10 +92,10 @@ type EntryReader interface {
 	Entries(ctx context.Context, k Key, after int64, limit int) ([]Entry, error)
 }
 
-// EachEntry yields the entries of a task with Seq > after, up to last or, if the
-// log ends before that, to its end; Whole is the end, wherever it is. It holds one
-// page at a time. Each page is read by itself, so a task that is deleted meanwhile
-// just ends: callers that need the whole of it count. It ends after the first
+// EachEntry yields the entries of a task with Seq > after, up to last or to the end of the
+// log, whichever comes first; with Whole as last, up to the end. It holds one page at a time
+// in memory. Each page is a separate read, so if the task is deleted in the meantime the
+// sequence just ends: callers that need all entries must count them. It ends after the first
 // error.
 func EachEntry(ctx context.Context, s EntryReader, k Key, after, last int64) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {

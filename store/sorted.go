@@ -2,12 +2,12 @@ package store
 
 import "slices"
 
-// sorted holds the tasks of one list in its order backwards, so that the newest are at
-// the end: to put one moves those that are newer, which are few of most, and to take one
-// those that are newer or those that are older, whichever are fewer.
+// sorted holds the tasks of one list, oldest first, which is the reverse of the list's order.
+// Inserting a task moves only the newer ones, which are usually few. Removing a task moves
+// the newer or the older ones, whichever are fewer.
 type sorted []*memoryTask
 
-// find returns the place of the first task that is not older than p, as lists order them.
+// find returns the index of the first task that is not older than p, in the order of lists.
 func (s sorted) find(p Position) int {
 	at, _ := slices.BinarySearchFunc(s, p, func(t *memoryTask, p Position) int { return p.compare(t.position()) })
 	return at
@@ -19,7 +19,7 @@ type listName struct {
 	state                  int32  // 0: any
 }
 
-// lists are the names of those that a row is in.
+// lists returns the names of the lists that a row is in.
 func lists(r *Row) []listName {
 	names := []listName{{r.Tenant, r.Owner, "", 0}}
 	if r.State != 0 {
@@ -34,7 +34,7 @@ func lists(r *Row) []listName {
 	return names
 }
 
-// enlist puts a task in its lists.
+// enlist inserts a task into its lists.
 func (d *memory) enlist(t *memoryTask) {
 	for _, name := range lists(&t.row) {
 		s := d.lists[name]
@@ -42,13 +42,13 @@ func (d *memory) enlist(t *memoryTask) {
 	}
 }
 
-// listedAs reports whether a task is in the lists that r is for, at r's place.
+// listedAs reports whether r would be in the same lists as t, at the same place.
 func (t *memoryTask) listedAs(r *Row) bool {
 	return t.row.Key == r.Key && t.row.Context == r.Context && t.row.State == r.State && t.row.Updated.Equal(Milli(r.Updated))
 }
 
-// unlist takes a task out of its lists, before its row changes. One that is new
-// is in none.
+// unlist removes a task from its lists. Call it before the task's row changes. A new task is
+// in no list.
 func (d *memory) unlist(t *memoryTask) {
 	if t.row.Last == 0 {
 		return

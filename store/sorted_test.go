@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A list equals a search of all tasks, whatever came, moved and went before.
+// A list equals a search of all tasks, whichever tasks were added, moved and removed before.
 func TestListsAreWhatSearchFinds(t *testing.T) {
 	const tasks = 500
 	r := rand.New(rand.NewPCG(7, 0))

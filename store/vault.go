@@ -6,28 +6,27 @@ import (
 	"crypto/rand"
 )
 
-// Vault is the part of a Store that keeps a few small values by name that belong to no
-// task, such as keys.
+// Vault is the part of a Store that keeps a few small named values that belong to no task,
+// such as keys.
 type Vault interface {
-	// Secret returns a random 32-byte secret that is made on first use and
-	// kept under name.
+	// Secret returns the random 32-byte secret with this name. The first call creates it.
 	Secret(ctx context.Context, name string) ([]byte, error)
 
-	// Keep stores is under name if the value there equals was, and returns the value
-	// that is there afterwards: is, or another caller's. nil stands for no value, which
-	// empty bytes are not. Its names are apart from those of Secret.
+	// Keep stores is under name if the value there equals was. It returns the value that is
+	// there afterwards: is, or another caller's. nil means no value; empty bytes are a value.
+	// These names are separate from those of Secret.
 	Keep(ctx context.Context, name string, was, is []byte) ([]byte, error)
 
-	// Kept returns all that is kept, by name.
+	// Kept returns all values that Keep stored, by name.
 	Kept(ctx context.Context) (map[string][]byte, error)
 }
 
 // SecretSize is the length of a secret in bytes.
 const SecretSize = 32
 
-// WebhookKeys is the name under which the keys that sign webhooks are kept. They are the
-// only value of a Vault that an export has: receivers know the public keys and refuse
-// what is signed with others.
+// WebhookKeys is the name of the keys that sign webhooks. They are the only value of a Vault
+// that an export includes, because receivers know the public keys and refuse deliveries
+// signed with others.
 const WebhookKeys = "webhook-keys"
 
 // Secret implements Store.
@@ -48,7 +47,7 @@ func (m *Memory) Secret(ctx context.Context, name string) ([]byte, error) {
 func (m *Memory) Keep(ctx context.Context, name string, was, is []byte) ([]byte, error) {
 	var now []byte
 	err := m.write(ctx, func(d *memory) {
-		now = d.kept[name] // nil where nothing is
+		now = d.kept[name] // nil if there is no value
 		if (now == nil) == (was == nil) && bytes.Equal(now, was) {
 			now = bytes.Clone(is)
 			if is == nil {
