@@ -11,9 +11,9 @@ import (
 	"github.com/parley-a2a/parley/a2aserver"
 )
 
-// complete returns a copy of an author's card with what it leaves open filled
-// in. The copy is both published and enforced, so the card cannot promise
-// anything that the server does not do.
+// complete returns a copy of an author's card with its missing fields filled in. The
+// copy is both published and enforced, so the card cannot promise anything that the
+// server does not do.
 func complete(card a2a.AgentCard, o *Options) (*a2a.AgentCard, error) {
 	if strings.TrimSpace(card.Name) == "" {
 		return nil, errors.New("parley: the card needs a name")
@@ -53,16 +53,15 @@ func complete(card a2a.AgentCard, o *Options) (*a2a.AgentCard, error) {
 	return &card, nil
 }
 
-// promise makes the card say of messages that come again what the engine does
-// with them. Unless the author's card has the extension, it is there only if
-// messages of everybody are known: a client that relies on being known must not
-// be mistaken.
+// promise makes the card state how the engine treats repeated messages. Unless the
+// author's card already has the extension, it is added only if repeats are recognized
+// for every caller, because a client may rely on it.
 func promise(caps *a2a.AgentCapabilities, o *Options) error {
 	r := o.retries()
 	everybody := r.Anonymous || o.Auth != nil && !o.Auth.Anonymous()
 	retry := a2aserver.RetryExtension(r.Window, r.Anonymous)
 	at := extension(caps, retry.URI)
-	switch on := r.Window >= time.Second; { // the card has whole seconds
+	switch on := r.Window >= time.Second; { // the card counts whole seconds
 	case on && at < 0 && !everybody:
 	case on && at < 0:
 		caps.Extensions = append(slices.Clip(caps.Extensions), retry)
@@ -81,8 +80,8 @@ func extension(caps *a2a.AgentCapabilities, uri string) int {
 	return slices.IndexFunc(caps.Extensions, func(e *a2a.AgentExtension) bool { return e != nil && e.URI == uri })
 }
 
-// extend is complete for an extended card, which takes what it leaves open from
-// the public one.
+// extend is complete for an extended card: fields that it leaves empty are taken from
+// the public card.
 func extend(card a2a.AgentCard, public *a2a.AgentCard, o *Options) (*a2a.AgentCard, error) {
 	caps, more := &card.Capabilities, &public.Capabilities
 	caps.Streaming = cmp.Or(caps.Streaming, more.Streaming)

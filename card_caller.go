@@ -9,12 +9,12 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// extendedCard is who gets which extended card.
+// extendedCard returns the extended card for a caller.
 type extendedCard func(context.Context, a2a.Caller) (*a2a.AgentCard, error)
 
-// extended returns what answers GetExtendedAgentCard, nil where nothing is
-// configured. Callers without credentials get none where others
-// have them (specification §3.1.11).
+// extended returns the function that answers GetExtendedAgentCard, or nil if no
+// extended card is configured. With Auth, callers without credentials get no extended
+// card (specification §3.1.11).
 func (o *Options) extended(public *a2a.AgentCard, sign signCard) (extendedCard, error) {
 	if o.ExtendedCard != nil && o.ExtendedCardFor != nil {
 		return nil, errors.New("parley: ExtendedCard and ExtendedCardFor exclude each other")
@@ -35,7 +35,7 @@ func (o *Options) extended(public *a2a.AgentCard, sign signCard) (extendedCard, 
 		}
 		cardFor = func(_ context.Context, c a2a.Caller) (*a2a.AgentCard, error) {
 			if o.Auth == nil && c.Subject == "" {
-				return card, nil // whoever is in front has let the caller in, and does not say who it is
+				return card, nil // a handler in front has let the caller in, without naming it
 			}
 			return cut(card, &c), nil
 		}
@@ -72,9 +72,8 @@ func cut(card *a2a.AgentCard, c *a2a.Caller) *a2a.AgentCard {
 }
 
 // useful reports whether a caller has the scopes of one of a skill's requirements,
-// which are alternatives. By default nobody has scopes of the author's making, not
-// even callers for whom no scopes are configured, though they may do everything with
-// their own tasks.
+// which are alternatives. Callers for whom no scopes are configured may do everything
+// with their own tasks, but have none of the scopes that the author's card names.
 func useful(s *a2a.AgentSkill, c *a2a.Caller) bool {
 	if len(s.SecurityRequirements) == 0 {
 		return true

@@ -16,16 +16,16 @@ import (
 	"github.com/parley-a2a/parley/auth"
 )
 
-// signCard makes the signatures of a card's document.
+// signCard signs a card's document.
 type signCard func(doc []byte) ([]*a2a.AgentCardSignature, error)
 
 const (
-	maxCardKeys = 8                   // of which each may sign twice: verifiers take 16
-	soon        = 30 * 24 * time.Hour // time enough to get a new key to those who verify
+	maxCardKeys = 8                   // each may sign twice, and verifiers accept 16 signatures
+	soon        = 30 * 24 * time.Hour // time enough to give a new key to verifiers
 )
 
-// signer returns what signs the cards of a server, nil where nothing does. A card
-// that cannot be signed is found here and in signable, not at the first request.
+// signer returns the function that signs a server's cards, or nil if there are no keys.
+// A card that cannot be signed is found here and in signable, not at the first request.
 func (o *Options) signer() (signCard, error) {
 	if len(o.CardKeys) == 0 {
 		return nil, nil
@@ -56,8 +56,8 @@ func (o *Options) signer() (signCard, error) {
 			return !k.Expires().IsZero() && !time.Now().Before(k.Expires())
 		})
 		if len(keys) == 0 {
-			// A client that insists on signatures refuses this card as it would refuse
-			// the old one.
+			// A client that insists on signatures refuses an unsigned card just as it
+			// would refuse one with an expired signature.
 			over.Do(func() { o.logger().Error("all keys that sign cards have ended: new cards are not signed") })
 		}
 		return auth.Signatures(doc, keys, so)
@@ -83,7 +83,7 @@ func trySign(card *a2a.AgentCard, sign signCard) error {
 	if err != nil {
 		return fmt.Errorf("parley: the card cannot be signed: %w", err)
 	}
-	if len(p.Uncovered) > 0 { // an OAuthFlow can hold what its flow does not have
+	if len(p.Uncovered) > 0 { // an OAuthFlow can have fields that its kind of flow does not
 		return fmt.Errorf("parley: the card cannot be signed: the protocol knows no %s", p.Uncovered[0])
 	}
 	if _, err := sign(doc); err != nil {
@@ -92,8 +92,8 @@ func trySign(card *a2a.AgentCard, sign signCard) error {
 	return nil
 }
 
-// signedBefore refuses a card that its author has signed and that is published
-// as another: its signatures would hold for nothing.
+// signedBefore refuses a card that its author signed and that would be published with
+// changes, which make its signatures invalid.
 func signedBefore(author, published *a2a.AgentCard) error {
 	if len(author.Signatures) == 0 {
 		return nil

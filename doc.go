@@ -6,26 +6,27 @@
 //		return t.Reply("hello " + t.Text())
 //	}))
 //
-// And a client, of this agent or of anybody's ([github.com/parley-a2a/parley/a2aclient] has a whole one):
+// And a client, of this agent or any other ([github.com/parley-a2a/parley/a2aclient]
+// has a complete example):
 //
 //	c, err := a2aclient.Dial(ctx, "127.0.0.1:7275", nil)
 //	res, err := c.SendMessage(ctx, &a2a.SendMessageRequest{Message: a2a.UserText("Ann")})
 //	fmt.Println(res.Message.Text())
 //
 // NewHost serves several agents on one port, and can replace them while it runs.
-// This package is the front door: it joins the parts with good defaults and
-// has no behaviour of its own. From the bottom up, the parts are
+// This package is the entry point: it joins the parts with good defaults and has no
+// behaviour of its own. From the bottom up, the parts are
 //
 //   - [github.com/parley-a2a/parley/a2a]: the protocol's types, its eleven
 //     operations as an interface, its errors;
-//   - [github.com/parley-a2a/parley/store]: where task logs are kept, with
+//   - [github.com/parley-a2a/parley/store]: storage of task logs, with
 //     drivers below it;
-//   - [github.com/parley-a2a/parley/agent]: what an author writes, and agents
-//     that are ready to run; those that reach a network (HTTP services, models,
+//   - [github.com/parley-a2a/parley/agent]: the interface that you implement, and
+//     ready-made agents; those that use a network (HTTP services, models,
 //     other agents, MCP servers) are packages below it;
 //   - [github.com/parley-a2a/parley/engine]: the protocol's rules, over an
 //     agent and a store;
 //   - [github.com/parley-a2a/parley/a2aserver] and
 //     [github.com/parley-a2a/parley/a2aclient]: the operations over a network,
-//     from both ends.
+//     server and client.
 package parley

@@ -18,40 +18,39 @@ import (
 
 // Hosted is one agent of a Server that may have several.
 type Hosted struct {
-	// Name is where the agent is: at /agents/{name}, over gRPC with the tenant
-	// agents/{name}. It is a word of a-z, 0-9 and -, of 63 bytes at most, which
-	// neither begins nor ends with -. Tasks belong to the name: a renamed agent
-	// loses its tasks, which wait for an agent of the old name. It may be empty
-	// for the only agent of a Server, which is at /.
+	// Name says where the agent is: at /agents/{name}, and over gRPC with the tenant
+	// agents/{name}. It is a word of a-z, 0-9 and -, of 63 bytes at most, which neither
+	// begins nor ends with -. Tasks belong to the name: if you rename an agent, it
+	// loses its tasks, which wait for an agent with the old name. Name may be empty for
+	// the only agent of a Server, which is then at /.
 	Name string
-	// Default says that the agent is at / as well, with the same tasks. At most
-	// one agent is the default; an only agent without a name always is. A new
-	// default takes over the tasks of the one before, and those of a Server made
-	// by New.
+	// Default says that the agent is at / as well, with the same tasks. At most one
+	// agent is the default; an only agent without a name always is. A new default takes
+	// over the tasks of the previous one, and those of a Server made by New.
 	Default bool
-	// Card is as for New: only its Name is needed, which is for people and has
-	// nothing to do with Name above.
+	// Card is as for New. Only its Name is needed; people read that name, and it is
+	// independent of Name above.
 	Card a2a.AgentCard
 	// Agent does the work.
 	Agent agent.Agent
 	// ExtendedCard and ExtendedCardFor are as in Options, for this agent.
 	ExtendedCard    *a2a.AgentCard
 	ExtendedCardFor func(context.Context, a2a.Caller) (*a2a.AgentCard, error)
-	// Callbacks handles requests below /callbacks/{name}/, or for a default agent
-	// without a name below /callbacks/default/. It gets the path behind the name,
-	// with its slash. It authenticates its callers itself: neither Options.Auth nor
-	// the limits of callers apply. Nil means no callbacks.
+	// Callbacks handles requests below /callbacks/{name}/, or, for a default agent
+	// without a name, below /callbacks/default/. It gets the path after the name, with
+	// its slash. It authenticates its callers itself: neither Options.Auth nor the
+	// limits of callers apply. Nil means no callbacks.
 	Callbacks http.Handler
-	// Close, if not nil, is called once: after the agent's last run, when Reload
-	// has removed it or the Server has ended. An Agent that is an io.Closer is
-	// closed without it.
+	// Close, if not nil, is called once, after the agent's last run, when Reload has
+	// removed the agent or the Server has ended. An Agent that is an io.Closer is
+	// closed even without it.
 	Close func() error
 }
 
-// NewHost is New for any number of agents on one port, with one store. /agents
-// lists them for callers. Each has its own cards, tasks and webhooks; they
-// share authentication and the limits of callers. Options.ExtendedCard and
-// ExtendedCardFor are for New alone.
+// NewHost is New for any number of agents on one port, with one store. /agents lists
+// them for callers. Each has its own cards, tasks and webhooks; they share
+// authentication and the limits of callers. Only New accepts Options.ExtendedCard and
+// ExtendedCardFor.
 func NewHost(agents []Hosted, o *Options) (*Server, error) {
 	o = cmp.Or(o, new(Options))
 	c, err := cast(agents, o)
@@ -74,7 +73,7 @@ func NewHost(agents []Hosted, o *Options) (*Server, error) {
 	return s, nil
 }
 
-// company is the agents of a server as engine and network know them.
+// company is the agents of a server, in the forms that the engine and the network use.
 type company struct {
 	hosted []Hosted
 	agents []engine.Hosted
@@ -115,8 +114,9 @@ func cast(agents []Hosted, o *Options) (*company, error) {
 	return c, err
 }
 
-// key is the agent's name in the keys of its tasks. The default one has none there,
-// so that it has the tasks of an only agent, and whoever is the default has those.
+// key is the agent's name in the keys of its tasks. It is empty for the default agent,
+// so that every default agent shares its tasks with the one before, and with a Server
+// of New.
 func (h *Hosted) key() string {
 	if h.Default {
 		return ""
@@ -124,8 +124,8 @@ func (h *Hosted) key() string {
 	return h.Name
 }
 
-// routes returns where the agents are. Without an engine there is nobody behind
-// them.
+// routes returns the routes of the agents. Without an engine their services implement
+// nothing.
 func (c *company) routes(e *engine.Engine) (all []a2aserver.Route) {
 	for i, h := range c.hosted {
 		r := a2aserver.Route{Name: h.Name, Default: h.Default, Service: a2a.Unimplemented{}, Card: c.agents[i].Card, Callbacks: h.Callbacks}
@@ -137,18 +137,18 @@ func (c *company) routes(e *engine.Engine) (all []a2aserver.Route) {
 	return all
 }
 
-// Reload replaces the agents of a Server of NewHost, at once or, with an error, not
-// at all, while it runs or before. Runs that are under way go on with the agent that
-// they began with, which is closed after the last of them; one that is the same
-// value as before, under the same name, is not touched. One that was taken away
-// must not come back. After an error the agents that were not there before are the
-// caller's to close.
+// Reload replaces the agents of a Server of NewHost, while it runs or before. It
+// replaces all of them at once or, if it returns an error, none. Runs that have begun
+// go on with the agent that they began with, which is closed after the last of them. An
+// agent that is the same value as before, under the same name, is left alone. Do not
+// pass an agent again that an earlier Reload removed. After an error the caller must
+// close the agents that are new in this call.
 //
-// Of o these take effect: Auth, Recheck, Limits (but for Connections, AddrConnections,
-// and whether Bodies has a limit at all), MaxBody (but for gRPC), Audit, Requests,
-// Origins, Hosts, PublicURL, TrustedProxies, CardProfile, CardKeys, CardKeysURL,
-// CardStrict, StrictVersions and TaskLimits. The rest stays as it was when the Server
-// was made. Only one goroutine at a time may call it.
+// These fields of o take effect: Auth, Recheck, Limits (but for Connections,
+// AddrConnections, and whether Bodies has a limit at all), MaxBody (but for gRPC),
+// Audit, Requests, Origins, Hosts, PublicURL, TrustedProxies, CardProfile, CardKeys,
+// CardKeysURL, CardStrict, StrictVersions and TaskLimits. The other options stay as
+// they were when the Server was made. Only one goroutine at a time may call Reload.
 func (s *Server) Reload(agents []Hosted, o *Options) error {
 	if s.host == nil {
 		return errors.New("parley: only a server of NewHost can be reloaded")
@@ -174,21 +174,20 @@ func (s *Server) Reload(agents []Hosted, o *Options) error {
 	}
 	s.guards.replace(is.Auth)
 	s.memory.Resize(a2aserver.NewMemory(&is.Limits, is.MaxBody).Total())
-	return s.host.Set(c.routes(s.engine), so) // all of it was tried in cast
+	return s.host.Set(c.routes(s.engine), so) // cast has checked all of it
 }
 
-// guards lets the Guard that counts at a time do what it has to do beside
-// requests.
+// guards runs the background work of the Guard that is in use.
 type guards struct {
 	mu   sync.Mutex      // protects the fields below
 	ctx  context.Context // of Run; nil before
-	next *auth.Guard     // which counts; may be nil
+	next *auth.Guard     // the Guard in use; may be nil
 	stop context.CancelFunc
 	errs []error
 	all  sync.WaitGroup
 }
 
-// begin lets the Guard work until ctx ends.
+// begin runs the Guard's background work until ctx ends.
 func (g *guards) begin(ctx context.Context) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -196,7 +195,7 @@ func (g *guards) begin(ctx context.Context) {
 	g.startLocked()
 }
 
-// replace lets another one take its place.
+// replace puts another Guard in place of the one in use.
 func (g *guards) replace(by *auth.Guard) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -227,9 +226,9 @@ func (g *guards) startLocked() {
 	}
 }
 
-// end waits for all there were, once begin's ctx has ended.
+// end waits for every Guard that ran, after begin's ctx has ended.
 func (g *guards) end() error {
-	g.mu.Lock() // a replace that has begun starts what is waited for
+	g.mu.Lock() // a replace under way must first start the goroutine that is waited for
 	g.stop()
 	g.mu.Unlock()
 	g.all.Wait()

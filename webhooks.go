@@ -10,10 +10,10 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// keysOf returns the keys of a store, which are made if it has none, as they
-// are and as they are kept.
+// keysOf returns the keys of a store, parsed and as stored. It makes them if the store
+// has none.
 func keysOf(ctx context.Context, st store.Vault, now time.Time) (k *webhook.Keys, kept []byte, err error) {
-	kept, err = st.Keep(ctx, store.WebhookKeys, nil, nil) // which only reads
+	kept, err = st.Keep(ctx, store.WebhookKeys, nil, nil) // only reads
 	if err == nil && kept == nil {
 		var fresh *webhook.Keys
 		if fresh, err = webhook.GenerateKeys(now); err == nil {
@@ -27,10 +27,10 @@ func keysOf(ctx context.Context, st store.Vault, now time.Time) (k *webhook.Keys
 	return k, kept, err
 }
 
-// RotateWebhookKeys makes new keys to sign webhooks with, and returns the new
-// Ed25519 key for receivers that are told it (a2aclient.WebhookOptions.PublicKeys).
-// Running servers keep their keys until they are restarted. For a week deliveries
-// are signed with the previous keys as well; older ones are deleted.
+// RotateWebhookKeys makes new keys to sign webhooks with, and returns the new Ed25519
+// key for receivers that configure it (a2aclient.WebhookOptions.PublicKeys). Running
+// servers keep their keys until they are restarted. For a week deliveries are signed
+// with the previous keys as well; older ones are deleted.
 func RotateWebhookKeys(ctx context.Context, st store.Vault, now time.Time) (public string, err error) {
 	k, kept, err := keysOf(ctx, st, now)
 	if err != nil {
