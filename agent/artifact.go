@@ -12,16 +12,16 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Artifact writes one artifact, in one piece or in chunks. Which chunk begins
-// it, which appends and which is the last is its business. It may be used from
-// several goroutines; chunks then keep the order of the calls.
+// Artifact writes one artifact, in one piece or in chunks. It marks the first chunk,
+// the appended ones and the last. It may be used from several goroutines; chunks then
+// keep the order of the calls.
 //
-// A chunk goes out at once: there is no buffer to flush, and every Write is a
-// chunk of its own (wrap the artifact in a bufio.Writer where that is too
-// many). Chunks are durable before others see them.
+// A chunk is sent at once: there is no buffer to flush, and every Write is a chunk of
+// its own (if that makes too many, wrap the artifact in a bufio.Writer). Chunks are
+// durable before others see them.
 //
-// A call that returns an error has emitted nothing and changed nothing. Once
-// the task has ended the error is ErrEnded; authors may ignore it.
+// A call that returns an error has emitted nothing and changed nothing. Once the task
+// has ended the error is ErrEnded; authors may ignore it.
 //
 //	w := t.Artifact("report.md")
 //	defer w.Close()
@@ -31,15 +31,15 @@ type Artifact struct {
 	id   string
 	name string
 
-	// Description and the like may be set before the first write; they go out
-	// with the first chunk.
+	// Description, Metadata and Extensions may be set before the first write; they are
+	// sent with the first chunk.
 	Description string
 	Metadata    a2a.JSON
 	Extensions  []string
 
 	mu     sync.Mutex // protects the fields below, and keeps chunks in order
 	begun  bool
-	more   bool // than one chunk
+	more   bool // more than one chunk was emitted
 	closed bool
 	rest   string // the beginning of a rune whose end has not been written yet
 }
@@ -52,11 +52,11 @@ var (
 // ID returns the artifact's id, which is the same on every attempt.
 func (a *Artifact) ID() string { return a.id }
 
-// Resume continues the artifact where an earlier attempt of this turn, lost in a crash,
-// left it, and returns the parts that it has: what you write from now on is appended to
-// them. On a first attempt, and where nothing was written, it returns none. Call it
-// before the first write; without it a second attempt begins the artifact anew, which is
-// right for agents that cannot tell where they were. If the last chunk had been written,
+// Resume continues the artifact from an earlier attempt of this turn that a crash
+// ended, and returns the parts that it has: what you write from now on is appended to
+// them. On a first attempt, or if nothing was written, it returns none. Call it before
+// the first write. Without it a second attempt begins the artifact anew, which is right
+// for agents that cannot tell how far they got. If the last chunk was written already,
 // there is nothing left to write, and a write is an error.
 func (a *Artifact) Resume() []*a2a.Part {
 	a.mu.Lock()
@@ -81,9 +81,9 @@ func (a *Artifact) Again() {
 	a.begun, a.more, a.closed, a.rest = false, false, false, ""
 }
 
-// Write emits p as a chunk of one text part. Parts are text, so each byte
-// that is not UTF-8 becomes U+FFFD; a rune that p only begins waits for the
-// next call. An empty p emits nothing.
+// Write emits p as a chunk of one text part. Parts are text, so each byte that is not
+// UTF-8 becomes U+FFFD; an incomplete rune at the end of p is held back until the next
+// call. An empty p emits nothing.
 func (a *Artifact) Write(p []byte) (int, error) { return a.WriteString(string(p)) }
 
 // WriteString is Write for a string.
@@ -104,14 +104,13 @@ func (a *Artifact) WriteString(s string) (int, error) {
 	return len(s), nil
 }
 
-// Add emits parts as one chunk; without any it emits nothing. The parts must
-// not be changed afterwards. The beginning of a rune that Write kept goes out
-// before them, as U+FFFD.
+// Add emits parts as one chunk; without any it emits nothing. The parts must not be
+// changed afterwards. An incomplete rune that Write held back is emitted before them,
+// as U+FFFD.
 func (a *Artifact) Add(parts ...*a2a.Part) error { return a.add(parts, false) }
 
-// Last is Add and Close in one: the chunk says that nothing more follows.
-// Where it is the first call too, the artifact is one chunk. Without any parts
-// it is Close.
+// Last is Add and Close in one: it marks the chunk as the last. If it is also the first
+// call, the artifact is one chunk. Without any parts it is Close.
 func (a *Artifact) Last(parts ...*a2a.Part) error {
 	if len(parts) == 0 {
 		return a.Close()
@@ -119,17 +118,16 @@ func (a *Artifact) Last(parts ...*a2a.Part) error {
 	return a.add(parts, true)
 }
 
-// Close says that nothing more follows. If the last chunk has not been written
-// and something was begun, it is emitted now: its one text part is empty,
-// because chunks go out when they are written, before anybody knows that they
-// are the last, and because the protocol wants a part in each. (Use Last where
-// that matters.) A rune left unfinished by Write becomes U+FFFD. An artifact
-// to which nothing was written stays unseen. Closing twice is no error.
+// Close ends the artifact. If something was written and no chunk was marked as the
+// last, it emits a last chunk with one empty text part: a chunk is sent when it is
+// written, before it is known to be the last, and the protocol requires a part in each
+// chunk. (Use Last to avoid it.) A rune left incomplete by Write becomes U+FFFD. An
+// artifact to which nothing was written is never sent. Closing twice is no error.
 func (a *Artifact) Close() error { return a.finish("") }
 
-// Join says that the texts written so far are pieces of one: where they follow each
-// other, the task has them as one part. Streams, which have sent them, and the log
-// keep the chunks. Call it once, at the end; it copies the text.
+// Join says that the texts written so far are pieces of one text: the task then holds
+// texts that follow each other as one part. Streams, which have sent the chunks, and
+// the log keep them. Call it once, at the end; it copies the text.
 func (a *Artifact) Join() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -188,8 +186,8 @@ func (a *Artifact) add(parts []*a2a.Part, last bool) error {
 	return nil
 }
 
-// emit hands a chunk to the host. It needs a.mu held. The slice stays the
-// caller's; a chunk of one part, as most are, is one allocation.
+// emit passes a chunk to the host. It needs a.mu held. The caller keeps the slice; a
+// chunk of one part, the usual case, is one allocation.
 func (a *Artifact) emit(parts []*a2a.Part, last bool) error {
 	both := &struct {
 		chunk a2a.Artifact
@@ -217,7 +215,7 @@ func (a *Artifact) emit(parts []*a2a.Part, last bool) error {
 	return nil
 }
 
-// whole returns the length of s without a rune that s only begins.
+// whole returns the length of s without an incomplete rune at its end.
 func whole(s string) int {
 	for i := len(s) - 1; i >= 0 && i > len(s)-utf8.UTFMax; i-- {
 		if utf8.RuneStart(s[i]) {
@@ -230,9 +228,9 @@ func whole(s string) int {
 	return len(s)
 }
 
-// validText returns s with each byte that is not UTF-8 as U+FFFD. (One for
-// each byte, unlike strings.ToValidUTF8: so the result does not depend on how
-// the bytes were split over writes.)
+// validText returns s with each byte that is not UTF-8 as U+FFFD. (One for each byte,
+// unlike strings.ToValidUTF8, so that the result does not depend on how the bytes were
+// split over writes.)
 func validText(s string) string {
 	if utf8.ValidString(s) {
 		return s

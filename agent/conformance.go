@@ -10,16 +10,15 @@ import (
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
-// Conformance returns the agent that conformance kits drive. The messageId of
-// a message says what it does, or, where that begins with no prefix of the
-// table, the first word of the first text part; of several prefixes the longest
-// counts. Any other message completes the task with a word of the agent's; of
-// a task that began in a version before 1.0 it makes one that works for 2 s and
-// then waits for input.
+// Conformance returns the agent that conformance kits drive. The prefix of a message's
+// messageId selects what the agent does; if no prefix of the table matches, the first
+// word of the first text part does. The longest matching prefix wins. Any other message
+// completes the task with a fixed text; in a task created in a version before 1.0 it
+// makes the task work for 2 s and then wait for input.
 //
-// A message for a task that waits for input is read in the same way, and what
-// it asks for happens to that task. There a direct message is not possible any
-// more: the task completes with it instead.
+// A message for a task that waits for input is read in the same way, and its action
+// applies to that task. A direct message is then no longer possible: the task completes
+// with it instead.
 func Conformance() Agent {
 	return Func(func(ctx context.Context, t *Turn) error {
 		var c *conformanceCase
@@ -39,15 +38,15 @@ func Conformance() Agent {
 // conformanceCase is a row of the table: what the agent does for a prefix.
 type conformanceCase struct {
 	prefix string
-	steps  []conformanceStep // in order; where the last one ends nothing, the task completes
-	ask    string            // unless this question after them leaves it open
-	until  string            // ask again, unless the answer begins with this word or is a case of its own
+	steps  []conformanceStep // in order; if the last one does not end the task, it completes
+	ask    string            // unless this question, asked after the steps, leaves it open
+	until  string            // ask again, unless the answer begins with this word or matches a row of its own
 }
 
 // conformanceStep emits one event, or lets time pass.
 type conformanceStep func(ctx context.Context, t *Turn) error
 
-// How long a kit has to cut its stream and come back, and work takes that is long.
+// The time that a kit has to cut its stream and reconnect, and the length of long work.
 const (
 	resubscribeWait = 5 * time.Second
 	longWait        = 2 * time.Second
@@ -79,14 +78,14 @@ var conformanceCases = []conformanceCase{
 	{prefix: "test-resubscribe-message-id", steps: does(works, waits(resubscribeWait))},
 }
 
-// What has no row: in tasks of 1.0, and of the versions before.
+// Messages that match no row: in tasks of 1.0, and of earlier versions.
 var (
 	conformanceElse    = conformanceCase{steps: does(completes("Done"))}
 	conformanceElseOld = conformanceCase{steps: does(works, waits(2*time.Second)), ask: "What else?"}
 )
 
-// conformanceCaseOf returns what a message asks for. asked is the case that it answers, or
-// nil.
+// conformanceCaseOf returns the case that a message selects. asked is the case that it
+// answers, or nil.
 func conformanceCaseOf(m *a2a.Message, version string, asked *conformanceCase) *conformanceCase {
 	word := append(strings.Fields(m.Text()), "")[0]
 	waits := asked != nil && asked.until != ""
@@ -151,7 +150,7 @@ func waits(d time.Duration) conformanceStep {
 	return func(ctx context.Context, _ *Turn) error { return wake.Pause(ctx, d) }
 }
 
-// artifact writes one artifact, each part as a chunk of its own.
+// artifact writes one artifact, each part in its own chunk.
 func artifact(parts ...*a2a.Part) conformanceStep {
 	return func(_ context.Context, t *Turn) error {
 		w := t.Artifact("")

@@ -2,9 +2,9 @@ package agent
 
 import "github.com/parley-a2a/parley/a2a"
 
-// ConformanceCard returns the card of Conformance, with a skill for each way
-// in which its tasks go. The media types are those a kit sends; others are
-// refused, which kits try, too.
+// ConformanceCard returns the card of Conformance, with a skill for each course that
+// its tasks can take. It lists the media types that a kit sends; others are refused,
+// which kits test, too.
 func ConformanceCard() a2a.AgentCard {
 	skill := func(id, name, example, description string) *a2a.AgentSkill {
 		return &a2a.AgentSkill{ID: id, Name: name, Description: description, Tags: []string{"conformance"}, Examples: []string{example}}

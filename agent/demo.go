@@ -20,11 +20,10 @@ const (
 	maxSleep       = 1e9    // seconds: it fits a time.Duration
 )
 
-// Demo returns the small scripted agent that comes with Parley. It needs no
-// key and no network. The first word of the message's first text part is the
-// command, what follows one space its argument, verbatim; DemoCard lists the
-// commands. Any other text, none included, comes back as it is. Parts that are
-// not text are ignored.
+// Demo returns the small scripted agent that comes with Parley. It needs no key and no
+// network. The first word of the message's first text part is the command; the text
+// after one space is its argument, verbatim. DemoCard lists the commands. Any other
+// text, even an empty one, is echoed unchanged. Parts that are not text are ignored.
 func Demo() Agent {
 	return Func(func(ctx context.Context, t *Turn) error {
 		word, arg, _ := strings.Cut(t.Text(), " ")

@@ -2,10 +2,10 @@ package agent
 
 import "github.com/parley-a2a/parley/a2a"
 
-// DemoCard returns the card of Demo, with one skill for each command. Where
-// the agent is reached, and whether it pushes, is for the server to add.
+// DemoCard returns the card of Demo, with one skill for each command. The server adds
+// the agent's address and whether it sends push notifications.
 //
-// The commands are text. Every other type is let in, so that a newcomer's first file
+// The commands are text. Every other type is accepted, so that a newcomer's first file
 // or data part is not refused; the agent ignores them. The common ones are listed for
 // clients that look for a type by its name.
 func DemoCard() a2a.AgentCard {

@@ -1,25 +1,24 @@
-// Package agent is what the author of an agent writes: one function.
+// Package agent is the interface of an agent's author: you write one function.
 //
 //	greeter := agent.Func(func(ctx context.Context, t *agent.Turn) error {
 //		return t.Reply("hello " + t.Text())
 //	})
 //
-// The function is called with a [Turn] for each message and answers by what it
-// emits and returns: [Turn.Reply] is a direct message; a [Turn.Status], an
-// [Artifact] or a question ([Turn.Ask]) makes a task; nil completes it, an
-// error fails it. The turn sets ids, append and last-chunk marks and states, so
-// events cannot come in a wrong order.
+// The function is called with a [Turn] for each message and answers by what it emits
+// and returns: [Turn.Reply] sends a direct message; a [Turn.Status], an [Artifact] or a
+// question ([Turn.Ask]) makes a task; returning nil completes it, an error fails it.
+// The turn sets ids, states and the append and last-chunk flags, so events are always
+// in a valid order.
 //
-// An agent may be run again from the top after a crash or a restart of the
-// server, with the same message and a higher [Turn.Attempt]. Its earlier
-// questions are answered from the record, and [Step] keeps the results of work
-// that must not be done twice.
+// An agent may be run again from the top after a crash or a restart of the server, with
+// the same message and a higher [Turn.Attempt]. Its earlier questions are answered from
+// the record, and [Step] keeps the results of work that must not be done twice.
 //
-// To test an agent, call an engine that runs it over a store in memory: the example
-// Testing needs no network.
+// To test an agent, call an engine that runs it over a store in memory; the example
+// Testing does, without a network.
 //
-// Ready-made agents: [Demo], a small scripted one, [Exec], which runs a command,
-// and [Conformance], which does what conformance kits ask for.
+// Ready-made agents are [Demo], a small scripted one, [Exec], which runs a command, and
+// [Conformance], which does what conformance kits ask for.
 //
 // One value of an agent handles many turns at once and has to be safe for that. A
 // Turn and its Artifacts may be used from several goroutines, until Run returns.

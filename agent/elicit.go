@@ -9,28 +9,28 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Question is one of those that AskAll puts to the client.
+// Question is one of the questions that AskAll puts to the client.
 type Question struct {
-	ID   string // of its elicitation, unique in the task; clients of the 1.1 draft may name it in their answers
+	ID   string // of the elicitation, unique in the task; clients of the 1.1 draft may name it in their answers
 	Text string
 	// Optional says that the agent can go on without an answer: the question does not
-	// block the task, and stays open if nobody answers it.
+	// block the task, and stays open if it is not answered.
 	Optional bool
 }
 
 // Elicitor is a Host that tells clients of the 1.1 draft which questions are open.
 type Elicitor interface {
-	// Elicit is Next for several questions, whose states go out with the prompt. asked
-	// is false if there was a message already, so that the prompt was not said.
+	// Elicit is Next for several questions, whose states are sent with the prompt.
+	// asked is false if a message was there already, so that the prompt was not sent.
 	Elicit(ctx context.Context, prompt []*a2a.Part, changed []*a2a.Elicitation) (m *a2a.Message, asked bool, err error)
-	// Elicited is a status of a task at work that says what became of questions.
+	// Elicited emits a working status with the new states of questions.
 	Elicited(changed []*a2a.Elicitation) error
 }
 
-// AskAll puts several questions to the client at once and returns the answers by the ids
-// of the questions, when each that is not Optional has one. A message may name the
-// questions that it answers (Message.ElicitationIDs). One that names none of those that
-// are open answers all that the agent waits for, so that clients of any version can
+// AskAll puts several questions to the client at once and returns the answers by the
+// questions' ids, when each question that is not Optional has one. A message may name
+// the questions that it answers (Message.ElicitationIDs). A message that names no open
+// question answers all that the agent waits for, so that clients of any version can
 // answer. After a crash the recorded answers count, as with Ask.
 func (t *Turn) AskAll(ctx context.Context, questions ...Question) (map[string]*a2a.Message, error) {
 	host, _ := t.host.(Elicitor)
@@ -63,11 +63,11 @@ func (t *Turn) AskAll(ctx context.Context, questions ...Question) (map[string]*a
 	return round.answers, nil
 }
 
-// elicitation is one AskAll.
+// elicitation is the state of one AskAll.
 type elicitation struct {
 	questions []Question
 	answers   map[string]*a2a.Message
-	said      map[string]a2a.ElicitationState // what the client was told of each
+	said      map[string]a2a.ElicitationState // the state that the client was told for each
 }
 
 func (e *elicitation) check() error {
@@ -84,7 +84,7 @@ func (e *elicitation) check() error {
 	return nil
 }
 
-// open returns the questions without an answer; those that are optional only if asked for.
+// open returns the questions without an answer, with optional ones if optional is true.
 func (e *elicitation) open(optional bool) (list []Question) {
 	for _, q := range e.questions {
 		if e.answers[q.ID] == nil && (optional || !q.Optional) {
@@ -101,7 +101,7 @@ func partsOf(questions []Question) (parts []*a2a.Part) {
 	return parts
 }
 
-// answer gives a message to the questions that it names, or to all that block.
+// answer assigns a message to the questions that it names, or else to all that block.
 func (e *elicitation) answer(m *a2a.Message) {
 	named := false
 	for _, q := range e.open(true) {
@@ -117,7 +117,7 @@ func (e *elicitation) answer(m *a2a.Message) {
 	}
 }
 
-// changes returns the questions whose state the client was not told.
+// changes returns the questions whose present state the client was not told.
 func (e *elicitation) changes() (list []*a2a.Elicitation) {
 	for _, q := range e.questions {
 		state := a2a.ElicitationBlocked

@@ -21,44 +21,43 @@ import (
 // panics if argv is empty. The agent is an io.Closer: Close, after the last run,
 // ends processes that wait for messages and removes folders.
 //
-// With ExecLines both sides write JSON objects, one a line: docs/exec.md has them,
-// and all else that the author of a command needs. The rest of this is about
-// ExecPlain first, then about both.
+// With ExecLines both sides write JSON objects, one a line: docs/exec.md describes
+// them, and everything else that the author of a command needs. The next two paragraphs
+// are about ExecPlain, the rest about both modes.
 //
-// In: the text of the message (its text parts, its files of a text type and its
-// data as JSON, joined by line feeds) is the command's standard input; other
-// parts are ignored, and a message without any text is rejected. With
-// ExecOptions.Files all files come through a folder, and a file is enough. A
-// command need not read its input.
+// In: the text of the message (its text parts, its files of a text type and its data as
+// JSON, joined by line feeds) is the command's standard input; other parts are ignored,
+// and a message without any text is rejected. With ExecOptions.Files all files are
+// passed in a folder, and a file without text is enough. A command need not read its
+// input.
 //
-// Out: standard output becomes one artifact, "output", a chunk a line. The
-// newest line waits until the next one, the end, or 50 ms have come, so that
-// the last line of a quick command is the last chunk too. Lines above 64 KiB
-// are cut, bytes that are not UTF-8 become U+FFFD, and after 10,000 chunks
-// lines that come together share one. Standard error goes to the log.
+// Out: standard output becomes one artifact, "output", a chunk a line. The newest line
+// is held until the next line, the end of the output, or 50 ms, so that the last line
+// of a quick command is also the last chunk. Lines above 64 KiB are cut, bytes that are
+// not UTF-8 become U+FFFD, and after 10,000 chunks lines that come together share a
+// chunk. Standard error goes to the log.
 //
-// Exit status 0 completes the task. Any other, death by a signal, a program
-// that cannot be started, too much output, and one that closes its output and
-// goes on for longer than the grace fail it with a reason that names neither
-// arguments nor directories.
+// Exit status 0 completes the task. The task fails, with a reason that names neither
+// arguments nor directories, after any other status, death by a signal, too much
+// output, if the program cannot be started, or if it closes its output and runs on for
+// longer than the grace.
 //
 // The environment is that of this process, with PARLEY_MODE, PARLEY_TASK_ID,
-// PARLEY_CONTEXT_ID, PARLEY_ATTEMPT, PARLEY_CALLER, PARLEY_TENANT and, where the
-// request belongs to a trace, TRACEPARENT and perhaps TRACESTATE. Clients choose the
-// ids of contexts, and two callers may choose the same, with any characters but
-// control ones: what a command keeps for a context belongs under all three of tenant,
-// caller and context, and none of them is a file name as it is.
+// PARLEY_CONTEXT_ID, PARLEY_ATTEMPT, PARLEY_CALLER, PARLEY_TENANT and, if the request
+// belongs to a trace, TRACEPARENT and perhaps TRACESTATE. Clients choose context ids,
+// and two callers may choose the same id, with any characters but control characters.
+// So key what a command stores for a context by tenant, caller and context together,
+// and use none of them as a file name unchanged.
 //
-// A command runs in a process group of its own. When its task is cancelled, its
-// time is up or the server drains, the group gets SIGTERM (with ExecLines after a
-// line and a second), and SIGKILL if anything of it is
-// left after the grace. After a normal end too, what the command left running
-// in its group is killed, once it has had a moment to finish printing: nothing
-// outlives its task (a program that must, starts a session of its own). Where
-// there are no process groups, only the command itself is killed. If the
-// server is itself killed, Linux kills the command with it; what that started,
-// and on other systems the command too, finds its pipes closed. Its message is
-// run again when the server is back.
+// A command runs in a process group of its own. When its task is cancelled, its time is
+// up or the server drains, the group gets SIGTERM (with ExecLines first a cancel line
+// and a second to end), and SIGKILL if any of it is left after the grace. After a
+// normal end too, processes that the command left running in its group are killed, once
+// they have had a moment to finish printing: nothing outlives its task (a program that
+// must outlive it starts a session of its own). On systems without process groups only
+// the command itself is killed. If the server is itself killed, Linux kills the command
+// with it; the command's children, and on other systems the command too, find their
+// pipes closed. The message is run again when the server is back.
 func Exec(argv []string, o *ExecOptions) Agent {
 	if len(argv) == 0 || argv[0] == "" {
 		panic("agent: Exec needs a command")
@@ -75,8 +74,8 @@ const (
 	holdTime = 50 * time.Millisecond
 	// stallTime is how long a command may leave its input unread while more waits.
 	stallTime = 10 * time.Second
-	// muteTime is how long a command with ExecLines may write no line before the log
-	// says so.
+	// muteTime is how long a command with ExecLines may write no line before this is
+	// logged.
 	muteTime = 10 * time.Second
 )
 
@@ -84,18 +83,18 @@ const (
 type command struct {
 	argv                []string
 	opts                *ExecOptions
-	hold, linger, stall time.Duration // holdTime, child.Linger and stallTime, but in tests
-	mute                time.Duration // muteTime, but in tests
+	hold, linger, stall time.Duration // holdTime, child.Linger and stallTime, except in tests
+	mute                time.Duration // muteTime, except in tests
 	places              *queue.Queue  // limits processes at work
-	room                fileRoom      // where files come and go
+	room                fileRoom      // folder for the files of runs
 
 	mu      sync.Mutex // protects the fields below
 	idle    []*process // processes that wait for their next message
-	waiting []*session // those that wait for an answer with their process, oldest first
+	waiting []*session // sessions that wait for an answer with their process, oldest first
 	closed  bool
 }
 
-// name is what the public may know the command by.
+// name is the command's name as the public may see it.
 func (c *command) name() string {
 	return strings.TrimSuffix(filepath.Base(c.argv[0]), ".exe")
 }
@@ -160,7 +159,7 @@ func (c *command) bounded(ctx context.Context) (context.Context, context.CancelF
 	return ctx, func() {}
 }
 
-// start begins a process of the command, as soon as the machine has what it takes.
+// start starts a process of the command, as soon as the machine has the resources.
 func (c *command) start(ctx context.Context, env []string, log *slog.Logger) (p *process, err error) {
 	said := false
 	err = scarce.Again(ctx, func() error {
@@ -180,7 +179,7 @@ func (c *command) start(ctx context.Context, env []string, log *slog.Logger) (p 
 	return p, nil
 }
 
-// folders makes the folders of a run, or returns nil where there are none.
+// folders makes the folders of a run, or returns nil if files are not passed.
 func (c *command) folders(ctx context.Context, t *Turn) (f *folders, err error) {
 	if !c.opts.Files {
 		return nil, nil
@@ -201,7 +200,7 @@ func (c *command) folders(ctx context.Context, t *Turn) (f *folders, err error) 
 	return nil, Public("the files of the message could not be handed to the command", err)
 }
 
-// discard takes the folders of a run away.
+// discard removes the folders of a run.
 func (c *command) discard(f *folders, log *slog.Logger) {
 	if f == nil {
 		return

@@ -8,9 +8,9 @@ import (
 	"github.com/parley-a2a/parley/internal/program"
 )
 
-// ask puts a question of the process to the client. The process keeps no place
-// while it waits; it may be ended until it has one again, and then the run begins again
-// from the top when the answer is there.
+// ask puts a question of the process to the client. The process occupies no slot while
+// it waits. It may be ended until it has a slot again; then the run begins again from
+// the top when the answer comes.
 func (s *session) ask(ctx context.Context, line []byte, l *said) error {
 	i := s.asked
 	s.asked++
@@ -62,7 +62,7 @@ func (s *session) ask(ctx context.Context, line []byte, l *said) error {
 	return s.send(ctx, answerLine(answer))
 }
 
-// waitFor returns nil when the answer is there, or what next says before.
+// waitFor returns nil when the answer is there, or an error of next before that.
 func (s *session) waitFor(ctx context.Context, there <-chan struct{}) error {
 	s.asking = true
 	for {
@@ -97,9 +97,9 @@ func (s *session) yield() {
 	s.p = nil
 }
 
-// rests counts a session among those that wait with a process. Of these there are as
-// many as may be at work; beyond that number the session that has waited longest makes
-// room: the context that rests returned for it ends with errEvicted.
+// rests counts a session among those that wait with a process. Their number is limited
+// to the number of runs at work. When it is exceeded, the session that has waited
+// longest is evicted: the context that rests returned for it ends with errEvicted.
 func (c *command) rests(ctx context.Context, s *session) context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -112,7 +112,7 @@ func (c *command) rests(ctx context.Context, s *session) context.Context {
 	return ctx
 }
 
-// works is the end of rests.
+// works undoes rests.
 func (c *command) works(s *session) {
 	c.mu.Lock()
 	c.waiting = slices.DeleteFunc(c.waiting, func(w *session) bool { return w == s })

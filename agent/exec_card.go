@@ -6,12 +6,12 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// ExecCard returns a card for Exec, named after the command. Arguments stay
-// out of it: they may hold what is not for the public.
+// ExecCard returns a card for Exec, named after the command. It leaves out the
+// arguments, which may not be public.
 func ExecCard(argv []string) a2a.AgentCard { return (*ExecOptions)(nil).Card(argv) }
 
-// Card is ExecCard for a command with these options: in mode ExecLines, and with
-// Files, it takes and gives more than text.
+// Card is ExecCard for a command with these options: with mode ExecLines, or with
+// Files, the command accepts and returns more than text.
 func (o *ExecOptions) Card(argv []string) a2a.AgentCard {
 	o = cmp.Or(o, new(ExecOptions))
 	name := (&command{argv: argv}).name()

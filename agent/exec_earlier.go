@@ -9,8 +9,8 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// What a line of tasks brings at most: so many, and about as many bytes as a line of the
-// command's may have.
+// The limits of a line of tasks: the number of tasks, and roughly the number of bytes,
+// which is that of a line of the command.
 const (
 	maxEarlier      = 100
 	maxEarlierBytes = maxLine
@@ -31,7 +31,7 @@ func (s *session) references(ctx context.Context) error {
 	})
 }
 
-// sendTasks tells the process of as many tasks as fit, the first one in any case.
+// sendTasks sends the process as many tasks as fit, at least one if there is any.
 func (s *session) sendTasks(ctx context.Context, tasks iter.Seq2[*a2a.Task, error]) error {
 	l := &told{Type: "tasks", Tasks: []a2a.JSON{}}
 	size := 0
@@ -52,7 +52,8 @@ func (s *session) sendTasks(ctx context.Context, tasks iter.Seq2[*a2a.Task, erro
 	return s.send(ctx, l)
 }
 
-// takeUp goes on with an artifact of a lost attempt and tells the process what it has.
+// takeUp resumes an artifact of a lost attempt and tells the process which parts it
+// has.
 func (s *session) takeUp(ctx context.Context, line []byte, l *said) error {
 	a, err := s.artifactOf(line, l.name)
 	if err != nil {

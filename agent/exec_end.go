@@ -6,19 +6,19 @@ import (
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
-// maxLate caps how many pieces are read after the kill, and once more after the
-// output was given up. A full pipe holds fewer; more can only come from a process
-// that has left the group.
+// maxLate caps how many pieces are read after the kill, and once more after the output
+// was given up. A full pipe holds fewer; more can only come from a process that has
+// left the group.
 const maxLate = 40
 
-// outlet is the output of a process, up to the end of both. It belongs to one goroutine.
+// outlet follows the output and the exit of a process. It belongs to one goroutine.
 type outlet struct {
 	c        *command
-	p        *process        // nil once it is somebody else's, or nobody's
+	p        *process        // nil once the session no longer owns it
 	pieces   <-chan []byte   // nil once standard output has ended
 	exited   <-chan struct{} // nil once the command's own process has ended
-	patience *time.Timer     // with a process that closed its output, or an output whose process ended
-	killed   bool            // what the process left running was killed
+	patience *time.Timer     // runs when the process closed its output, or when the process of an open output ended
+	killed   bool            // the processes left running were killed
 	late     int             // pieces read after that
 	given    bool            // the output was given up
 }
@@ -30,7 +30,7 @@ func (c *command) outlet(p *process) outlet {
 // over reports whether process and output have ended.
 func (o *outlet) over() bool { return o.pieces == nil && o.exited == nil }
 
-// took notes that a piece came from pieces, or its end.
+// took notes that a piece came from pieces, or that pieces was closed.
 func (o *outlet) took(ok bool) {
 	switch {
 	case !ok:
@@ -39,7 +39,8 @@ func (o *outlet) took(ok bool) {
 			o.patience.Reset(o.c.opts.grace())
 		}
 	case o.killed && !o.given:
-		// Patience is with silence: what the pipe still holds is not lost to a slow disk.
+		// Only silence ends the wait, so that a slow disk loses nothing that the pipe
+		// still holds.
 		o.patience.Reset(o.c.linger)
 		if o.late++; o.late > maxLate {
 			o.abandon()
@@ -53,8 +54,8 @@ func (o *outlet) exits() {
 	o.patience.Reset(o.c.linger)
 }
 
-// lose says what follows when patience has ended: errShut, or what the process left
-// running is killed, or the output given up.
+// lose decides what follows when patience has ended: it returns errShut, kills the
+// processes left running, or gives up the output.
 func (o *outlet) lose() error {
 	switch {
 	case o.exited != nil:
@@ -69,8 +70,8 @@ func (o *outlet) lose() error {
 	return nil
 }
 
-// abandon gives up the output: it is held open by a process that has left the
-// group, or this one was too busy to read it, and then nothing of it is lost.
+// abandon gives up the output. Either a process that has left the group holds it open,
+// or this process was too busy to read it; in the latter case none of it is lost.
 func (o *outlet) abandon() {
 	o.patience.Stop()
 	if o.given || !o.p.giveUp() {
@@ -79,8 +80,8 @@ func (o *outlet) abandon() {
 	o.given = true
 }
 
-// wind brings a process to its end and returns when nothing of it is left here: it
-// may go by itself for as long as patience, then it is told to, and has the grace.
+// wind ends a process and returns when nothing of it is left here. The process may end
+// by itself within patience; then it is told to end, and has the grace.
 func (p *process) wind(patience, grace, linger time.Duration) {
 	defer p.close()
 	timer := time.NewTimer(patience)

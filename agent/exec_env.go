@@ -10,14 +10,14 @@ import (
 // kept are the variables that ExecOptions.CleanEnv leaves.
 var kept = []string{"PATH", "HOME", "LANG", "TZ"}
 
-// ours are variables that a command gets from us or from nobody: those of an
-// outer server would be wrong.
+// ours are variables that a command gets from this server or not at all: the values of
+// an outer server would be wrong.
 var ours = []string{
 	"PARLEY_TASK_ID", "PARLEY_CONTEXT_ID", "PARLEY_ATTEMPT", "PARLEY_CALLER", "PARLEY_TENANT",
 	"PARLEY_IN", "PARLEY_OUT", "PARLEY_MODE", "PARLEY_PROCESS", "TRACEPARENT", "TRACESTATE",
 }
 
-// environ is what every process of the command gets.
+// environ returns the variables that every process of the command gets.
 func (c *command) environ() []string {
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
 		name, _, _ := strings.Cut(v, "=")
@@ -30,8 +30,8 @@ func (c *command) environ() []string {
 	return append(env, "PARLEY_MODE=plain")
 }
 
-// about is what a process gets that is run for one message. attempt counts the
-// runs from the top.
+// about returns the variables of a process that is run for one message. attempt counts
+// the runs from the top.
 func about(t *Turn, attempt int, f *folders) []string {
 	task, caller := t.Task(), t.Caller()
 	env := []string{
@@ -43,7 +43,7 @@ func about(t *Turn, attempt int, f *folders) []string {
 	}
 	if trace := caller.Trace; trace != "" {
 		env = append(env, "TRACEPARENT="+trace)
-		if caller.TraceState != "" { // which means nothing without the other (W3C Trace Context §3.3)
+		if caller.TraceState != "" { // meaningless without the other (W3C Trace Context §3.3)
 			env = append(env, "TRACESTATE="+caller.TraceState)
 		}
 	}
@@ -51,7 +51,7 @@ func about(t *Turn, attempt int, f *folders) []string {
 		env = append(env, "PARLEY_IN="+f.in, "PARLEY_OUT="+f.out)
 	}
 	for i, v := range env {
-		env[i] = strings.ReplaceAll(v, "\x00", "") // which no variable can hold
+		env[i] = strings.ReplaceAll(v, "\x00", "") // no variable can hold a NUL
 	}
 	return env
 }

@@ -21,23 +21,23 @@ import (
 )
 
 const (
-	// maxFile caps a file that a command leaves, in bytes; it travels in one piece.
+	// maxFile caps a file that a command leaves, in bytes; it is sent in one piece.
 	maxFile = 16 << 20
-	// maxFiles caps how many it may leave, maxEntries what is looked at to find
-	// them, maxDepth how deep.
+	// maxFiles caps how many files a command may leave, maxEntries how many directory
+	// entries are searched for them, and maxDepth how deep the search goes.
 	maxFiles   = 100
 	maxEntries = 1000
 	maxDepth   = 8
 )
 
-// folders are where the files of one run come and go.
+// folders are the input and output folders of one run.
 type folders struct {
 	run, in, out string
-	names        map[*a2a.Part]string // where each file of the message is, by its part
+	names        map[*a2a.Part]string // the name of each file of the message, by its part
 }
 
-// newFolders makes the folders of a run below base and puts the message's files
-// into the first.
+// newFolders makes the folders of a run below base and puts the message's files into
+// the input folder.
 func newFolders(base string, m *a2a.Message) (_ *folders, err error) {
 	run, err := os.MkdirTemp(base, "run-")
 	if err != nil {
@@ -66,7 +66,7 @@ func newFolders(base string, m *a2a.Message) (_ *folders, err error) {
 	return f, nil
 }
 
-// refer returns the message with its files where they are instead of their bytes.
+// refer returns the message with the paths of its files in place of their bytes.
 func (f *folders) refer(m *a2a.Message) *a2a.Message {
 	if len(f.names) == 0 {
 		return m
@@ -89,7 +89,7 @@ func hasFile(m *a2a.Message) bool {
 	return slices.ContainsFunc(m.Parts, func(p *a2a.Part) bool { return p.Kind == a2a.PartRaw })
 }
 
-// remove takes the folders away, whatever the command made of them.
+// remove deletes the folders, even if the command took away their permissions.
 func (f *folders) remove() error {
 	err := os.RemoveAll(f.run)
 	if err == nil {
@@ -104,8 +104,8 @@ func (f *folders) remove() error {
 	return os.RemoveAll(f.run)
 }
 
-// safeName makes of a file's name, which strangers choose, one that means nothing
-// to a shell, to a program's options or to a file system but a file.
+// safeName turns a file's name, which strangers choose, into one that a shell, a
+// program's options and a file system can only read as a file name.
 func safeName(name string) string {
 	name = path.Base(strings.ReplaceAll(name, `\`, "/"))
 	name = strings.Map(func(r rune) rune {
@@ -134,8 +134,8 @@ func safeName(name string) string {
 	return name
 }
 
-// unlike returns name, or one like it that is not taken, and takes it. Names that
-// differ in case only are the same to some file systems.
+// unlike returns name, or a similar one that is not yet in use, and marks it as used.
+// Some file systems treat names that differ only in case as the same.
 func unlike(taken map[string]bool, name string) string {
 	ext := path.Ext(name)
 	stem := strings.TrimSuffix(name, ext)
@@ -146,8 +146,8 @@ func unlike(taken map[string]bool, name string) string {
 	return name
 }
 
-// collect emits each file that the command left as an artifact, of together no more
-// than room bytes. Nothing outside of the folder is read: links are left alone.
+// collect emits each file that the command left as an artifact, up to room bytes in
+// total. It reads nothing outside the folder: links are skipped.
 func (f *folders) collect(ctx context.Context, t *Turn, room int64) error {
 	var root *os.Root
 	var names []string
@@ -177,12 +177,12 @@ func (f *folders) collect(ctx context.Context, t *Turn, room int64) error {
 	return nil
 }
 
-// left opens the folder for files and returns the names of those in it, in order;
-// nil if there is no folder.
+// left opens the output folder and returns the names of the files in it, in order; nil
+// if there is no folder.
 func (f *folders) left() (_ *os.Root, names []string, err error) {
 	info, err := os.Lstat(f.out)
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // the command tidied up
+	case errors.Is(err, fs.ErrNotExist): // the command removed it
 		return nil, nil, nil
 	case err != nil:
 		return nil, nil, err
@@ -202,8 +202,8 @@ func (f *folders) left() (_ *os.Root, names []string, err error) {
 	return root, names, nil
 }
 
-// unread is what callers may know of a file that cannot be read: not where it is. It
-// returns ctx's cause once ctx has ended.
+// unread returns what callers may know of a file that cannot be read, without its path.
+// It returns ctx's cause once ctx has ended.
 func unread(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -214,7 +214,7 @@ func unread(ctx context.Context, err error) error {
 	return Public("what the command left in its folder for files cannot be read", err)
 }
 
-// list finds the regular files in a directory and below it.
+// list finds the regular files in a directory and its subdirectories.
 func list(root *os.Root, dir string, depth int, entries *int, names *[]string) error {
 	d, err := root.Open(dir)
 	if err != nil {

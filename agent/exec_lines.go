@@ -17,18 +17,18 @@ import (
 	"github.com/parley-a2a/parley/internal/program"
 )
 
-// linesVersion is the version of the protocol of lines: docs/exec.md.
+// linesVersion is the version of the line protocol: docs/exec.md.
 const linesVersion = 1
 
 const (
-	// maxLine caps a line of a command, in bytes, and maxLines how many it may write
-	// in a run.
+	// maxLine caps a line of a command, in bytes, and maxLines the number of lines that
+	// it may write in a run.
 	maxLine  = 8 << 20
 	maxLines = 100_000
 )
 
-// told is a line to a command. Type and Text come first, so that a shell finds
-// them.
+// told is a line to a command. Type and Text come first, so that a shell script can
+// find them.
 type told struct {
 	Type string  `json:"type"`
 	Text *string `json:"text,omitempty"`
@@ -54,7 +54,7 @@ type told struct {
 	Done   *bool    `json:"done,omitempty"`
 	Result a2a.JSON `json:"result,omitempty"`
 
-	// of tasks and of a resume, which has the name of a step
+	// of tasks and of a resume, which shares the name field with step
 	Tasks []a2a.JSON  `json:"tasks,omitzero"`
 	More  bool        `json:"more,omitempty"`
 	Parts []*a2a.Part `json:"parts,omitzero"`
@@ -62,7 +62,7 @@ type told struct {
 	Reason string `json:"reason,omitempty"` // of a cancel
 }
 
-// encode returns the line with its end.
+// encode returns the line with its line feed.
 func (l *told) encode() ([]byte, error) {
 	var b bytes.Buffer
 	e := stdjson.NewEncoder(&b)
@@ -70,8 +70,8 @@ func (l *told) encode() ([]byte, error) {
 	if err := e.Encode(l); err != nil {
 		return nil, err
 	}
-	// Both end a line for some readers, Node's among them. In JSON they can only be
-	// within strings.
+	// Some readers, Node's among them, take both characters for line ends. In JSON they
+	// occur only within strings.
 	line := bytes.ReplaceAll(b.Bytes(), []byte("\u2028"), []byte(`\u2028`))
 	return bytes.ReplaceAll(line, []byte("\u2029"), []byte(`\u2029`)), nil
 }
@@ -80,7 +80,7 @@ func (l *told) encode() ([]byte, error) {
 type said struct {
 	kind        string
 	task        string
-	parts       []*a2a.Part // what it says, text included
+	parts       []*a2a.Part // its content, text included
 	name        string
 	description string
 	append      bool // true unless the line says otherwise
@@ -90,7 +90,8 @@ type said struct {
 	level       slog.Level
 }
 
-// saidMembers are what a line may have besides its type and task, by its type.
+// saidMembers lists the members that a line may have besides type and task, by its
+// type.
 var saidMembers = map[string][]string{
 	"status":       {"text", "parts", "metadata"},
 	"artifact":     {"text", "parts", "name", "append", "last", "description", "metadata"},
@@ -113,8 +114,8 @@ func (l *said) ends() bool {
 	return l.kind == "complete" || l.kind == "reply" || l.kind == "reject" || l.kind == "fail"
 }
 
-// decodeSaid reads a line. Its errors say what is wrong with it in words that the
-// caller may see.
+// decodeSaid reads a line. Its errors say what is wrong, in words that the caller may
+// see.
 func decodeSaid(line []byte) (*said, error) {
 	if !utf8.Valid(line) {
 		return nil, errors.New("it is not UTF-8")
@@ -126,7 +127,7 @@ func decodeSaid(line []byte) (*said, error) {
 		}
 		return nil, errors.New("it is not a JSON object")
 	}
-	// Deeper is nothing that all clients can read.
+	// Not all clients can read deeper JSON.
 	if json.Deeper(line, a2a.MaxDepth) {
 		return nil, fmt.Errorf("it nests more than %d levels deep", a2a.MaxDepth)
 	}
@@ -158,7 +159,7 @@ func decodeSaid(line []byte) (*said, error) {
 	return l, l.check(level)
 }
 
-// content reads what the line says.
+// content reads the text or the parts of the line.
 func (l *said) content(members map[string]stdjson.RawMessage) error {
 	raw, hasText := members["text"]
 	list, hasParts := members["parts"]
@@ -192,7 +193,7 @@ func (l *said) content(members map[string]stdjson.RawMessage) error {
 	return nil
 }
 
-// objects reads what is kept as it is.
+// objects reads the members that are kept as they are.
 func (l *said) objects(members map[string]stdjson.RawMessage) error {
 	if raw, ok := members["metadata"]; ok && string(raw) != "null" {
 		if raw[0] != '{' {
@@ -209,7 +210,7 @@ func (l *said) objects(members map[string]stdjson.RawMessage) error {
 // maxName caps the name of an artifact or a step, in bytes.
 const maxName = 512
 
-// check finds what is missing.
+// check reports what is missing or out of bounds.
 func (l *said) check(level string) error {
 	empty := len(l.parts) == 0 || len(l.parts) == 1 && l.parts[0].Kind == a2a.PartText && l.parts[0].Text == ""
 	switch {
@@ -225,16 +226,16 @@ func (l *said) check(level string) error {
 	case level != "" && l.level.UnmarshalText([]byte(level)) != nil:
 		return errors.New(`its "level" is none of debug, info, warn, error`)
 	}
-	if empty && l.kind != "artifact" && l.kind != "reply" { // which may be a text of nothing
+	if empty && l.kind != "artifact" && l.kind != "reply" { // these two may have an empty text
 		l.parts = nil
 	}
 	return nil
 }
 
-// message is what the line says as a message, or nil.
+// message returns the content of the line as a message, or nil.
 func (l *said) message() *a2a.Message { return program.Message(l.parts, l.metadata) }
 
-// memberOf reads a member, if it is there.
+// memberOf reads a member, if it is present.
 func memberOf[T string | bool](members map[string]stdjson.RawMessage, name string, v *T) error {
 	if raw, ok := members[name]; !ok || stdjson.Unmarshal(raw, v) == nil {
 		return nil
@@ -245,7 +246,7 @@ func memberOf[T string | bool](members map[string]stdjson.RawMessage, name strin
 	return fmt.Errorf("%q must be true or false", name)
 }
 
-// publicText is what callers may see of an error.
+// publicText returns the text of an error that callers may see.
 func publicText(err error) string {
 	if coded, ok := errors.AsType[*a2a.Error](err); ok {
 		return coded.Message

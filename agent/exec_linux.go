@@ -7,10 +7,10 @@ import (
 	"unsafe"
 )
 
-// startLimited starts a command whose processes may each have so many bytes of
-// address space. The thread must be the goroutine's own. The command is traced as
-// far as its first instruction, where it stops until its limit is set: there is no
-// shell in between, and nothing that it does is without the limit.
+// startLimited starts a command and caps the address space of each of its processes, in
+// bytes. The goroutine must be locked to its thread. The command is traced up to its
+// first instruction, where it stops until its limit is set: this needs no shell, and
+// the command runs nothing without the limit.
 func startLimited(cmd *exec.Cmd, most int64) error {
 	cmd.SysProcAttr.Ptrace = true
 	if err := cmd.Start(); err != nil {

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// ExecMode says how Exec speaks with its command.
+// ExecMode says how Exec communicates with its command.
 type ExecMode int
 
 const (
 	// ExecPlain: text goes in, text comes out.
 	ExecPlain ExecMode = iota
-	// ExecLines: both sides write JSON objects, one a line. docs/exec.md has them.
+	// ExecLines: both sides write JSON objects, one a line; see docs/exec.md.
 	ExecLines
 )
 
@@ -22,35 +22,37 @@ type ExecOptions struct {
 	// Mode is ExecPlain or ExecLines.
 	Mode ExecMode
 	// Processes is how many processes, with ExecLines, are kept to serve many messages,
-	// one after another. They are started when they are needed, each serves one task at a
-	// time, and one that breaks is replaced. Zero runs the command for each message.
-	// There are never more than that at work, whatever Concurrency is.
+	// one after another. They are started when they are needed, each serves one task at
+	// a time, and a process that breaks is replaced. Zero runs the command for each
+	// message. No more than Processes are at work at a time, even if Concurrency is
+	// higher.
 	Processes int
 	// Concurrency is how many commands are at work at a time; further runs wait, and
-	// begin in the order in which they came. Commands that wait for an answer do not
-	// count; of these there are as many again at most, and what has waited longest
-	// is ended and run again from the top when its answer comes. Zero means four
-	// for each processor.
+	// begin in the order in which they came. Commands that wait for an answer are
+	// counted apart: at most as many may wait; beyond that the one that has waited
+	// longest is ended, and run again from the top when its answer comes. Zero means
+	// four for each processor.
 	Concurrency int
-	// Dir is the directory that commands run in. Empty means this process's. A relative
-	// path of a command is relative to it.
+	// Dir is the directory that commands run in. Empty means this process's. If the
+	// command's path is relative, it is relative to Dir.
 	Dir string
-	// Env are variables in addition to this process's, as "NAME=value"; of several
-	// with a name the last one counts. Values may be secrets: none is ever logged.
+	// Env are variables in addition to this process's, as "NAME=value"; if a name
+	// occurs more than once, the last one counts. Values may be secrets: none is ever
+	// logged.
 	Env []string
 	// CleanEnv passes on only PATH, HOME, LANG and TZ of this process's variables.
 	CleanEnv bool
-	// Files passes files through two folders, PARLEY_IN and PARLEY_OUT. The first has the
-	// files that the message carries as bytes, under names that are safe for shells; each
-	// file that the command leaves in the second becomes an artifact of its name if the
-	// command succeeds: at most 100 of them, each of at most 16 MiB, which count as
-	// output. Both folders are removed after the run, and those of a server that was
-	// killed when the next one begins.
+	// Files passes files through two folders, PARLEY_IN and PARLEY_OUT. The first has
+	// the files that the message carries as bytes, under names that are safe for
+	// shells. Each file that the command leaves in the second becomes an artifact of
+	// its name if the command succeeds: at most 100 of them, each of at most 16 MiB,
+	// which count as output. Both folders are removed after the run; those of a killed
+	// server are removed when the next run begins.
 	Files bool
 	// FilesDir is where the folders are made. Empty means os.TempDir().
 	FilesDir string
-	// Timeout bounds how long a command may be at work on one message, without the
-	// time that it waits for an answer. Zero means no bound.
+	// Timeout bounds how long a command may be at work on one message; the time that it
+	// waits for an answer does not count. Zero means no bound.
 	Timeout time.Duration
 	// Grace is how long a command may take to end after it was told to, before it
 	// is killed. Zero means 5 s.
@@ -63,12 +65,12 @@ type ExecOptions struct {
 	// MaxOutput caps what one run may print on standard output, files included, in
 	// bytes. Zero means 64 MiB.
 	MaxOutput int64
-	// Logger gets what commands print on standard error, a record a line and at most
-	// 1 MiB a run. Nil discards.
+	// Logger gets what commands print on standard error: a record for each line, at
+	// most 1 MiB for each run. Nil discards.
 	Logger *slog.Logger
 }
 
-// keeps is how many processes stay for the next message.
+// keeps returns how many processes are kept for the next message.
 func (o *ExecOptions) keeps() int {
 	if o.Mode != ExecLines {
 		return 0

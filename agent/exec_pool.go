@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// take returns a process for a session: one that is kept and whole, or a new one.
+// take returns a process for a session: a kept one that is intact, or a new one.
 func (c *command) take(ctx context.Context, s *session, f *folders) (p *process, reused bool, err error) {
 	for {
 		c.mu.Lock()
@@ -27,7 +27,7 @@ func (c *command) take(ctx context.Context, s *session, f *folders) (p *process,
 			return p, false, err
 		}
 		select {
-		case <-p.Exited: // while nobody needed it
+		case <-p.Exited: // it ended while idle
 			s.log.Warn("a process that was kept has ended; another takes its place", "error", p.Cause)
 			close(p.input)
 			p.close()
@@ -38,7 +38,7 @@ func (c *command) take(ctx context.Context, s *session, f *folders) (p *process,
 	}
 }
 
-// put keeps a process that is whole for the next message, if there is room.
+// put keeps an intact process for the next message, if there is room.
 func (c *command) put(p *process, whole bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -61,7 +61,7 @@ func (c *command) Close() error {
 	var all sync.WaitGroup
 	for _, p := range idle {
 		all.Go(func() {
-			close(p.input) // by which it knows that there is nothing more to do
+			close(p.input) // which tells it that there is no more work
 			p.wind(c.opts.grace()/2, c.opts.grace()/2, c.linger)
 		})
 	}
@@ -69,7 +69,7 @@ func (c *command) Close() error {
 	return c.room.close()
 }
 
-// hangUp says that the process gets no more lines.
+// hangUp closes the input of the process.
 func (s *session) hangUp() {
 	if !s.hungUp {
 		s.hungUp = true
@@ -77,8 +77,8 @@ func (s *session) hangUp() {
 	}
 }
 
-// cancel tells the process to stop, with a line where there is a reason that it may
-// know, and leaves it or ends it.
+// cancel tells the process to stop, with a line if there is a reason that it may know.
+// It then keeps the process or ends it.
 func (s *session) cancel(reason string) {
 	grace := s.c.opts.grace()
 	polite := min(time.Second, grace/2)
@@ -88,7 +88,7 @@ func (s *session) cancel(reason string) {
 		select {
 		case s.p.input <- line:
 		case <-s.p.Exited:
-		case <-time.After(polite): // it has not read what came before
+		case <-time.After(polite): // it has not read the lines before
 			polite = 0
 		}
 	}
@@ -99,8 +99,8 @@ func (s *session) cancel(reason string) {
 	s.p.wind(polite, grace-polite, s.c.linger)
 }
 
-// settles reports whether a process that is kept ends the task by itself within so
-// long. Its output is dropped.
+// settles reports whether a kept process ends the task by itself within the given time.
+// Its output is dropped.
 func (s *session) settles(within time.Duration) bool {
 	ctx, stop := context.WithTimeout(context.Background(), within)
 	defer stop()
@@ -120,12 +120,12 @@ func (s *session) settles(within time.Duration) bool {
 	}
 }
 
-// stepDone is what ends the doing of a step.
+// stepDone is the error that ends a step when the process reports its result.
 type stepDone struct{ result a2a.JSON }
 
 func (*stepDone) Error() string { return "agent: the step is done" }
 
-// step asks whether a step was done and has it done if not.
+// step tells the process whether a step was done, and records its result if not.
 func (s *session) step(ctx context.Context, line []byte, l *said) error {
 	i := s.stepped
 	s.stepped++

@@ -14,29 +14,29 @@ import (
 // process is a running command and the goroutines that serve its pipes.
 type process struct {
 	*child.Process
-	// input is what is written to its standard input, a piece at a time; nil once
-	// there is no more. Its owner sends and closes.
+	// input takes the pieces to write to standard input; nil once there are no more.
+	// Its owner sends and closes.
 	input chan []byte
-	// pieces yields what comes on standard output, as it comes, and is closed
-	// at its end. A piece is valid until the next has been received.
+	// pieces yields standard output piece by piece, and is closed at its end. A piece
+	// is valid until the next has been received.
 	pieces chan []byte
 	quiet  chan struct{} // closed at the end of standard error
 
 	log     atomic.Pointer[slog.Logger] // of the task that it serves
-	logRoom atomic.Int64                // how many bytes of standard error the log still takes
+	logRoom atomic.Int64                // how many more bytes of standard error may be logged
 
-	// rest is what it printed and nobody has taken as lines yet, seen how much of it
-	// has no end of a line. They belong to the session that the process serves.
+	// rest is output that has not been cut into lines yet; its first seen bytes contain
+	// no line feed. Both belong to the session that the process serves.
 	rest []byte
 	seen int
 
-	stop chan struct{} // closed by close: nobody receives pieces any more
+	stop chan struct{} // closed by close: no more pieces are received
 }
 
-// errNoMemory says that a limit of memory is asked for where none can be kept.
+// errNoMemory says that a memory limit was set on a system that cannot enforce one.
 var errNoMemory = errors.New("agent: this system has no limit of memory for one process")
 
-// launch runs the command. The caller sends its input, or closes it, and has to call
+// launch runs the command. The caller sends its input, or closes it, and must call
 // close in the end.
 func (c *command) launch(env []string, log *slog.Logger) (*process, error) {
 	p := &process{
@@ -72,9 +72,9 @@ func (c *command) launch(env []string, log *slog.Logger) (*process, error) {
 	return p, nil
 }
 
-// feed writes what is sent to input. A command that does not read its input to the
-// end is no error; what it does not read is dropped, at the latest child.Linger after
-// the command has ended.
+// feed writes the pieces sent to input. It is no error if a command does not read all
+// of its input; the unread rest is dropped, at the latest child.Linger after the
+// command has ended.
 func (p *process) feed(f *os.File) {
 	defer f.Close()
 	var err error
@@ -93,10 +93,10 @@ func (p *process) feed(f *os.File) {
 	}
 }
 
-// read sends what comes from f, until its end or close.
+// read sends what it reads from f, until its end or close.
 func (p *process) read(f *os.File) {
-	// Two buffers in turns: while the receiver works on one piece, the next
-	// is read, and sent only when the receiver is done with the first.
+	// It uses two buffers in turn: while the receiver works on one piece, the next is
+	// read, and it is sent only when the receiver is done with the first.
 	var bufs [2][32 << 10]byte
 	for i := 0; ; i++ {
 		buf := bufs[i%2][:]
@@ -118,9 +118,9 @@ func (p *process) read(f *os.File) {
 	}
 }
 
-// giveUp ends the output that somebody who has left the group holds open: what has
-// been printed still comes, up to a bound, and then pieces and quiet are closed. It
-// reports whether it can.
+// giveUp ends the output that a process outside the group holds open: what has been
+// printed is still read, up to a bound, and then pieces and quiet are closed. It
+// reports whether the pipes support it.
 func (p *process) giveUp() bool {
 	now := time.Now()
 	return p.Out.SetReadDeadline(now) == nil && p.Err.SetReadDeadline(now) == nil
@@ -143,8 +143,8 @@ func (p *process) drain(f *os.File) {
 	}
 }
 
-// close ends everything at once that has not ended by itself, and returns when
-// all is quiet. Nothing may use p.pieces afterwards.
+// close kills and closes at once everything that has not ended by itself, and returns
+// when its goroutines have ended. Nothing may use p.pieces afterwards.
 func (p *process) close() {
 	p.Kill()
 	close(p.stop)
@@ -152,21 +152,21 @@ func (p *process) close() {
 	p.Work.Wait()
 }
 
-// maxLog caps what the log takes of a run, in bytes.
+// maxLog caps how much of a run's standard error is logged, in bytes.
 const maxLog = 1 << 20
 
 // StandardError is the message of a log record with a line that a command printed on
 // standard error; its attribute line has the text.
 const StandardError = "command printed on standard error"
 
-// serves says for whom the process works from now on.
+// serves sets the logger of the run that the process works for from now on.
 func (p *process) serves(log *slog.Logger) {
 	p.log.Store(log)
 	p.logRoom.Store(maxLog)
 }
 
-// mayLog reports whether the log takes so many bytes more of this run, and says so
-// once when it does not.
+// mayLog reports whether n more bytes of this run may be logged. The first time that
+// they may not, it logs that.
 func (p *process) mayLog(n int) bool {
 	left := p.logRoom.Add(-int64(n) - 1)
 	if left < 0 && left >= -int64(n)-1 {

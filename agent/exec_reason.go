@@ -24,7 +24,7 @@ func (c *command) startReason(err error) string {
 		if !filepath.IsAbs(path) {
 			path = filepath.Join(c.opts.Dir, path)
 		}
-		if _, err := os.Stat(path); err == nil { // it is there; what it needs is not
+		if _, err := os.Stat(path); err == nil { // the file exists, but not what it needs
 			return fmt.Sprintf("the command %s needs an interpreter that was not found: look at its first line, and whether it ends as on Windows", c.name())
 		}
 		return fmt.Sprintf("the command %s was not found", c.name())
@@ -36,7 +36,7 @@ func (c *command) startReason(err error) string {
 	return fmt.Sprintf("the command %s could not be started", c.name())
 }
 
-// noDir reports whether the directory to run in is not there.
+// noDir reports whether the directory to run in is missing.
 func (c *command) noDir() bool {
 	if c.opts.Dir == "" {
 		return false
@@ -59,8 +59,8 @@ func exitReason(err error) string {
 	return "the command was ended by a signal (" + signalName(exit.ProcessState) + ")"
 }
 
-// fault makes of what was wrong with a command an error that says so to the
-// caller. Other errors are returned as they are.
+// fault turns an error that is the command's fault into one that tells the caller.
+// Other errors are returned as they are.
 func (c *command) fault(err error) error {
 	switch {
 	case errors.Is(err, errTooMuch):

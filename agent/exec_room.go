@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// A fileRoom is the folder below which the folders of an agent's runs are. It is
-// locked for as long as its process lives; so another process, which finds it, can
-// tell whether somebody uses it, and takes it away if not.
+// A fileRoom is the folder that holds the folders of an agent's runs. It is locked
+// while its process lives, so that another process that finds it can tell whether it is
+// in use, and removes it if not.
 type fileRoom struct {
-	dir string // where it is made
+	dir string // the folder in which base is made
 
 	mu   sync.Mutex // protects the fields below
 	base string     // "" before the first run
@@ -21,7 +21,7 @@ type fileRoom struct {
 
 const roomName = "parley-files-"
 
-// open returns the folder. The first call makes it, and takes away what killed
+// open returns the folder. The first call makes it, and removes those that killed
 // servers left.
 func (r *fileRoom) open() (string, error) {
 	r.mu.Lock()
@@ -30,12 +30,13 @@ func (r *fileRoom) open() (string, error) {
 		if _, err := os.Lstat(r.base); err == nil {
 			return r.base, nil
 		}
-		// Systems take away what is old in their folder for temporary files.
+		// The system may have removed it: some delete old files in their temporary
+		// folder.
 		r.lock.Close()
 		r.base, r.lock = "", nil
 	}
 	dir := cmp.Or(r.dir, os.TempDir())
-	dir, err := filepath.Abs(dir) // the command runs elsewhere
+	dir, err := filepath.Abs(dir) // the command runs in another directory
 	if err != nil {
 		return "", err
 	}
@@ -53,7 +54,7 @@ func (r *fileRoom) open() (string, error) {
 	return base, nil
 }
 
-// close takes the folder away, once no run uses it any more.
+// close removes the folder, once no run uses it any more.
 func (r *fileRoom) close() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -66,7 +67,7 @@ func (r *fileRoom) close() error {
 	return err
 }
 
-// sweepRooms takes away the folders of processes that are gone.
+// sweepRooms removes the folders of processes that have ended.
 func sweepRooms(dir string) {
 	found, _ := os.ReadDir(dir)
 	for _, e := range found {
@@ -76,7 +77,7 @@ func sweepRooms(dir string) {
 		base := filepath.Join(dir, e.Name())
 		lock, err := lockRoom(base, false)
 		if err != nil || lock == nil {
-			continue // somebody uses it, or it is not ours to judge
+			continue // it is in use, or it is another user's
 		}
 		(&folders{run: base}).remove()
 		lock.Close()

@@ -4,6 +4,6 @@ package agent
 
 import "os"
 
-// lockRoom: nobody can tell here whether a folder is in use, so none is ever taken
-// for left behind.
+// lockRoom returns no lock: this system cannot tell whether a folder is in use, so no
+// folder is ever taken for abandoned.
 func lockRoom(base string, create bool) (*os.File, error) { return nil, nil }

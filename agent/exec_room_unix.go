@@ -11,8 +11,8 @@ import (
 
 var errLocked = errors.New("agent: the folder for files is in use")
 
-// lockRoom locks a folder that is this user's. With create the lock is made, else it
-// has to be there.
+// lockRoom locks a folder that belongs to this user. With create it makes the lock
+// file, otherwise the file must exist.
 func lockRoom(base string, create bool) (*os.File, error) {
 	info, err := os.Lstat(base)
 	if err != nil {
@@ -22,7 +22,7 @@ func lockRoom(base string, create bool) (*os.File, error) {
 		return nil, errLocked
 	}
 	name, flags := filepath.Join(base, "lock"), os.O_RDWR|syscall.O_NOFOLLOW|syscall.O_NONBLOCK
-	if create { // under another name, so that nobody can lock it before us
+	if create { // under another name, so that no other process can lock it first
 		name, flags = name+".new", flags|os.O_CREATE
 	}
 	f, err := os.OpenFile(name, flags, 0o600)

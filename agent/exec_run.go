@@ -12,7 +12,7 @@ import (
 var (
 	// errTooMuch says that a command printed more than it may.
 	errTooMuch = errors.New("agent: the command printed too much")
-	// errShut says that a command can say nothing more and goes on all the same.
+	// errShut says that a command closed its output and runs on.
 	errShut = errors.New("agent: the command closed its output and did not end")
 	// errSlow says that a command was at work for longer than it may.
 	errSlow = errors.New("agent: the command took too long")
@@ -28,8 +28,8 @@ type run struct {
 
 // follow emits what the command prints until the command and its output have ended, or
 // until something ends them. Then the process is closed. The error is ctx's cause,
-// errTooMuch, errShut, or what emitting returned; how the command fared is in p.Cause. On
-// nil and what is the command's own fault the artifact is closed.
+// errTooMuch, errShut, or an error of emitting; p.Cause says how the command ended. The
+// artifact is closed if the error is nil or the command's own fault.
 func (r *run) follow(ctx context.Context) error {
 	err := r.listen(ctx)
 	if r.exited == nil {
@@ -43,7 +43,7 @@ func (r *run) follow(ctx context.Context) error {
 	return err
 }
 
-// listen is follow without what comes at the end.
+// listen is follow without the closing.
 func (r *run) listen(ctx context.Context) (err error) {
 	r.flush = wake.Stopped()
 	defer r.flush.Stop()
@@ -52,7 +52,7 @@ func (r *run) listen(ctx context.Context) (err error) {
 		select {
 		case piece, ok := <-r.pieces:
 			err = r.take(piece)
-			r.took(ok) // not before, for emitting may take its time
+			r.took(ok) // only now, because emitting may take time
 		case <-r.exited:
 			r.exits()
 		case <-r.patience.C:
@@ -74,7 +74,7 @@ func (r *run) take(piece []byte) error {
 	}
 	r.room -= int64(len(piece))
 
-	held, chunks := whole(r.out.held) > 0, r.out.chunks // half a rune is what a flush leaves: no timer runs for it
+	held, chunks := whole(r.out.held) > 0, r.out.chunks // a flush leaves half a rune, for which no timer runs
 	err := r.out.write(piece)
 	switch {
 	case err != nil:

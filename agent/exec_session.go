@@ -17,40 +17,40 @@ import (
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
-// session is one run with a command that speaks in lines. All its fields belong to
-// the goroutine in run.
+// session is one run with a command that speaks the line protocol. All its fields
+// belong to the goroutine in run.
 type session struct {
 	t    *Turn
 	task string // its id
 	log  *slog.Logger
 
-	// of the run, which more than one process may serve in turn
+	// of the run, which several processes may serve in turn
 	artifacts map[string]*Artifact // by name
 	answers   []*a2a.Message       // to the questions of the run, in their order
-	steps     []outcome            // that came of its steps, in their order
+	steps     []outcome            // results of its steps, in their order
 	runs      int                  // processes that were told the message
 
-	outlet        // of the present process, and so is all that follows
-	placed   bool // it counts among those at work
+	outlet        // of the present process, like all fields below
+	placed   bool // it occupies a slot
 	f        *folders
-	reused   bool          // it served others before
+	reused   bool          // it served earlier messages
 	hungUp   bool          // its input was closed
 	room     int64         // how many bytes may still be printed
-	n        int           // of the newest line
+	n        int           // number of the newest line
 	spoke    bool          // it wrote a line about this task
 	asked    int           // questions so far
 	asking   bool          // one is open
 	stepped  int           // steps so far
 	stepping bool          // a step is being done
-	undone   bool          // one was begun and came to nothing
-	slow     *time.Timer   // when the time of the run is up
-	mute     *time.Timer   // when the log says that it has written no line
-	began    time.Time     // when the time began to run
-	left     time.Duration // what was left of it then
-	evict    func(error)   // has the process make room while it waits: see rests
+	undone   bool          // a step was begun and has no result
+	slow     *time.Timer   // fires when the time of the run is up
+	mute     *time.Timer   // fires when it is to be logged that no line was written
+	began    time.Time     // when the run's time last began to count
+	left     time.Duration // the time that was left then
+	evict    func(error)   // evicts the process while it waits: see rests
 }
 
-// outcome is a step and what came of it.
+// outcome is a step and its result.
 type outcome struct {
 	name   string
 	result a2a.JSON
@@ -71,8 +71,8 @@ func (s *session) run(ctx context.Context) error {
 	}
 }
 
-// serve goes through the run with one process, as far as that gets. errAgain says that
-// another has to go on.
+// serve works on the run with one process, as far as that gets. errAgain says that
+// another process must go on.
 func (s *session) serve(ctx context.Context) error {
 	if err := s.c.places.Enter(ctx); err != nil {
 		return err
@@ -109,8 +109,9 @@ func (s *session) serve(ctx context.Context) error {
 	return s.finish(ctx, err)
 }
 
-// converse tells the process the message and does what it says until it has ended
-// the task (errGone), or has ended (io.EOF), or something is wrong.
+// converse sends the message to the process and does what its lines say, until the
+// process has ended the task (errGone) or has ended itself (io.EOF), or an error
+// occurs.
 func (s *session) converse(ctx context.Context) error {
 	if err := s.send(ctx, s.message()); err != nil {
 		return err
@@ -127,7 +128,7 @@ func (s *session) converse(ctx context.Context) error {
 	}
 }
 
-// message is the line that brings the message.
+// message returns the line that carries the message.
 func (s *session) message() *told {
 	m, task, caller := s.t.Message(), s.t.Task(), s.t.Caller()
 	l := &told{
@@ -144,7 +145,7 @@ func (s *session) message() *told {
 	return l
 }
 
-// attempt counts the runs from the top: the engine's and ours.
+// attempt counts the runs from the top, the engine's and this session's.
 func (s *session) attempt() int { return s.t.Attempt() + s.runs - 1 }
 
 // handle does what a line says.
@@ -185,7 +186,7 @@ func (s *session) handle(ctx context.Context, line []byte) error {
 	return s.end(ctx, line, l)
 }
 
-// read reads a line; nil is one that means nothing for this run.
+// read decodes a line; it returns nil if the line means nothing for this run.
 func (s *session) read(line []byte) (*said, error) {
 	l, err := decodeSaid(line)
 	switch {
@@ -242,7 +243,7 @@ func (s *session) artifact(line []byte, l *said) error {
 	if !l.append {
 		a.Again()
 	}
-	a.Description, a.Metadata = l.description, l.metadata // which count where it begins
+	a.Description, a.Metadata = l.description, l.metadata // used only if it begins
 	if l.last {
 		err = a.Last(l.parts...)
 	} else {
@@ -254,7 +255,7 @@ func (s *session) artifact(line []byte, l *said) error {
 	return s.emitted(line, err)
 }
 
-// emitted makes of what emitting returned what fails the task.
+// emitted turns an error of emitting into the error that fails the task.
 func (s *session) emitted(line []byte, err error) error {
 	var coded *a2a.Error
 	switch {
@@ -266,7 +267,7 @@ func (s *session) emitted(line []byte, err error) error {
 	return s.bad(line, "it cannot be passed on", err)
 }
 
-// bad is a line that fails the task. Its text is for the log only.
+// bad returns the error for a line that fails the task. Its text is only logged.
 func (s *session) bad(line []byte, problem string, cause error) error {
 	log := s.log
 	if !s.spoke && !bytes.HasPrefix(line, []byte("{")) {
@@ -276,8 +277,7 @@ func (s *session) bad(line []byte, problem string, cause error) error {
 	return Public(fmt.Sprintf("line %d of the command's output: %s", s.n, problem), cause)
 }
 
-// silent says in the log that the command has not written a line yet, and what is the
-// likely cause.
+// silent logs that the command has not written a line yet, with the likely cause.
 func (s *session) silent() {
 	cause := "it may hold its output back: flush each line (python3 -u, print(…, flush=True)); or it waits for the end of its input: read one line, the input stays open; " +
 		"or it does not speak in lines: leave --lines out (mode: plain)"
@@ -287,7 +287,7 @@ func (s *session) silent() {
 	s.log.Warn("command has written no line yet", "after", s.c.mute, "hint", cause)
 }
 
-// clip returns valid UTF-8 of at most so many bytes and a few.
+// clip returns valid UTF-8 of at most so many bytes and an ellipsis.
 func clip(s string, most int) string {
 	if len(s) > most {
 		s = s[:most] + "…"
@@ -301,7 +301,7 @@ func (s *session) logged(ctx context.Context, l *said) {
 	}
 }
 
-// resume lets the time of the run go on, suspend stops it.
+// resume restarts the clock of the run, suspend stops it.
 func (s *session) resume() {
 	s.began = time.Now()
 	if s.c.opts.timeout() > 0 {
@@ -314,7 +314,7 @@ func (s *session) suspend() {
 	s.left = max(s.left-time.Since(s.began), 0)
 }
 
-// finish leaves the process, or ends it, and returns what the run comes to.
+// finish keeps or ends the process, and returns the result of the run.
 func (s *session) finish(ctx context.Context, err error) error {
 	grace, linger := s.c.opts.grace(), s.c.linger
 	switch err {
@@ -329,13 +329,13 @@ func (s *session) finish(ctx context.Context, err error) error {
 		return nil
 	case io.EOF:
 		s.hangUp()
-		s.p.wind(linger, 0, linger) // what it printed on standard error at its end says why
+		s.p.wind(linger, 0, linger) // what it printed last on standard error says why
 		switch {
 		case s.asking:
 			return Public(exitReason(s.p.Cause)+" while its question was open", s.p.Cause)
 		case s.undone:
 			return Public(exitReason(s.p.Cause)+" in the middle of a step", s.p.Cause)
-		case s.reused && !s.spoke && s.p.Cause == nil: // it may have left on its own, and not have read the message
+		case s.reused && !s.spoke && s.p.Cause == nil: // it may have ended on its own before it read the message
 			s.log.Warn("a process that was kept ended when its next message came; another takes its place", "error", s.p.Cause)
 			return errAgain
 		case s.p.Cause != nil:

@@ -14,9 +14,9 @@ var (
 	errEvicted = errors.New("agent: the process has waited longest for an answer")
 )
 
-// next returns the next line of the process, without its end. Instead of one it
-// returns io.EOF if process and output have ended; errOther if other is ready; errShut,
-// errTooMuch, errSlow, or ctx's cause.
+// next returns the next line of the process, without its line feed, or an error: io.EOF
+// if process and output have ended; errOther if other is ready; errShut, errTooMuch,
+// errSlow, or ctx's cause.
 func (s *session) next(ctx context.Context, other <-chan struct{}) ([]byte, error) {
 	for {
 		line, ok, err := s.cut()
@@ -51,8 +51,7 @@ func (s *session) next(ctx context.Context, other <-chan struct{}) ([]byte, erro
 	}
 }
 
-// cut takes a line that is not blank from what the process printed, if there is
-// one.
+// cut takes the next line that is not blank from the output, if there is one.
 func (s *session) cut() ([]byte, bool, error) {
 	for {
 		end := bytes.IndexByte(s.p.rest[s.p.seen:], '\n') + s.p.seen
@@ -83,8 +82,8 @@ func (s *session) cut() ([]byte, bool, error) {
 	}
 }
 
-// send writes a line to the process. A process that has ended is no error: what it
-// said before may still be read.
+// send writes a line to the process. It is no error if the process has ended: what it
+// printed before may still be read.
 func (s *session) send(ctx context.Context, l *told) error {
 	line, err := l.encode()
 	if err != nil {

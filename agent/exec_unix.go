@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// openWithoutWait opens what may be a pipe that nobody writes to.
+// openWithoutWait keeps open from blocking on a pipe without a writer.
 const openWithoutWait = syscall.O_NONBLOCK
 
 // readNow reads what is in a pipe, without waiting.

@@ -1,7 +1,7 @@
 package agent
 
-// KindOf returns the kind of an agent, for operators: what its method Kind returns, such
-// as exec, http, openai, proxy or mcp, or func if it has no such method.
+// KindOf returns the kind of an agent, for operators: the result of its method Kind,
+// such as exec, http, openai, proxy or mcp, or func if it has no such method.
 func KindOf(a Agent) string {
 	if d, ok := a.(*declared); ok {
 		a = d.Agent

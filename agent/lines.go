@@ -8,23 +8,23 @@ import (
 const (
 	// maxChunk caps the text of one chunk, in bytes.
 	maxChunk = 64 << 10
-	// manyLines is how many chunks a program gets one by one. Beyond it, lines
-	// that are there together share a chunk, so that a flood of short lines
-	// does not become a flood of log entries.
+	// manyLines is how many chunks of one line a program may emit. After that, lines
+	// that are there together share a chunk, so that a flood of short lines does not
+	// become a flood of log entries.
 	manyLines = 10_000
 )
 
-// lines cuts what a program prints into the chunks of an artifact, one a line.
-// It holds back the newest line: when the output ends, that chunk can say that
-// it is the last. Whoever feeds it calls flush when nothing came for a while,
-// so that the output of a slow program is seen as it comes.
+// lines cuts the output of a program into the chunks of an artifact, one a line. It
+// holds back the newest line, so that this chunk can be marked as the last when the
+// output ends. Its caller calls flush when nothing has come for a while, so that the
+// output of a slow program is seen as it comes.
 type lines struct {
 	w      *Artifact
 	held   string // at most one chunk: the newest line, maybe without its end
 	chunks int
 }
 
-// write takes what the program printed next.
+// write takes the next output of the program.
 func (l *lines) write(p []byte) error {
 	text := l.held + string(p)
 	for {
@@ -40,12 +40,12 @@ func (l *lines) write(p []byte) error {
 	}
 }
 
-// next returns the length of the first chunk of text, or 0 if what is there
-// may be the end of the output.
+// next returns the length of the first chunk of text, or 0 if all of text may be the
+// end of the output.
 func (l *lines) next(text string) int {
 	end := strings.IndexByte(text, '\n') + 1
 	if l.chunks >= manyLines && end < len(text) {
-		// The newest line stays out, as ever.
+		// The newest line is held back, as always.
 		end = max(end, strings.LastIndexByte(text[:len(text)-1], '\n')+1)
 	}
 	n := end
@@ -64,7 +64,7 @@ func (l *lines) next(text string) int {
 	return end
 }
 
-// flush emits what is held, but for a rune that has only begun.
+// flush emits the held text, without an incomplete rune at its end.
 func (l *lines) flush() error {
 	n := whole(l.held)
 	if n == 0 {
@@ -77,10 +77,10 @@ func (l *lines) flush() error {
 	return nil
 }
 
-// close emits what is held as the last chunk and closes the artifact.
+// close emits the held text as the last chunk and closes the artifact.
 func (l *lines) close() error {
 	if n := fit(l.held); n < len(l.held) {
-		// A broken rune at the end grows, as U+FFFD, beyond the limit.
+		// As U+FFFD, a broken rune at the end exceeds the limit.
 		if err := l.emit(l.held[:n]); err != nil {
 			return err
 		}
@@ -95,9 +95,8 @@ func (l *lines) emit(text string) error {
 	return err
 }
 
-// fit returns the length of the longest beginning of s that makes a chunk. It
-// ends between runes, and counts each byte that is not UTF-8 as the three of
-// U+FFFD.
+// fit returns the length of the longest prefix of s that fits a chunk. It ends between
+// runes, and counts each byte that is not UTF-8 as the three bytes of U+FFFD.
 func fit(s string) int {
 	if len(s) <= maxChunk && utf8.ValidString(s) {
 		return len(s)

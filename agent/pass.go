@@ -6,11 +6,11 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Chunk emits a chunk of another agent's artifact as it is, for agents that pass
-// artifacts on; use Artifact for your own. add appends the parts to the artifact with
-// this id, otherwise they begin it anew; last says that nothing more follows. A chunk
-// that cannot follow, such as one behind the last, is an error, and emits nothing.
-// a and its parts must not be changed afterwards.
+// Chunk emits a chunk of another agent's artifact unchanged, for agents that pass
+// artifacts on; use Artifact for your own. With add the parts are appended to the
+// artifact with this id, otherwise they begin it anew; last marks the last chunk. A
+// chunk that is not allowed here, such as one after the last, is an error, and emits
+// nothing. a and its parts must not be changed afterwards.
 func (t *Turn) Chunk(a *a2a.Artifact, add, last bool) error {
 	own := *a
 	return t.host.Artifact(&own, add, last)

@@ -14,14 +14,14 @@ const (
 	mostRetry  = 30 * time.Second
 )
 
-// Retry returns a function that calls fn until it succeeds, at most tries times, for
-// Step:
+// Retry returns a function for Step that calls fn until it succeeds, at most tries
+// times:
 //
 //	receipt, err := agent.Step(ctx, t, "charge", agent.Retry(5, charge))
 //
-// It pauses for half a second after the first failure and for twice as long after
-// each further one, up to 30 s, less up to half of it at random. It ends early with
-// an error that Permanent made, and with the cause of ctx. The error is that of the
+// It pauses for half a second after the first failure and twice as long after each
+// further one, up to 30 s, less up to half of it at random. It ends early on an error
+// made by Permanent, and with the cause of ctx. Otherwise the error is that of the last
 // last call. tries below 1 mean 1.
 func Retry[T any](tries int, fn func(context.Context) (T, error)) func(context.Context) (T, error) {
 	return func(ctx context.Context) (T, error) {

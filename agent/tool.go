@@ -2,19 +2,18 @@ package agent
 
 import "github.com/parley-a2a/parley/a2a"
 
-// Tool is something that a model may call: what an agent that drives a model is
-// given, and what an agent that has tools can give away.
+// Tool is something that a model may call. An agent that drives a model is given tools;
+// an agent that has tools can offer them.
 type Tool struct {
 	Name        string
 	Description string
 	Parameters  a2a.JSON // a JSON Schema of an object; empty: none
-	// Once says that a call must not be made again after a process died in the
-	// middle of it: nobody knows then whether it took effect, and the model is
-	// told so.
+	// Once says that a call must not be repeated after a process died in the middle of
+	// it: it is then unknown whether the call took effect, and the model is told so.
 	Once bool
 }
 
-// ToolResult is the result of a call: text for the model, which sees failures, too.
+// ToolResult is the result of a call: text for the model, which also sees failures.
 type ToolResult struct {
 	Text   string
 	Failed bool

@@ -2,8 +2,8 @@ package agent
 
 import "log/slog"
 
-// Log returns a logger whose records say what they are about: the task, its context,
-// the attempt, the caller and, where the run is traced, the trace.
+// Log returns a logger whose records name the task, its context, the attempt, the
+// caller and, if the run is traced, the trace.
 func (t *Turn) Log(l *slog.Logger) *slog.Logger {
 	task, caller := t.Task(), t.Caller()
 	about := append(make([]any, 0, 10), "task", task.ID, "context", task.ContextID, "attempt", t.Attempt())
@@ -16,7 +16,7 @@ func (t *Turn) Log(l *slog.Logger) *slog.Logger {
 	return l.With(about...)
 }
 
-// traceID is the id of the trace in a traceparent; "" if there is none.
+// traceID returns the trace id of a traceparent; "" if there is none.
 func traceID(traceparent string) string {
 	const begin, end = len("00-"), len("00-") + 32
 	if len(traceparent) <= end || traceparent[end] != '-' {
