@@ -11,8 +11,8 @@ import (
 	"github.com/parley-a2a/parley/internal/port"
 )
 
-// baseURL returns the agent's URL, without a slash at its end: the configured
-// one, or what the client asked for less suffix.
+// baseURL returns the agent's URL without a trailing slash: the configured one, or the
+// requested one without suffix.
 func (s *Server) baseURL(r *http.Request, suffix string) (string, error) {
 	if u := s.opts.publicURL(); u != "" {
 		return u + s.at, nil
@@ -31,9 +31,9 @@ func (s *Server) baseURL(r *http.Request, suffix string) (string, error) {
 	return at.scheme + "://" + at.host + at.prefix + strings.TrimRight(prefix, "/"), nil
 }
 
-// grpcBaseURL is baseURL for a call over gRPC: what the client called is the
-// authority. Where TLS ends before us, only a trusted proxy or Options.PublicURL
-// knows of it. It is "" where nothing can be said.
+// grpcBaseURL is baseURL for a call over gRPC, whose authority is the requested
+// address. If TLS ends in front of us, only a trusted proxy or Options.PublicURL knows
+// of it. It returns "" if the address is invalid.
 func (s *Server) grpcBaseURL(q *request) string {
 	if u := s.opts.publicURL(); u != "" {
 		return u + s.at
@@ -45,7 +45,7 @@ func (s *Server) grpcBaseURL(q *request) string {
 	return at.scheme + "://" + at.host + at.prefix + q.mount + s.at
 }
 
-// addressOf returns where a client asked for the agent.
+// addressOf returns the address at which a client requested the agent.
 func (s *Server) addressOf(q *request) (address, error) {
 	at := address{scheme: "http", host: q.host}
 	if q.tls != nil {
@@ -75,19 +75,19 @@ func AskedFor(trusted []netip.Prefix) func(*http.Request) *url.URL {
 	}
 }
 
-// address is where a client asked for the agent.
+// address is the address at which a client requested the agent.
 type address struct {
 	scheme string
 	host   string // with a port, if it is not the scheme's
 	prefix string // of the path; "" or "/a/b"
 }
 
-// forwarded replaces what a trusted proxy says about the request that it was
-// sent itself: in Forwarded (RFC 7239), or in X-Forwarded-Proto, -Host, -Port
-// and -Prefix. Of lists only the last element counts, which the proxy itself
-// has added; before it stands what anybody may have sent. Most proxies know
-// one kind of header and let the other pass as it comes, so if both are there, one
-// of them with X-Forwarded-For alone, and do not say the same, neither is believed.
+// forwarded replaces in at what a trusted proxy says about the request it received: in
+// Forwarded (RFC 7239), or in X-Forwarded-Proto, -Host, -Port and -Prefix. Only the
+// last element of a list counts, which the proxy itself added; a client may have sent
+// those before it. Most proxies set one kind of header and pass the other on unchanged.
+// So if both are present and disagree, neither is used; X-Forwarded-For alone counts as
+// present.
 func (s *Server) forwarded(at *address, remote string, get func(string) []string) error {
 	if !s.opts.trusts(remote) {
 		return nil
@@ -161,7 +161,7 @@ func fromXForwarded(at address, get func(string) []string) (address, bool, error
 		if !validPort(port) {
 			return at, false, notValid("X-Forwarded-Port")
 		}
-		// Behind a host with a port it is that of the proxy's listener, at best.
+		// If the host has a port, this is at best the port of the proxy's listener.
 		usual := at.scheme == "http" && port == "80" || at.scheme == "https" && port == "443"
 		if !usual && !hasPort(at.host) {
 			at.host += ":" + port
@@ -170,7 +170,8 @@ func fromXForwarded(at address, get func(string) []string) (address, bool, error
 	return at, true, nil
 }
 
-// hasXForwarded reports whether there is a header of that kind, whatever it says.
+// hasXForwarded reports whether any X-Forwarded header is set, even one without an
+// address.
 func hasXForwarded(get func(string) []string) bool {
 	for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Port"} {
 		if last(get(name)) != "" {
@@ -180,8 +181,8 @@ func hasXForwarded(get func(string) []string) bool {
 	return false
 }
 
-// uncut reports whether an element of Forwarded was not cut at a comma between
-// quotes: a proxy may quote what its client sent as Host.
+// uncut reports whether an element of Forwarded is whole: the split must not be at a
+// comma between quotes, and a proxy may quote what its client sent as Host.
 func uncut(element string) bool { return strings.Count(element, `"`)%2 == 0 }
 
 func (at *address) valid() bool {
@@ -197,8 +198,8 @@ func last(lines []string) string {
 	return strings.TrimSpace(line[strings.LastIndexByte(line, ',')+1:])
 }
 
-// trusts reports whether a request comes from a trusted proxy. remote is what
-// a connection calls its other end.
+// trusts reports whether a request comes from a trusted proxy. remote is the address of
+// the connection's peer.
 func (o *Options) trusts(remote string) bool {
 	if len(o.TrustedProxies) == 0 {
 		return false
@@ -207,8 +208,8 @@ func (o *Options) trusts(remote string) bool {
 	return err == nil && o.trustsAddr(port.PlainAddr(at.Addr()))
 }
 
-// validHost accepts names, IP addresses and a port: what may stand in a URL
-// without changing its meaning.
+// validHost accepts names and IP addresses, with or without a port, that can stand in a
+// URL without changing its meaning.
 func validHost(host string) bool {
 	if strings.HasPrefix(host, "[") {
 		ip, port, ok := strings.Cut(host[1:], "]")
@@ -236,8 +237,8 @@ func validPort(port string) bool {
 	return err == nil && n > 0
 }
 
-// validPrefix accepts plain segments: none that is resolved away or decoded to
-// something else.
+// validPrefix accepts only plain segments: none that is resolved away (. and ..) or
+// decoded to something else.
 func validPrefix(prefix string) bool {
 	if prefix == "" {
 		return true

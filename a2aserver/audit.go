@@ -21,9 +21,9 @@ func OpenAudit(path string, failures *slog.Logger) (*AuditFile, error) {
 	return audit.Open(path, failures)
 }
 
-// AuditHandler returns a handler that writes records to w as an AuditFile does,
-// one Write each. Texts with characters that do not print, which a terminal might
-// act on, are quoted.
+// AuditHandler returns a handler that writes records to w as an AuditFile does, one
+// Write each. Text with non-printing characters, which a terminal might interpret, is
+// quoted.
 func AuditHandler(w io.Writer) slog.Handler { return audit.Handler(w) }
 
 // Events of an audit log, which docs/security.md describes with their attributes.

@@ -19,13 +19,13 @@ import (
 // large is the size, in bytes, from which a body counts, in or out.
 const large = budget.Small
 
-// bodyCost is how often a large body is in memory until its task has it: as it came,
-// and as what it says.
+// bodyCost is how many times a large body counts until its task has it: once as
+// received and once as decoded.
 const bodyCost = 2
 
-// Memory is what the large bodies of requests, answers, events and webhooks may
-// take together: see Limits.Bodies. Servers and Webhooks that are given the same
-// Memory share it.
+// Memory is the budget that the large bodies of requests, answers, events and webhooks
+// share: see Limits.Bodies. Servers and Webhooks that are given the same Memory share
+// it.
 type Memory = budget.Budget
 
 // NewMemory returns the Memory that limits ask for where a body may have maxBody
@@ -34,8 +34,8 @@ func NewMemory(l *Limits, maxBody int64) *Memory {
 	return budget.New(l.bodies((&Options{MaxBody: maxBody}).maxBody()))
 }
 
-// newTurns returns the queue of large bodies that are about to be decoded: that
-// takes a processor, and several times the size of the body.
+// newTurns returns the queue of large bodies that wait to be decoded: decoding takes a
+// processor, and several times the size of the body.
 func newTurns() *queue.Fair[callerKey] {
 	return queue.NewFair[callerKey](max(1, min(runtime.NumCPU(), runtime.GOMAXPROCS(0))/2))
 }
@@ -45,7 +45,7 @@ var (
 	errBusy = &a2a.Error{Code: a2a.CodeUnavailable, Message: "the server is sending as much data as it has memory for: try again in a moment, or ask for less (pageSize, historyLength, includeArtifacts)", RetryAfter: 5 * time.Second}
 )
 
-// inWords replaces the error of a Memory that is full by one for clients.
+// inWords replaces the error of a full Memory with one for clients.
 func inWords(err error, e *a2a.Error) error {
 	if errors.Is(err, budget.ErrFull) {
 		return e
@@ -53,13 +53,13 @@ func inWords(err error, e *a2a.Error) error {
 	return err
 }
 
-// holding is what a request holds: memory, from when enough of its body has come
-// until it is decoded or, if it is a message, until the task has that, and again
-// for its answer; and a turn to decode. It belongs to one goroutine.
+// holding is the memory and the turn to decode that a request holds. It holds memory
+// from when enough of its body has arrived until that is decoded (a message's until the
+// task has it), and again for its answer. It belongs to one goroutine.
 type holding struct {
 	hold *budget.Hold
-	own  budget.Hold            // hold, unless somebody below us has one for the call
-	turn *queue.Fair[callerKey] // the one it has, or nil
+	own  budget.Hold            // hold points here, unless the call brings one: gRPC inside of net/http
+	turn *queue.Fair[callerKey] // the queue that it has a turn in, or nil
 }
 
 // decodes waits for a turn to decode a body that holds memory.
@@ -103,18 +103,19 @@ func (h *holding) letGo() {
 }
 
 // ensureBody waits until there is memory for a large body of size bytes. The time limit
-// of the body starts again afterwards: its client cannot send while nobody reads.
+// of the body starts again afterwards, because the client cannot send while nothing
+// reads.
 func ensureBody(ctx context.Context, rc *http.ResponseController, h *budget.Hold, size int64) error {
-	_ = rc.SetReadDeadline(time.Time{}) // over HTTP/2 one that passes ends the body, even if nobody reads
+	_ = rc.SetReadDeadline(time.Time{}) // over HTTP/2 a deadline that passes ends the body, even if nothing reads
 	err := h.Ensure(ctx, bodyCost*size)
 	_ = rc.SetReadDeadline(time.Now().Add(bodyTimeout))
 	return inWords(err, errFull)
 }
 
-// holdBody makes the body of a request, of at most most bytes, hold memory whose caller is
-// not known: a call over gRPC inside of net/http, or a callback. The address that it comes
-// from is. The body holds until it is there or, to keep it, until done is called, which has
-// to be called at its end.
+// holdBody makes the body of a request hold memory, charged to the address it comes
+// from, because its caller is not known: a call over gRPC inside of net/http, or a
+// callback. The body may have at most most bytes. It holds until it has been read or,
+// with keep, until done is called. The caller must call done at the end.
 func (s *Server) holdBody(w http.ResponseWriter, r *http.Request, most int64, keep bool) (_ *http.Request, done func()) {
 	if s.memory == nil || !hasBody(r) {
 		return r, func() {}
@@ -126,17 +127,17 @@ func (s *Server) holdBody(w http.ResponseWriter, r *http.Request, most int64, ke
 	return &with, b.letGo
 }
 
-// heldBody waits for memory where its body turns out to be large, and holds it
-// until the body is there.
+// heldBody waits for memory if its body turns out to be large, and holds it until the
+// body has been read.
 type heldBody struct {
 	io.ReadCloser
 	w    http.ResponseWriter
 	r    *http.Request
 	most int64
-	keep bool  // also when it is there
+	keep bool  // hold the memory after the body has been read
 	read int64 // by one goroutine
 
-	mu   sync.Mutex // protects the fields below, but for the hold while a read asks for more
+	mu   sync.Mutex // protects the fields below, except hold while a read asks for memory
 	hold budget.Hold
 	over bool
 }

@@ -15,9 +15,8 @@ import (
 // bodyTimeout bounds the arrival of a request's body.
 const bodyTimeout = time.Minute
 
-// limitBody starts the clock for a request's body. It runs also where nobody
-// is interested in the body, because the HTTP server reads it before it
-// answers.
+// limitBody starts the time limit of a request's body. It also runs if no handler reads
+// the body, because the HTTP server reads it before it answers.
 func limitBody(w http.ResponseWriter, r *http.Request) {
 	if hasBody(r) {
 		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout)) // not every writer has deadlines
@@ -28,7 +27,7 @@ func hasBody(r *http.Request) bool {
 	return r.ContentLength != 0 && r.Body != nil && r.Body != http.NoBody
 }
 
-// body reads the request's body, which must claim to be JSON or nothing.
+// body reads the request's body, whose Content-Type must be JSON or missing.
 func (x *httpCall) body() ([]byte, error) {
 	if !hasBody(x.r) {
 		return nil, nil
@@ -39,8 +38,8 @@ func (x *httpCall) body() ([]byte, error) {
 	return x.readBody(x.s.opts.maxBody())
 }
 
-// skipBody reads a body that a request should not have. Only then does the
-// HTTP server notice when the client goes away.
+// skipBody reads a body that a request should not have. Only after that does the HTTP
+// server notice when the client disconnects.
 func (x *httpCall) skipBody() error {
 	const most = 4 << 10
 	if !hasBody(x.r) {
@@ -58,9 +57,9 @@ func (x *httpCall) readBody(limit int64) ([]byte, error) {
 	if size > limit {
 		return nil, errBody(limit)
 	}
-	// One byte more than there are, so that the last read finds the end, too. An
-	// announced body takes no memory before it arrives, and no room in the budget
-	// before enough of it has arrived to make the header credible.
+	// One byte more than announced, so that the last read finds the end, too. An
+	// announced body takes no memory before it arrives, and none of the budget before
+	// enough of it has arrived to make the announcement credible.
 	buf := make([]byte, 0, min(size, large)+1)
 	for {
 		n, err := from.Read(buf[len(buf):cap(buf)])
@@ -70,7 +69,7 @@ func (x *httpCall) readBody(limit int64) ([]byte, error) {
 			return nil, errBody(limit)
 		case err == io.EOF:
 			x.bodyRead = true
-			_ = x.r.Body.Close()                  // or the HTTP server looks, before it answers, whether there is more
+			_ = x.r.Body.Close()                  // otherwise the HTTP server checks for more before it answers
 			_ = x.rc.SetReadDeadline(time.Time{}) // from here on a read waits for the client to leave
 			return buf, x.decodes(x.ctx, x.s, x.key)
 		case err != nil:
@@ -92,7 +91,7 @@ func (x *httpCall) readBody(limit int64) ([]byte, error) {
 			}
 			more := min(int64(len(buf)), limit+1-int64(len(buf)))
 			if rest := size + 1 - int64(len(buf)); rest > 0 {
-				more = rest // of which enough has come
+				more = rest // enough has arrived to believe the announced size
 			}
 			buf = slices.Grow(buf, int(more))
 		}
@@ -105,8 +104,8 @@ func errBody(limit int64) error {
 	return a2a.Errorf(a2a.CodeTooLarge, "the body is larger than %d bytes; send large files by URL", limit)
 }
 
-// checkMedia accepts JSON by either name, with any charset, and no type at
-// all. Whether the text is UTF-8 is seen when it is read.
+// checkMedia accepts JSON under both media types, with any charset, and a missing type.
+// The reader of the text checks that it is UTF-8.
 func checkMedia(h http.Header) error {
 	if enc := first(h, "Content-Encoding"); enc != "" && !strings.EqualFold(enc, "identity") {
 		return a2a.Errorf(a2a.CodeUnsupportedMedia, "compressed bodies are not accepted")

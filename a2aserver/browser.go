@@ -12,7 +12,8 @@ import (
 	"github.com/parley-a2a/parley/internal/webhook"
 )
 
-// What pages of Options.Origins may send and see beyond what any may.
+// The CORS methods and headers for pages of Options.Origins, beyond what any page may
+// use.
 var (
 	corsMethods = strings.Join([]string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete}, ", ")
 	corsHeaders = strings.Join([]string{
@@ -21,26 +22,27 @@ var (
 	}, ", ")
 	corsExposed = strings.Join([]string{"WWW-Authenticate", "Retry-After", "A2A-Extensions", "X-A2A-Extensions", "ETag", webhook.SourceHeader}, ", ")
 
-	// hsts is what browsers keep: only https, for a year.
+	// hsts makes browsers use only https for a year.
 	hsts = []string{"max-age=31536000"}
 )
 
-// fromBrowser sees to what matters where web pages call, and answers what pages
-// must not do. It reports whether the request goes on.
+// fromBrowser applies the rules for requests from web pages, and answers those that are
+// not allowed. It reports whether the request goes on.
 //
 // A page can make its visitor's browser call any address, also on the visitor's
-// machine. A page's own requests have no JSON content type, but we take bodies
-// without one, so the browser's word for where the page is from decides:
-// Sec-Fetch-Site, or Origin. A page of another origin may not call, unless it is
-// listed. The browser keeps from it what it reads by GET, but tells it whether there
-// was something, and a stream would count as its visitor's: it gets no more than what
-// is for everybody. People may follow its links. To http on another machine browsers
-// send no Sec-Fetch-Site, so what a page embeds from there passes.
+// machine. Pages cannot send a JSON content type by themselves, but we accept bodies
+// without one, so the browser's word for the page's origin decides: Sec-Fetch-Site, or
+// Origin. A page of another origin may not call unless it is listed. The browser hides
+// from it what it reads by GET, but tells it whether there was an answer, and a stream
+// would count as its visitor's. So it gets only what is public. People may follow its
+// links. Browsers send no Sec-Fetch-Site to plain http on another machine, so what a
+// page embeds from there passes.
 func (s *Server) fromBrowser(w http.ResponseWriter, r *http.Request) bool {
 	return s.forThisHost(w, r) && s.fromPage(w, r)
 }
 
-// forThisHost answers requests for other hosts, and reports whether it did.
+// forThisHost refuses requests for other hosts, and reports whether the request goes
+// on.
 func (s *Server) forThisHost(w http.ResponseWriter, r *http.Request) bool {
 	h := w.Header()
 	if r.TLS != nil && hasName(r.Host) {
@@ -48,8 +50,8 @@ func (s *Server) forThisHost(w http.ResponseWriter, r *http.Request) bool {
 	}
 	if !s.servesHost(r.Host) && !isProbe(r.URL.Path) {
 		closeUnread(h, r)
-		// 421 lets a client that got here by a connection for another host, as
-		// HTTP/2 has it, ask again.
+		// 421 tells a client that used a connection for another host, as HTTP/2 allows,
+		// to ask again.
 		out := s.strangers.Writer(w, s.opts.writeTimeout(), s.strangerOf(r))
 		defer out.Leave()
 		writeText(out, http.StatusMisdirectedRequest, "This server does not answer for the host that the request names. Call it by its own name, or let its operator add this one to those it answers for.\n")
@@ -59,7 +61,7 @@ func (s *Server) forThisHost(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// fromPage answers what pages of other origins must not do, and reports whether the
+// fromPage refuses what pages of other origins must not do, and reports whether the
 // request goes on.
 func (s *Server) fromPage(w http.ResponseWriter, r *http.Request) bool {
 	h := w.Header()
@@ -93,7 +95,7 @@ func (s *Server) fromPage(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// refuseOrigin answers as the binding has it.
+// refuseOrigin refuses a page of another origin in the form of the request's binding.
 func (s *Server) refuseOrigin(w http.ResponseWriter, r *http.Request) {
 	binding, media, d := a2a.BindingHTTPJSON, restMedia(r.Header), dialect.SaysREST(r.URL.EscapedPath(), requestedVersion(r))
 	if r.URL.Path == "" || r.URL.Path == "/" {
@@ -105,8 +107,8 @@ func (s *Server) refuseOrigin(w http.ResponseWriter, r *http.Request) {
 	x.fail(a2a.Errorf(a2a.CodePermissionDenied, "web pages of other origins may not call this agent; its operator can allow them, one by one"))
 }
 
-// sameOrigin reports whether the page that a request comes from has come from
-// here. Behind a proxy that names us otherwise, older browsers need PublicURL.
+// sameOrigin reports whether this server served the page that a request comes from.
+// Behind a proxy that calls the server by another name, older browsers need PublicURL.
 func (s *Server) sameOrigin(r *http.Request, origin string) bool {
 	switch r.Header.Get("Sec-Fetch-Site") {
 	case "same-origin", "none": // pages cannot set it
@@ -127,7 +129,7 @@ func (s *Server) sameOrigin(r *http.Request, origin string) bool {
 
 func (o *Options) allowsOrigin(origin string) bool {
 	if origin == "" || origin == "null" {
-		return false // anybody can be null
+		return false // any page can have the origin null
 	}
 	for _, allowed := range o.Origins {
 		if strings.EqualFold(strings.TrimSuffix(allowed, "/"), origin) {
@@ -137,8 +139,8 @@ func (o *Options) allowsOrigin(origin string) bool {
 	return false
 }
 
-// servesHost reports whether a request may be for a host, given with or without
-// a port.
+// servesHost reports whether the server answers for a host, given with or without a
+// port.
 func (s *Server) servesHost(host string) bool {
 	if len(s.opts.Hosts) == 0 {
 		return true
@@ -160,20 +162,20 @@ func hostName(host string) string {
 	return strings.TrimSuffix(strings.Trim(host, "[]"), ".")
 }
 
-// hasName reports whether a host has a name that is its own. Browsers keep HSTS
-// by name and for all ports: for localhost it would be in the way of all else
-// that runs on a machine. For addresses they do not take it.
+// hasName reports whether a host is a name of this server alone. Browsers store HSTS by
+// name and for all ports, so for localhost it would affect everything else that runs on
+// the machine. They ignore it for IP addresses.
 func hasName(host string) bool {
 	name := strings.ToLower(hostName(host))
 	_, err := netip.ParseAddr(name)
 	return err != nil && name != "" && name != "localhost" && !strings.HasSuffix(name, ".localhost")
 }
 
-// isProbe says which paths whatever watches over the server asks for, by its
-// address.
+// isProbe reports whether path is a probe's. Monitors call probes by the server's
+// address, not by its name.
 func isProbe(path string) bool { return path == "/livez" || path == "/healthz" || path == "/readyz" }
 
-// isPublic says which paths have what everybody may read, without credentials.
+// isPublic reports whether everybody may read path, without credentials.
 func isPublic(path string) bool {
 	switch path {
 	case "", "/", cardPath, oldCardPath, keysPath, CardKeysPath:
@@ -182,15 +184,15 @@ func isPublic(path string) bool {
 	return isProbe(path)
 }
 
-// followsLink reports whether a browser asks for what its window is to show. Pages
-// cannot say so: what they embed has another destination.
+// followsLink reports whether a browser requests a page for its window. Pages cannot
+// fake that: what they embed has another destination.
 func followsLink(h http.Header) bool {
 	return first(h, "Sec-Fetch-Mode") == "navigate" && first(h, "Sec-Fetch-Dest") == "document"
 }
 
-// closeUnread ends the connection after an answer to a request whose body has
-// not been read: the HTTP server would read it first. On HTTP/2 only the stream
-// ends, by itself.
+// closeUnread ends the connection after an answer to a request whose body has not been
+// read; otherwise the HTTP server would read it first. On HTTP/2 the stream alone ends,
+// without our help.
 func closeUnread(h http.Header, r *http.Request) {
 	if hasBody(r) && r.ProtoMajor < 2 {
 		h.Set("Connection", "close")

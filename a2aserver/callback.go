@@ -2,10 +2,10 @@ package a2aserver
 
 import "net/http"
 
-// serveCallback hands a request to the agent of a name. Nobody asks who calls, so a
-// callback gets no more than other requests of strangers: its body has a limit in
-// size and time and counts among the large ones, and its answer has the time that
-// every answer has and counts among those to strangers.
+// serveCallback passes a request to an agent's callback handler. Callers of callbacks
+// are not identified, so a callback gets no more than any anonymous request: its body
+// is limited in size and time and counts among the large bodies, and its answer is
+// limited in time like all answers and counts among those to strangers.
 func (t *table) serveCallback(c http.Handler, w http.ResponseWriter, r *http.Request) {
 	limitBody(w, r)
 	s := t.root

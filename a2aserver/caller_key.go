@@ -11,11 +11,10 @@ import (
 	"github.com/parley-a2a/parley/internal/port"
 )
 
-// callerKey tells callers apart where they are counted: by who they are, or by
-// where they come from.
+// callerKey identifies a caller where callers are counted: by name, or by network.
 type callerKey struct {
 	tenant, subject string
-	from            netip.Prefix // of the anonymous
+	from            netip.Prefix // of an anonymous caller
 }
 
 func (s *Server) keyOf(ctx context.Context, q *request) callerKey {
@@ -31,8 +30,8 @@ func (s *Server) strangerOf(r *http.Request) netip.Prefix {
 	return s.strangerAt(&q)
 }
 
-// strangerAt is where a request comes from, as strangers are counted: nowhere, if it
-// is from a proxy that does not name its client.
+// strangerAt returns the network that a stranger's request is counted by: the zero
+// value, if it is from a proxy that does not name its client.
 func (s *Server) strangerAt(q *request) netip.Prefix {
 	a := s.opts.clientAddr(q.remote, q.headers.Values)
 	if s.opts.trustsAddr(a) {
@@ -43,10 +42,10 @@ func (s *Server) strangerAt(q *request) netip.Prefix {
 
 // ClientAddr returns a function that returns the address a request comes from: that of
 // its connection or, if that is a trusted proxy's, the one that the proxies name in
-// Forwarded (RFC 7239) or X-Forwarded-For. Of a list it is the last one that is not a
-// trusted proxy's, because anybody may have written those before it. If Forwarded and an
-// X-Forwarded header disagree, neither is believed, because the proxy passed one of them
-// on as it came.
+// Forwarded (RFC 7239) or X-Forwarded-For. In a list it is the last one that is not a
+// trusted proxy's, because a client may have written those before it. If Forwarded and
+// an X-Forwarded header disagree, neither is believed, because the proxy passed one of
+// them on unchanged.
 func ClientAddr(trusted []netip.Prefix) func(*http.Request) string {
 	o := &Options{TrustedProxies: trusted}
 	return func(r *http.Request) string {
@@ -57,8 +56,8 @@ func ClientAddr(trusted []netip.Prefix) func(*http.Request) string {
 	}
 }
 
-// clientAddr is ClientAddr for a connection that calls its other end remote; the
-// zero value where that is no address.
+// clientAddr is ClientAddr for a connection whose peer is remote. It returns the zero
+// value if remote is not an address.
 func (o *Options) clientAddr(remote string, get func(string) []string) netip.Addr {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -80,9 +79,9 @@ func (o *Options) clientAddr(remote string, get func(string) []string) netip.Add
 	return other
 }
 
-// lastStranger goes through a list of addresses from its end, as long as they are
-// trusted. An unreadable address ends the list. If there is none it returns addr,
-// who sent it.
+// lastStranger walks a list of addresses from its end while they are trusted, and
+// returns the last one it reached, or addr, the sender of the list, if it reached none.
+// An unreadable address ends the list.
 func (o *Options) lastStranger(addr netip.Addr, lines []string, parse func(string) (netip.Addr, bool)) netip.Addr {
 	for i := len(lines) - 1; i >= 0; i-- {
 		for line, more := lines[i], true; more; {
@@ -115,8 +114,7 @@ func forwardedFor(element string) (netip.Addr, bool) {
 	return netip.Addr{}, false
 }
 
-// parseNode reads an address with or without a port, of IPv6 with or without
-// brackets.
+// parseNode reads an address with or without a port; IPv6 with or without brackets.
 func parseNode(s string) (netip.Addr, bool) {
 	if at, err := netip.ParseAddrPort(s); err == nil {
 		return port.PlainAddr(at.Addr()), true

@@ -17,25 +17,25 @@ import (
 const (
 	cardPath    = "/.well-known/agent-card.json" // of 0.3 and later
 	oldCardPath = "/.well-known/agent.json"      // of 0.1 and 0.2
-	// extendedPath is where 0.2.1 and later have the extended card: beside the
+	// extendedPath is where 0.2.1 and later look for the extended card: beside the
 	// operations, which are at the address of JSON-RPC.
 	extendedPath = "/agent/authenticatedExtendedCard"
 )
 
-// CardProfile says for which versions the card is.
+// CardProfile selects the versions that the card is for.
 type CardProfile uint8
 
 const (
-	// CardAll is one document that the readers of every version understand.
-	// A request with A2A-Version: 1.0 gets the document of CardV1, which
-	// signatures cover and strict readers take.
+	// CardAll is one document that the readers of every version understand. A request
+	// with A2A-Version: 1.0 gets the document of CardV1, which signatures cover and
+	// strict readers accept.
 	CardAll CardProfile = iota
-	// CardV1 is the card of 1.0 and nothing else, whatever is asked for.
-	// Other versions are served and not advertised.
+	// CardV1 is only the card of 1.0, whatever version is requested. Other versions are
+	// served but not advertised.
 	CardV1
 )
 
-// serveCard answers with the card and all that caches want (§8.6.1). path is
+// serveCard answers with the card and the headers that caches need (§8.6.1). path is
 // one of the well-known ones.
 func (s *Server) serveCard(w http.ResponseWriter, r *http.Request, path string) {
 	if !s.only(w, r, readers) {
@@ -45,7 +45,8 @@ func (s *Server) serveCard(w http.ResponseWriter, r *http.Request, path string) 
 	q := ofHTTP(r, "")
 	card, err := s.reachable(s.card, func() (string, error) {
 		if s.opts.publicURL() == "" && s.opts.trusts(r.RemoteAddr) {
-			// What a proxy passes on may be a client's: it is in no cache of others.
+			// A proxy may pass on what its client sent: no shared cache may keep the
+			// result.
 			keep = "private"
 		}
 		return s.baseURL(r, path)
@@ -63,7 +64,7 @@ func (s *Server) serveCard(w http.ResponseWriter, r *http.Request, path string) 
 		profile = dialect.CardV10
 	} else {
 		h.Add("Vary", versionName)
-		// An unknown version gets the card that says which ones there are.
+		// An unknown version gets CardAll, which lists the supported ones.
 		if d, ok := dialect.ParseVersion(requestedVersion(r)); ok && d >= dialect.V10 {
 			profile = dialect.CardV10
 		}
@@ -78,14 +79,14 @@ func (s *Server) serveCard(w http.ResponseWriter, r *http.Request, path string) 
 	http.ServeContent(w, r, "", s.started, bytes.NewReader(doc))
 }
 
-// serveExtended answers with the extended card as 0.2 has it: a document, with
-// 404 where there is none.
+// serveExtended answers with the extended card as 0.2 has it: a document, or 404 if
+// there is none.
 func (s *Server) serveExtended(w http.ResponseWriter, r *http.Request) {
 	if !s.only(w, r, readers) {
 		return
 	}
 	x := s.newHTTPCall(w, r, a2a.BindingHTTPJSON, jsonMedia, dialect.V03)
-	x.codec = dialect.CodecOf(dialect.V03, a2a.BindingJSONRPC) // of its card, 0.2 reads what it knows
+	x.codec = dialect.CodecOf(dialect.V03, a2a.BindingJSONRPC) // readers of 0.2 use the fields that they know
 	defer x.protect()
 	defer x.letGo()
 	x.operation(x.dialect, dialect.GetExtendedAgentCard)
@@ -104,8 +105,8 @@ func (s *Server) serveExtended(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// reachable returns the card with its interfaces: its own, or those that the
-// public card lists, or those of this handler at its base.
+// reachable returns the card with interfaces: its own, or those that the public card
+// lists, or those of this handler at its base.
 func (s *Server) reachable(card *a2a.AgentCard, base func() (string, error), q *request) (*a2a.AgentCard, error) {
 	if len(card.SupportedInterfaces) > 0 {
 		return card, nil
@@ -140,17 +141,15 @@ func (s *Server) withInterfaces(card *a2a.AgentCard, base, grpc string) *a2a.Age
 	return &c
 }
 
-// interfacesAt returns what is served at an agent's URL, by version, the best
-// first and the draft last: every version on every binding it has, but 0.2,
-// which is served as 0.3 is and whose readers look elsewhere on the card.
+// interfacesAt returns the interfaces at an agent's URL: every version on every binding
+// that it has, the best version first and the draft last. It omits 0.2, which is served
+// as 0.3 and whose readers look elsewhere on the card.
 //
-// Clients of 1.0 pass over versions that they do not know. The exception is
-// those that go by the major version and take 1.1 for 1.0, and 0.1 for 0.3: the
-// addresses are the same, and so is what they get there.
+// Clients of 1.0 skip versions that they do not know. Some go by the major version and
+// take 1.1 for 1.0, and 0.1 for 0.3; they find the same answers at the same addresses.
 //
-// gRPC has no paths: an agent that is below a Host is found there by the tenant,
-// which version 0.3 does not know.
-// grpc is where gRPC is, or "".
+// gRPC has no paths: an agent below a Host is found there by its tenant, which version
+// 0.3 does not have. grpc is the address of gRPC, or "".
 func (s *Server) interfacesAt(base, grpc string) []*a2a.AgentInterface {
 	tenant := ""
 	if s.at != "" {
@@ -175,8 +174,8 @@ func (s *Server) interfacesAt(base, grpc string) []*a2a.AgentInterface {
 	return list
 }
 
-// grpcHost returns an agent's URL as host:port: the form that gRPC clients
-// take. gRPC has no paths, so below one there is none.
+// grpcHost returns an agent's URL as host:port, the form that gRPC clients use. It is
+// "" for a URL with a path, because gRPC has no paths.
 func grpcHost(base string) string {
 	u, err := url.Parse(base)
 	switch {

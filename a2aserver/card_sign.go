@@ -12,23 +12,23 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// CardKeysPath is where Options.CardKeys is served, below the agent's URL. It is
-// not the set that webhooks are verified with: those keys are in the database,
-// and a stolen database must not be able to sign cards.
+// CardKeysPath is the path of Options.CardKeys, below the agent's URL. Webhooks are not
+// verified with that set: their keys are in the database, and a stolen database must
+// not be able to sign cards.
 const CardKeysPath = "/.well-known/agent-card-keys.json"
 
 // maxSigned is how many documents a signer remembers.
 const maxSigned = 256
 
-// signer remembers the signatures of documents: to sign costs more than all the
-// rest of an answer, and ECDSA makes another signature each time, which would be
-// another document to every cache.
+// signer remembers the signatures of documents. Signing costs more than the rest of an
+// answer, and ECDSA makes a new signature each time, which caches take for a new
+// document.
 type signer struct {
 	mu   sync.Mutex // protects the field below
 	made map[[sha256.Size]byte][]*a2a.AgentCardSignature
 }
 
-// signatures returns those of doc, by sign if they are not known.
+// signatures returns the signatures of doc. It calls sign if they are not known.
 func (s *signer) signatures(doc []byte, sign func([]byte) ([]*a2a.AgentCardSignature, error)) ([]*a2a.AgentCardSignature, error) {
 	sum := sha256.Sum256(doc)
 	s.mu.Lock()
@@ -44,7 +44,7 @@ func (s *signer) signatures(doc []byte, sign func([]byte) ([]*a2a.AgentCardSigna
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if first, ok := s.made[sum]; ok {
-		return first, nil // everybody gets the same
+		return first, nil // all callers get the same signatures
 	}
 	if s.made == nil || len(s.made) >= maxSigned {
 		s.made = map[[sha256.Size]byte][]*a2a.AgentCardSignature{}
@@ -53,8 +53,8 @@ func (s *signer) signatures(doc []byte, sign func([]byte) ([]*a2a.AgentCardSigna
 	return made, nil
 }
 
-// signed returns a card with the signatures of its document behind those it
-// has. The card must list its interfaces.
+// signed returns a card with the signatures of its document added after those it has.
+// The card must list its interfaces.
 func (s *Server) signed(by *signer, card *a2a.AgentCard, document func(*a2a.AgentCard) []byte) (*a2a.AgentCard, error) {
 	if s.opts.Sign == nil {
 		return card, nil
@@ -88,8 +88,8 @@ func serveKeySet(w http.ResponseWriter, r *http.Request, doc []byte) {
 	sum := sha256.Sum256(doc)
 	h.Set("Content-Type", "application/jwk-set+json")
 	h.Set("ETag", `"`+hex.EncodeToString(sum[:16])+`"`)
-	// A client asks anew for a key that it does not know, and a key that was withdrawn
-	// must not live on: a cache between us must not answer with an older set.
+	// A client asks again when it meets an unknown key, and a withdrawn key must not
+	// stay in use: a cache in between must not answer with an older set.
 	h.Set("Cache-Control", "no-cache")
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(doc))
 }

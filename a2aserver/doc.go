@@ -18,7 +18,7 @@
 //	/livez, /healthz, /readyz     probes; the first two are the same
 //
 // and anything else with 404. Under a prefix, mount it with [http.StripPrefix] and a
-// pattern that does not clean paths, for ids are percent-encoded in them.
+// pattern that does not clean paths, because ids in paths are percent-encoded.
 //
 // A [Host] does the same for several agents, each below /agents/{name}.
 //
@@ -27,11 +27,11 @@
 //
 // [Webhooks] posts push notifications to the addresses that an [Egress] allows.
 //
-// The package holds framing and limits, no rules: whatever is about tasks is the
-// service's to decide. It passes an [a2a.Caller] in the context, with the extensions that
-// the request declares. Errors of the service that are not [*a2a.Error] are logged and
-// answered as internal without their text; so are panics. When a client drops its stream,
-// the server leaves the service's iterator at once.
+// The package does framing and limits; the service decides all rules about tasks. It
+// gets an [a2a.Caller] in the context, with the extensions that the request declares.
+// Errors of the service that are not [*a2a.Error], and panics, are logged and answered
+// as internal errors without their text. When a client drops its stream, the server
+// leaves the service's iterator at once.
 //
 // A Server may be used concurrently. All its goroutines end with the request
 // they belong to.

@@ -16,9 +16,9 @@ import (
 	"github.com/parley-a2a/parley/internal/webhook"
 )
 
-// exchange is one request of an operation with its answer, whatever the binding:
-// an httpCall and a grpcCall have one each, and read and write for it. It belongs to
-// the handler's goroutine.
+// exchange is one request of an operation and its answer, over any binding. Every
+// httpCall and grpcCall has one, and reads and writes for it. It belongs to the
+// handler's goroutine.
 type exchange struct {
 	s *Server
 	request
@@ -27,32 +27,33 @@ type exchange struct {
 	audit   audit.Record
 	span    *callSpan       // nil: the call has none, or it was dropped
 	since   time.Time       // when the caller was let in
-	known   bool            // the caller is
+	known   bool            // enter has succeeded
 	begun   bool            // the span was begun or dropped
 	op      dialect.Op      // 0 until it is known
-	dialect dialect.Dialect // of errors, until op is known
+	dialect dialect.Dialect // for errors, until op is known
 	query   url.Values      // nil where the binding has none
 	params  []byte          // of JSON-RPC, or a body; checked
 	resumption
 	holding
 }
 
-// answerer is how a binding answers.
+// answerer sends answers over one binding.
 type answerer interface {
 	// header sets a header, or metadata, before anything is sent.
 	header(name, value string)
-	// resumes says in a header that the resume extension is active, though none
+	// resumes says in a header that the resume extension is active, though no header
 	// asked for it.
 	resumes()
 	// base returns the agent's URL as the client knows it.
 	base() (string, error)
-	// document returns an extended card as it goes out, without signatures of it.
+	// document returns an extended card as it is sent, without its signatures.
 	document(op dialect.Op, req any, c *a2a.AgentCard) []byte
-	// answer sends the result of a call. An error is returned as long as nothing
-	// was answered.
+	// answer sends the result of a call. It returns an error only if nothing was
+	// answered.
 	answer(op dialect.Op, req, res any) error
-	// stream calls the service and sends each event that it yields. An error is returned
-	// as long as nothing was sent.
+	// stream calls the service and sends each event that it yields. Over HTTP it
+	// returns an error only if nothing was sent; over gRPC, whose status comes last, at
+	// any time.
 	stream(op dialect.Op, req any) error
 }
 
@@ -67,13 +68,13 @@ func (x *exchange) init(s *Server, ctx context.Context, q request) {
 	s.memory.Init(x.hold, x)
 }
 
-// key is how the caller is counted.
+// key returns the key that the caller is counted by.
 func (x *exchange) key() callerKey { return x.s.keyOf(x.ctx, &x.request) }
 
 // BudgetKey implements budget.Caller.
 func (x *exchange) BudgetKey() any { return x.key() }
 
-// enter finds out who calls.
+// enter begins the audit record and identifies the caller.
 func (x *exchange) enter() (err error) {
 	x.s.audits(&x.audit, &x.request)
 	x.ctx, err = x.s.enter(x.ctx, &x.request)
@@ -84,25 +85,26 @@ func (x *exchange) enter() (err error) {
 	return err
 }
 
-// operation notes what a call is for.
+// operation notes which operation a call performs.
 func (x *exchange) operation(d dialect.Dialect, op dialect.Op) {
 	x.dialect, x.op = d, op
 	x.audit.Operation(d, op)
 }
 
-// begin puts the call's span into the context, and the caller with what the request says of it.
+// begin adds the call's span to the context, and the caller with what the request says
+// about it.
 func (x *exchange) begin(req any) {
-	caller := a2a.CallerFrom(x.ctx) // somebody in front may have set who it is
+	caller := a2a.CallerFrom(x.ctx) // a handler in front may have set it
 	caller.Extensions = requestedExtensions(x.headers)
-	if caller.Trace == "" { // no header has it
+	if caller.Trace == "" { // no header has it: look in the request
 		caller.Trace, caller.TraceState = dialect.TraceIn(req)
 	}
 	x.beginSpan(&caller, req)
 	x.ctx = a2a.WithCaller(x.ctx, caller)
 }
 
-// perform calls the service and answers. An error is returned as long as
-// nothing was answered.
+// perform calls the service and answers. It returns an error that still has to be
+// answered.
 func (x *exchange) perform(to answerer, op dialect.Op, req any) error {
 	x.decoded(op)
 	x.audit.Request(req)
@@ -134,8 +136,8 @@ func (x *exchange) perform(to answerer, op dialect.Op, req any) error {
 	}
 	ctx := x.ctx
 	if op == dialect.SendMessage {
-		// It waits for the agent, which may take longer than we live, and longer than
-		// a body should be held.
+		// It waits for the agent, which may take longer than this process lives, and
+		// longer than a body should be held.
 		x.query, x.params = nil, nil
 		var cancel context.CancelFunc
 		ctx, cancel = x.s.untilCanceled(ctx, &x.request)
@@ -155,8 +157,8 @@ func (x *exchange) unary(ctx context.Context, to answerer, op dialect.Op, req an
 		}
 	}
 	if op == dialect.SendMessage {
-		// The answer is in memory already, and the task may be counted no more: to wait
-		// here would only let in the next message.
+		// The answer is in memory already, and its task may no longer be counted:
+		// waiting here would only let in the next message.
 		x.hold.Set(dialect.EncodedSize(res))
 	} else if err := x.makeRoom(ctx, res); err != nil {
 		return err
@@ -176,18 +178,18 @@ func (x *exchange) makeRoom(ctx context.Context, res any) error {
 	return nil
 }
 
-// extendedCard makes of the service's extended card the one to answer with.
+// extendedCard makes the card to answer with out of the service's extended card.
 func (x *exchange) extendedCard(to answerer, op dialect.Op, req any, card *a2a.AgentCard) (*a2a.AgentCard, error) {
 	card, err := x.s.reachable(card, to.base, &x.request)
 	if err != nil {
 		return nil, err
 	}
-	// The signature covers the document as it goes out: before 1.0 that has another
-	// form, in which a signature of the 1.0 form would not hold.
+	// The signature covers the document as it is sent. Before 1.0 that has another
+	// form, for which a signature of the 1.0 form is invalid.
 	return x.s.signed(&x.s.extended, card, func(c *a2a.AgentCard) []byte { return to.document(op, req, c) })
 }
 
-// cause replaces the error of a context that we ended by the reason.
+// cause replaces the error of a context that we ended with the reason.
 func cause(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return context.Cause(ctx)
@@ -195,8 +197,8 @@ func cause(ctx context.Context, err error) error {
 	return err
 }
 
-// failed logs and records an error, and returns what the client may know of it. What
-// is not an *a2a.Error is internal: the client learns nothing but that.
+// failed logs and records an error, and returns what the client may know of it. An
+// error that is not an *a2a.Error is internal: the client learns only that.
 func (x *exchange) failed(err error) *a2a.Error {
 	e := x.report(err)
 	x.fails(e)
@@ -217,7 +219,7 @@ func (s *Server) report(ctx context.Context, err error, what ...slog.Attr) *a2a.
 			level = slog.LevelError
 		}
 	case ctx.Err() != nil:
-		e = &a2a.Error{Code: a2a.CodeUnavailable} // the client is gone
+		e = &a2a.Error{Code: a2a.CodeUnavailable} // the client has disconnected
 	default:
 		e = &a2a.Error{Code: a2a.CodeInternal, Cause: err}
 		level = slog.LevelError

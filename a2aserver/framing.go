@@ -35,8 +35,8 @@ func (x *httpCall) appendResult(dst []byte, op dialect.Op, req, result any) []by
 	return x.endResult(x.codec.AppendResult(x.beginResult(dst), op, req, result))
 }
 
-// beginResult appends what the binding has before a document of the codec, and endResult
-// what it has behind it.
+// beginResult appends what the binding puts before a document of the codec, and
+// endResult what it puts after it.
 func (x *httpCall) beginResult(dst []byte) []byte {
 	if x.isRPC() {
 		return wire.AppendResultPrefix(dst, x.id)
@@ -58,9 +58,9 @@ func (x *httpCall) appendError(dst []byte, e *a2a.Error) []byte {
 	return dialect.AppendStatus(dst, x.dialect, e)
 }
 
-// restMedia picks the media type of an HTTP+JSON answer: the protocol's own if
-// the request carries it, or accepts it at least as gladly as plain JSON,
-// which older clients insist on (DIALECTS 1.6, 8.4).
+// restMedia picks the media type of an HTTP+JSON answer: the protocol's own if the
+// request's body has it or its Accept header prefers it; otherwise plain JSON, which
+// older clients require (DIALECTS 1.6, 8.4).
 func restMedia(h http.Header) []string {
 	if field := first(h, "Content-Type"); field != mediaJSON {
 		if t, _, _ := mime.ParseMediaType(field); t == mediaA2A {
@@ -78,7 +78,7 @@ func restMedia(h http.Header) []string {
 			if v, ok := params["q"]; ok {
 				q, _ = strconv.ParseFloat(v, 64)
 			}
-			if q > bestQ { // of equals, the one named first
+			if q > bestQ { // of equals, the first one named
 				best, bestQ = t, q
 			}
 		}

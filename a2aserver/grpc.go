@@ -16,17 +16,17 @@ import (
 )
 
 const (
-	// lineStreams is how many calls a connection of gRPC has at a time; inside of
-	// net/http it is 250.
+	// lineStreams limits the calls that a gRPC connection has at a time; inside of
+	// net/http the limit is 250.
 	lineStreams = 1000
-	// lineWindow is how much a client may send on a connection before we say that it
-	// has come. Without a fixed one grpc-go sends a ping with each request, to find out.
+	// lineWindow is how much a client may send on a connection before we confirm it.
+	// Without a fixed window, grpc-go sends a ping with each request to measure one.
 	lineWindow = 1 << 20
-	// lineWorkers is how many goroutines wait for calls. A new one for each call copies
-	// its stack as it grows, which is a tenth of a call's time.
+	// lineWorkers is the number of goroutines that wait for calls. A new goroutine for
+	// each call copies its stack as it grows, which is a tenth of a call's time.
 	lineWorkers = 128
-	// leastPing is how far the pings of a client have to be apart, but for three of
-	// them; otherwise the connection is closed.
+	// leastPing is the least time between a client's pings. The third ping that comes
+	// sooner closes the connection.
 	leastPing = 5 * time.Second
 )
 
@@ -34,11 +34,12 @@ const (
 // it, with the health and reflection services beside it.
 //
 // Requests are limited to Options.MaxBody; grpc-go itself refuses larger ones,
-// with RESOURCE_EXHAUSTED. A connection that is silent for Options.KeepAlive is
-// pinged, and closed if it does not answer within Options.WriteTimeout; one without
-// calls is closed after 2 minutes. Between a stream's elements nothing else is
-// sent. A call whose client does not read ends after Options.WriteTimeout, one whose
-// request does not arrive after a minute.
+// Requests are limited to Options.MaxBody; grpc-go itself refuses larger ones, with
+// RESOURCE_EXHAUSTED. A connection that is silent for Options.KeepAlive is pinged, and
+// closed if it does not answer within Options.WriteTimeout. A connection without calls
+// is closed after 2 minutes. Nothing else is sent between a stream's elements. A call
+// ends after Options.WriteTimeout if its client does not read, and after a minute if
+// its request does not arrive.
 //
 // A client that sends last-event-id with a streaming call gets positions with
 // its elements and can resume behind one; see dialect.SeqKey. A client that
@@ -64,8 +65,8 @@ func newGRPC(to Site, more ...grpc.ServerOption) (*grpc.Server, error) {
 			op := &dialect.Operations[i]
 			name := binding.Method(op.Op)
 			if name != "" {
-				// All are streams to grpc-go, which looks the same from outside: of
-				// others it reads the request before it calls us.
+				// To grpc-go all methods are streams, which looks the same on the wire:
+				// of a unary method it would read the request before it calls us.
 				desc.Streams = append(desc.Streams, grpc.StreamDesc{StreamName: name, Handler: grpcHandler(to, d, op.Op), ServerStreams: op.Streams})
 			}
 		}
@@ -75,7 +76,7 @@ func newGRPC(to Site, more ...grpc.ServerOption) (*grpc.Server, error) {
 	return g, registerReflection(g, to)
 }
 
-// unknownMethod refuses calls of what is not there.
+// unknownMethod refuses calls of unknown methods.
 func unknownMethod(to Site) grpc.StreamHandler {
 	return func(_ any, stream grpc.ServerStream) error {
 		lineOf(stream.Context()).wasted()
@@ -89,7 +90,7 @@ func unknownMethod(to Site) grpc.StreamHandler {
 		}
 		x := to.front().newGRPCCall(stream, d, 0)
 		defer x.end()
-		// A wrong service or version of it, too: the text helps both.
+		// The service or its version may be wrong, too: the text helps in each case.
 		return x.fail(a2a.Errorf(a2a.CodeMethodNotAllowed,
 			"method %.100q is not known; the services are %s and, for version 0.3, %s", name, dialect.GRPCService, dialect.GRPCServiceV03))
 	}

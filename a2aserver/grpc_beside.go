@@ -19,17 +19,18 @@ import (
 )
 
 const (
-	// watchTime is how long a health Watch lasts. Clients that balance their calls
-	// by it watch again at once.
+	// watchTime is how long a health Watch lasts. Clients that use it to balance their
+	// calls watch again at once.
 	watchTime = time.Hour
-	// watchTick is how often a Watch looks whether the server is ready: nothing tells it.
+	// watchTick is how often a Watch checks whether the server is ready: nothing
+	// notifies it.
 	watchTick = time.Second
 	// reflectionTime is how long a stream of reflection lasts.
 	reflectionTime = time.Minute
 )
 
-// beside is a stream of a service that is beside the agent's. Its reads and writes are
-// watched like those of the agent's calls.
+// beside is a stream of a service beside the agent's: health or reflection. Its reads
+// and writes are watched like those of the agent's calls.
 type beside struct {
 	grpc.ServerStream
 	s    *Server
@@ -52,9 +53,9 @@ func (b *beside) SendMsg(m any) error {
 	return b.ServerStream.SendMsg(&outgoing{m.(proto.Message), b.box})
 }
 
-// runBeside runs a stream until it ends, its time is over or, if it lasts, the server
-// drains. grpc-go waits in streams without a limit, so serve runs in another goroutine,
-// which the end of the handler ends.
+// runBeside runs a stream until it ends, its time limit passes or, if lasts is set, the
+// server drains. grpc-go waits in streams without a limit, so serve runs in another
+// goroutine, which the end of the handler ends.
 func runBeside(s *Server, stream grpc.ServerStream, limit time.Duration, lasts bool, serve func(*beside) error) error {
 	q := ofGRPC(stream.Context(), 0)
 	from := s.strangerAt(&q)
@@ -131,7 +132,7 @@ func (h health) handler(limit time.Duration, lasts bool, answer func(b *beside, 
 	}
 }
 
-// of returns what a service is, "" for all of them.
+// of returns the health of a service; "" means all of them.
 func (h health) of(service string) *healthpb.HealthCheckResponse {
 	is := healthpb.HealthCheckResponse_SERVING
 	switch {
@@ -207,7 +208,7 @@ func (s *reflectionService) ServerReflectionInfo(stream reflectionpb.ServerRefle
 	})
 }
 
-// described finds the official files first, then those of grpc-go.
+// described looks among the official files first, then among those of grpc-go.
 type described struct{ official *protoregistry.Files }
 
 func (d described) FindFileByPath(path string) (protoreflect.FileDescriptor, error) {

@@ -27,14 +27,14 @@ type grpcCall struct {
 	box     *outbox
 }
 
-// newGRPCCall returns a call of a method of d's service; op is 0 for one of another
-// service.
+// newGRPCCall returns a call of a method of d's service; op is 0 for a method of
+// another service.
 func (s *Server) newGRPCCall(to grpc.ServerStream, d dialect.Dialect, op dialect.Op) *grpcCall {
 	x := &grpcCall{binding: dialect.GRPCOf(d), to: to}
 	ctx := to.Context()
 	x.box = newOutbox(lineOf(ctx), s.opts.writeTimeout())
 	x.box.pace.Hold = &x.own
-	if op != 0 { // the others have nothing to hold, and may begin when net/http has given the call up
+	if op != 0 { // other calls hold nothing, and may begin after net/http has given up the call
 		x.hold = budget.From(ctx) // inside of net/http
 	}
 	x.dialect = d
@@ -45,8 +45,8 @@ func (s *Server) newGRPCCall(to grpc.ServerStream, d dialect.Dialect, op dialect
 	return x
 }
 
-// ofGRPC returns what is known of a call. Its headers are the metadata that means
-// something to us: to copy all of it costs more than to look for that.
+// ofGRPC returns what is known of a call. Its headers are only the metadata that we
+// use: looking it up costs less than copying all of it.
 func ofGRPC(ctx context.Context, op dialect.Op) request {
 	q := request{binding: a2a.BindingGRPC, method: op.String(), onPort: true, mount: port.Mount(ctx)}
 	q.path, _ = grpc.Method(ctx)
@@ -93,8 +93,8 @@ func allMetadata(ctx context.Context) http.Header {
 
 func grpcHandler(to Site, d dialect.Dialect, op dialect.Op) grpc.StreamHandler {
 	return func(_ any, stream grpc.ServerStream) (err error) {
-		// Whoever opens streams and resets them at once may have a hundred of them
-		// over before the first has its turn: they cost no more than that.
+		// A client that opens streams and resets them at once may have reset a hundred
+		// of them before the first one runs: they cost no more than this check.
 		if err := stream.Context().Err(); err != nil {
 			lineOf(stream.Context()).wasted()
 			return status.FromContextError(err).Err()
@@ -107,8 +107,8 @@ func grpcHandler(to Site, d dialect.Dialect, op dialect.Op) grpc.StreamHandler {
 			s.calls.Add(-1)
 			x.own.Close()
 			if x.ctx.Err() != nil {
-				// Inside of net/http the request may be over: nobody else gives back
-				// what was held for its answer since then.
+				// Inside of net/http the request may be over: then nothing else gives
+				// back what was held for its answer since.
 				x.hold.Close()
 			}
 			if v := recover(); v != nil {
@@ -140,7 +140,7 @@ func grpcHandler(to Site, d dialect.Dialect, op dialect.Op) grpc.StreamHandler {
 	}
 }
 
-// enter finds out who calls, if the call is for a host of ours.
+// enter identifies the caller, if the call is for a host that we serve.
 func (x *grpcCall) enter() error {
 	if !x.s.servesHost(x.host) {
 		x.s.audits(&x.audit, &x.request)
@@ -153,7 +153,7 @@ func (x *grpcCall) enter() error {
 func (x *grpcCall) detect() error {
 	d, err := dialect.DetectGRPC(x.binding.Service(), headerVersion(x.headers), x.s.opts.StrictVersions)
 	if err != nil {
-		x.dialect = dialect.V10 // which has a word for it
+		x.dialect = dialect.V10 // it has a code for this error
 		return err
 	}
 	if d != x.dialect {
@@ -164,7 +164,7 @@ func (x *grpcCall) detect() error {
 }
 
 // goTo finds the agent that a request is for, and says in the answer which of the
-// extensions that were asked for are active there.
+// requested extensions are active there.
 func (x *grpcCall) goTo(to Site, req any) error {
 	if _, one := to.(*Server); !one {
 		tenant := dialect.SubjectOf(req).Tenant
@@ -183,7 +183,7 @@ func (x *grpcCall) goTo(to Site, req any) error {
 	return nil
 }
 
-// header fails only where the header is out, or the call is over.
+// header ignores errors: it fails only if the header was sent, or the call is over.
 func (x *grpcCall) header(name, value string) { _ = x.to.SetHeader(metadata.Pairs(name, value)) }
 
 func (x *grpcCall) resumes() { x.header(dialect.ExtensionsHeader(x.dialect), dialect.ResumeURI) }
@@ -202,8 +202,8 @@ func (x *grpcCall) answer(op dialect.Op, req, out any) error {
 	return x.send(res)
 }
 
-// send sends a message, as fast as the client takes them: its flow control holds
-// up this goroutine and nobody else, and not for long if it does not read.
+// send sends a message, as fast as the client takes it. Flow control blocks only this
+// goroutine, and not for long if the client does not read.
 func (x *grpcCall) send(m proto.Message) error {
 	if err := x.box.room(x.ctx); err != nil {
 		return err
@@ -222,7 +222,7 @@ func (x *grpcCall) stream(op dialect.Op, req any) error {
 			return inWords(cause(ctx, err), errBusy)
 		}
 		if ctx.Err() != nil {
-			break // more than is there already, nobody is to get
+			break // the client gets no more than it has
 		}
 		some = true
 		x.result(res)
@@ -235,11 +235,11 @@ func (x *grpcCall) stream(op dialect.Op, req any) error {
 			return err
 		}
 		for i, m := range list {
-			if positions && i == len(list)-1 { // whoever got the last one has got all of it
+			if positions && i == len(list)-1 { // a client that has the last message has the whole event
 				m = dialect.WithSeq(m, res.Seq)
 			}
 			if err := x.send(m); err != nil {
-				return err // the client is gone
+				return err // the client has disconnected
 			}
 		}
 		if x.own.Held() > 0 {
@@ -267,18 +267,18 @@ func (x *grpcCall) stream(op dialect.Op, req any) error {
 func (x *grpcCall) fail(err error) error {
 	if st, ok := status.FromError(err); ok && !errors.As(err, new(*a2a.Error)) {
 		x.fails(ofStatus(st))
-		return st.Err() // of grpc-go
+		return st.Err() // an error of grpc-go
 	}
 	e := x.failed(err)
 	h := http.Header{}
 	if x.s.challenge(h, e); len(h) > 0 {
-		// A stream that has begun is past its header, and has a caller.
+		// The header of a stream that has begun was sent, but its caller was let in.
 		_ = x.to.SetHeader(metadata.MD{"www-authenticate": h["Www-Authenticate"]})
 	}
 	return status.FromProto(dialect.ErrorToStatus(x.dialect, e)).Err()
 }
 
-// ofStatus returns an error of grpc-go as what it means.
+// ofStatus returns the a2a.Error that an error of grpc-go stands for.
 func ofStatus(st *status.Status) *a2a.Error {
 	switch st.Code() {
 	case codes.ResourceExhausted:

@@ -10,12 +10,12 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// maxStalled is how many calls of a connection may be given up because their
-// client did not read. Messages already handed to grpc-go stay in memory as
-// long as the connection, because it has no way to take them back.
+// maxStalled is how many calls of a connection may be given up because their client did
+// not read. Messages already handed to grpc-go stay in memory as long as the
+// connection, because grpc-go cannot take them back.
 const maxStalled = 16
 
-// line is a connection of grpc-go's, as its calls share it.
+// line is a connection of grpc-go, shared by its calls.
 type line struct {
 	*port.Conn
 	remote  string       // address
@@ -24,8 +24,8 @@ type line struct {
 
 func newLine(on *port.Conn) *line { return &line{Conn: on, remote: on.RemoteAddr().String()} }
 
-// stall notes that a call was given up. The connection is closed if it serves no
-// other call, or has been through that often.
+// stall notes that a call was given up. It closes the connection if that serves no
+// other call, or if maxStalled calls were given up.
 func (l *line) stall() {
 	if l.stalled.Add(1) >= maxStalled || l.Calls() <= 1 {
 		l.Close()
@@ -39,8 +39,8 @@ func (l *line) wasted() {
 	}
 }
 
-// handshaken are the credentials of a gRPC server whose connections have been
-// through their handshake.
+// handshaken are the credentials of a gRPC server whose connections have completed
+// their handshake.
 type handshaken struct {
 	credentials.TransportCredentials
 }
@@ -58,7 +58,7 @@ func (h handshaken) ServerHandshake(c net.Conn) (net.Conn, credentials.AuthInfo,
 	return c, onLine{info, newLine(on)}, err
 }
 
-// onLine is what grpc-go keeps of a connection for us.
+// onLine is the AuthInfo in which grpc-go keeps a connection's line for us.
 type onLine struct {
 	credentials.AuthInfo
 	line *line

@@ -12,19 +12,19 @@ import (
 )
 
 const (
-	// outboxRoom is how much of a call may wait to be written when a message is
-	// added, in bytes: less than what grpc-go takes before it blocks, which it
-	// would do for as long as the connection lives.
+	// outboxRoom is how many bytes of a call may wait to be written when a message is
+	// added: less than what grpc-go takes before it blocks, because it would block for
+	// as long as the connection lives.
 	outboxRoom = 32 << 10
-	// outboxRest is how much may still wait when the call's handler returns.
+	// outboxRest is how many bytes may still wait when the call's handler returns.
 	outboxRest = 4 << 10
 )
 
 var errNotRead = a2a.Errorf(a2a.CodeUnavailable, "the answer was not read for too long")
 
-// outbox follows the messages of a call until grpc-go has written them, or has
-// given them up with their stream. Calls inside of net/http, which have no line,
-// need none of it: there a write waits for the client.
+// outbox tracks the messages of a call until grpc-go has written them, or has dropped
+// them with their stream. Calls inside of net/http have no line and need no tracking:
+// there a write waits for the client.
 type outbox struct {
 	line  *line
 	limit time.Duration // of each write
@@ -42,7 +42,7 @@ func newOutbox(l *line, limit time.Duration) *outbox {
 	return &outbox{line: l, limit: limit, freed: make(chan struct{}, 1), since: time.Now()}
 }
 
-// begin counts the call; what it returns ends that.
+// begin counts the call until end is called.
 func (o *outbox) begin() (end func()) {
 	if o.line == nil {
 		return func() {}
@@ -51,16 +51,16 @@ func (o *outbox) begin() (end func()) {
 	return o.line.End
 }
 
-// room waits until another message can be sent. The error is that of the call,
-// or says that its client does not read.
+// room waits until another message can be sent. The error is that of the call, or says
+// that the client does not read.
 func (o *outbox) room(ctx context.Context) error { return o.wait(ctx, outboxRoom) }
 
-// flush waits until next to nothing is left in memory.
+// flush waits until almost nothing is left in memory.
 func (o *outbox) flush(ctx context.Context) error { return o.wait(ctx, outboxRest) }
 
-// wait waits until at most n bytes are left. The client has to take them at minRate,
-// which all calls of its connection share, and the connection has to write a piece
-// within each time limit.
+// wait waits until at most n bytes are left. The client has to take them at the least
+// rate of port.Pace, which all calls of its connection share, and the connection has to
+// write a piece within each time limit.
 func (o *outbox) wait(ctx context.Context, n int) error {
 	left := o.left()
 	if left <= n {
@@ -98,11 +98,11 @@ func (o *outbox) left() int {
 	return o.waiting
 }
 
-// outboxBuffers are those of messages. grpc-go does not say of small ones when
-// it has written them, so none are.
+// outboxBuffers are buffers for messages. They are large enough for grpc-go to return:
+// it does not tell when it has written a small one.
 var outboxBuffers = sync.Pool{New: func() any { return new(make([]byte, 0, 2<<10)) }}
 
-// encode writes a message into a buffer that comes back by Put.
+// encode writes a message into a buffer that Put takes back.
 func (o *outbox) encode(m proto.Message) (mem.BufferSlice, error) {
 	p := outboxBuffers.Get().(*[]byte)
 	b, err := proto.MarshalOptions{}.MarshalAppend((*p)[:0], m)
@@ -116,7 +116,7 @@ func (o *outbox) encode(m proto.Message) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.NewBuffer(p, o)}, nil
 }
 
-// Get is what a mem.BufferPool has and nobody calls.
+// Get implements mem.BufferPool; nothing calls it.
 func (o *outbox) Get(n int) *[]byte { return new(make([]byte, n)) }
 
 // Put takes back the buffer of a message.
@@ -133,7 +133,7 @@ func (o *outbox) Put(p *[]byte) {
 	}
 }
 
-// outgoing is a message that an outbox follows.
+// outgoing is a message that an outbox tracks.
 type outgoing struct {
 	message proto.Message
 	box     *outbox

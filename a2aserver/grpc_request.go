@@ -31,9 +31,8 @@ func (x *grpcCall) receiveRequest() (any, error) {
 	return x.binding.DecodeRequest(x.op, m)
 }
 
-// decode reads a message, and lets go of what it came in. It is not up to the codec:
-// what that returned as an error grpc-go would answer itself, as an internal one and with
-// the decoder's words.
+// decode reads a message and frees its buffers. The codec must not decode, because
+// grpc-go would answer its error itself: as an internal one, in the decoder's words.
 func (x *grpcCall) decode(data mem.BufferSlice, m proto.Message) error {
 	defer data.Free()
 	if data.Len() > large && x.s.memory != nil {
@@ -52,7 +51,8 @@ func (x *grpcCall) decode(data mem.BufferSlice, m proto.Message) error {
 	return proto.Unmarshal(b.ReadOnlyData(), m)
 }
 
-// noMessage is the error for a request that cannot be read. One of ours stays as it is.
+// noMessage returns the error for a request that cannot be read. An *a2a.Error stays as
+// it is.
 func (x *grpcCall) noMessage(err error) error {
 	if e := (*a2a.Error)(nil); errors.As(err, &e) {
 		return e
@@ -62,10 +62,10 @@ func (x *grpcCall) noMessage(err error) error {
 
 var errSlow = a2a.Errorf(a2a.CodeInvalidRequest, "the request did not arrive in full within %v", bodyTimeout)
 
-// receive waits for a message of a stream on l, and not for longer than over HTTP. A
-// large one is counted by hold. grpc-go has no time limits, so who waits for it is another
-// goroutine, which the end of the handler ends. Inside of net/http, where there is no line,
-// the body has its limits.
+// receive waits for a message of a stream on l, no longer than over HTTP. hold counts a
+// large one. grpc-go has no time limits, so another goroutine waits for the message;
+// the end of the handler ends it. Inside of net/http there is no line, and the body has
+// its limits.
 func (s *Server) receive(stream grpc.ServerStream, in any, l *line, hold *budget.Hold) error {
 	if l == nil {
 		return stream.RecvMsg(in)
@@ -92,13 +92,13 @@ type awaited struct {
 	line   *line
 	hold   *budget.Hold
 	began  time.Duration
-	before int64      // what the connection had brought
-	done   chan error // that it has come, or will not
+	before int64      // what the connection had received at the beginning
+	done   chan error // the result
 }
 
-// due looks at a request that has not arrived. Of how much has come grpc-go does not say.
-// What the connection has brought since bounds it, so that a request that takes its time
-// needs room among the large ones once it may be one.
+// due checks on a request that has not arrived. grpc-go does not say how much of it
+// has. It cannot be more than the connection has received since, so a slow request
+// needs memory as a large one as soon as it may be one.
 func (w *awaited) due(now time.Duration) time.Duration {
 	switch {
 	case now-w.began >= bodyTimeout:
@@ -111,14 +111,15 @@ func (w *awaited) due(now time.Duration) time.Duration {
 	return 0
 }
 
-// requestTick is how often to look at a request that has not arrived over gRPC.
+// requestTick is how often to check on a request that has not arrived over gRPC.
 const requestTick = 2 * time.Second
 
-// received is a request as it came. The call decodes it: the goroutine that waits for it
-// is a new one, whose stack would have to grow.
+// received is a request as it arrived. The call decodes it, because the goroutine that
+// waits for it is a new one, whose stack would have to grow.
 type received struct{ data mem.BufferSlice }
 
-// requestCodec is the codec of protocol buffers, of received and of outgoing.
+// requestCodec is the codec of protocol buffers that also handles received and
+// outgoing.
 type requestCodec struct{ encoding.CodecV2 }
 
 func (c requestCodec) Unmarshal(data mem.BufferSlice, v any) error {
@@ -131,8 +132,8 @@ func (c requestCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	return nil
 }
 
-// unchecked is how large a request may be, in bytes, that cannot fill memory
-// with many small things.
+// unchecked is the size in bytes up to which a request cannot fill memory with many
+// small elements, so that it needs no check.
 const unchecked = 64 << 10
 
 func (c requestCodec) Marshal(v any) (mem.BufferSlice, error) {

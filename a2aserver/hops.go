@@ -7,18 +7,17 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// HopsHeader says how many agents a request came through: none, if it is not
-// there. Agents that call on send one more than came to them; a2aclient does, if
-// it has the context of the agent's run. See docs/extensions/hops-v1.md.
+// HopsHeader says how many agents a request came through; none, if it is missing. An
+// agent that calls another one sends one more than it received; a2aclient does, if it
+// has the context of the agent's run. See docs/extensions/hops-v1.md.
 const HopsHeader = dialect.HopsHeader
 
-// HopsExtension is what a card says in Capabilities.Extensions for a server that
-// counts hops, which is any with such limits.
+// HopsExtension returns the entry of a card's Capabilities.Extensions for a server that
+// counts hops, as every server with these limits does.
 func HopsExtension(l Limits) *a2a.AgentExtension { return dialect.HopsExtension(l.hops()) }
 
-// countHops notes with a caller how many agents its request came through, and
-// refuses it where there are too many: with delegation in a circle there is no
-// end to them.
+// countHops stores with a caller how many agents its request came through, and refuses
+// the request if there are too many: agents that delegate in a circle would never stop.
 func (l *Limits) countHops(c *a2a.Caller, h http.Header) error {
 	lines := h[HopsHeader]
 	if len(lines) == 0 {

@@ -13,31 +13,31 @@ import (
 
 // Route is one agent of a Host.
 type Route struct {
-	// Name is where the agent is, at /agents/{name}; see ValidName. Empty is for
-	// the default one alone, which then is only at /.
+	// Name is the agent's name: it is served at /agents/{name}; see ValidName. Only the
+	// default agent may have none, and is then served only at /.
 	Name string
-	// Default says that the agent is at / as well.
+	// Default serves the agent at / as well.
 	Default bool
 	// Service and Card are as for New.
 	Service a2a.Service
 	Card    *a2a.AgentCard
-	// Callbacks is what is called below /callbacks/{name}/, for an agent without a name
-	// below /callbacks/default/; it gets the rest of the path after the name. Options.Identity, Hosts,
-	// Origins and Limits are not in front of it. Nil: there is nothing.
+	// Callbacks serves the paths below /callbacks/{name}/, or below /callbacks/default/
+	// for an agent without a name; it gets the rest of the path. Options.Identity,
+	// Hosts, Origins and Limits do not apply to it. Nil means no callbacks.
 	Callbacks http.Handler
 }
 
-// AgentsPath is where a Host lists its agents, and below which they are. CallbacksPath is
-// the path below which other systems call them back.
+// AgentsPath is where a Host lists its agents, and below which it serves them.
+// CallbacksPath is the path below which other systems call them back.
 const (
 	AgentsPath    = "/agents"
 	CallbacksPath = "/callbacks"
 )
 
-// maxName is as long as a label of a host name.
+// maxName is the maximal length of a label of a host name.
 const maxName = 63
 
-// ValidName reports whether an agent can have a name in a Host: a word of a-z, 0-9
+// ValidName reports whether name can be an agent's name in a Host: a word of a-z, 0-9
 // and -, of 63 bytes at most, that neither begins nor ends with -.
 func ValidName(name string) bool {
 	if name == "" || len(name) > maxName || name[0] == '-' || name[len(name)-1] == '-' {
@@ -51,7 +51,7 @@ func ValidName(name string) bool {
 	return true
 }
 
-// agentPath is where an agent is below its Host.
+// agentPath returns the path of an agent below its Host.
 func agentPath(name string) string {
 	if name == "" {
 		return ""
@@ -59,40 +59,41 @@ func agentPath(name string) string {
 	return AgentsPath + "/" + name
 }
 
-// Host is the http.Handler of several agents: each at /agents/{name}, where it is what a
-// Server is at /, and one of them at / as well. Over gRPC an agent is found by the tenant
-// agents/{name}, or agents/{name}/{tenant} for a tenant of a caller; version 0.3 reaches
-// only the one at /. All have the same Options, and a caller's limits apply to all agents
-// together. Keys and probes are at / alone.
+// Host is the http.Handler of several agents: each is served at /agents/{name} as a
+// Server serves one at /, and one of them at / as well. Over gRPC an agent is selected
+// by the tenant agents/{name}, or agents/{name}/{tenant} for a tenant of a caller;
+// version 0.3 reaches only the agent at /. All agents have the same Options, and a
+// caller's limits apply to all of them together. Keys and probes are only at /.
 //
-// GET /agents lists them for callers who are let in. So do the paths of Agentic
-// Resource Discovery: /.well-known/ard.json and ai-catalog.json, POST /search and GET
-// /agents/{urn}. Every unknown path is answered with the same 404. With named agents there are no tenants called agents
-// and callbacks over HTTP+JSON at /.
+// GET /agents lists the agents for callers who are let in. The paths of Agentic
+// Resource Discovery list them, too: /.well-known/ard.json and ai-catalog.json, POST
+// /search and GET /agents/{urn}. Every unknown path is answered with the same 404. If
+// agents have names, no tenant can be called agents or callbacks over HTTP+JSON at /.
 type Host struct {
 	*shared
 	table atomic.Pointer[table]
 }
 
-// table is who is there at a time. It does not change.
+// table has the agents of a Host at one time. It does not change.
 type table struct {
-	root      *Server // at /; where no agent is, what is around one
-	agent     bool    // root is one
+	root      *Server // at /; a Server without an agent if none is there
+	agent     bool    // root has an agent
 	quotas    *quotas
 	named     map[string]*Server
 	callbacks map[string]http.Handler
-	list      []*Server // in their order
+	list      []*Server // in the order of the routes
 }
 
-// NewHost returns the handler of some agents. Cards are as for New. An error says
-// that two have one name or that both are the default, or that a name is invalid.
+// NewHost returns the handler of some agents. Cards are as for New. It returns an error
+// if an agent lacks a service, a card or a valid name, if two have the same name or are
+// both the default, or if signed cards have no fixed address.
 func NewHost(agents []Route, o *Options) (*Host, error) {
 	h := &Host{shared: newShared(cmp.Or(o, new(Options)))}
 	return h, h.Set(agents, o)
 }
 
-// Set replaces agents and options, all at once or, with an error, not at all. Calls that
-// are under way go on as they began; the new Identity decides whether their callers are
+// Set replaces agents and options, all at once or, on an error, not at all. Calls under
+// way continue as they began, but the new Identity decides whether their callers are
 // still let in.
 func (h *Host) Set(agents []Route, o *Options) error {
 	o = cmp.Or(o, new(Options))
@@ -157,7 +158,7 @@ func (t *table) add(sh *shared, r *Route, o *Options) error {
 	return nil
 }
 
-// nobody is the Service where there is no agent.
+// nobody is the Service at / if no agent is there.
 type nobody struct{ a2a.Unimplemented }
 
 func (h *Host) front() *Server { return h.table.Load().root }
@@ -181,7 +182,7 @@ func (h *Host) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	path := r.URL.EscapedPath()
 	skip := 0
 	if strings.HasPrefix(path, "//") {
-		path, skip = path[1:], 1 // as a Server has it
+		path, skip = path[1:], 1 // as in Server.ServeHTTP
 	}
 	if t.root.opened(w, r, path) {
 		return
@@ -239,23 +240,23 @@ func segment(path string) (first, rest string) {
 	return path, ""
 }
 
-// behind returns the request for what comes behind the first n bytes of its path,
-// in which nothing is percent-encoded.
+// behind returns the request without the first n bytes of its path, in which nothing is
+// percent-encoded.
 func behind(r *http.Request, n int) *http.Request {
 	c := *r
 	u := *r.URL
 	u.Path = u.Path[n:]
-	u.RawPath = u.RawPath[min(n, len(u.RawPath)):] // one that is not that of Path counts for nothing, here and there
+	u.RawPath = u.RawPath[min(n, len(u.RawPath)):] // a RawPath that does not encode Path is ignored, before and after
 	c.URL = &u
 	return &c
 }
 
-// belongsToHost says which paths there are without an agent at /.
+// belongsToHost reports whether path is served even if no agent is at /.
 func belongsToHost(path string) bool {
 	return isProbe(path) || path == keysPath || path == CardKeysPath
 }
 
-// beside returns the handler of Options.Beside that a path is for, or nil.
+// beside returns the handler of Options.Beside for path, or nil.
 func (o *Options) beside(path string) (found http.Handler) {
 	longest := -1
 	for at, handler := range o.Beside {
@@ -266,7 +267,7 @@ func (o *Options) beside(path string) (found http.Handler) {
 	return found
 }
 
-// serveBeside hands a request to one of Options.Beside.
+// serveBeside passes a request to a handler of Options.Beside.
 func (t *table) serveBeside(h http.Handler, w http.ResponseWriter, r *http.Request) {
 	limitBody(w, r)
 	if t.root.forThisHost(w, r) {
@@ -274,8 +275,8 @@ func (t *table) serveBeside(h http.Handler, w http.ResponseWriter, r *http.Reque
 	}
 }
 
-// opened sends a browser in which somebody opened / to Options.Front, and reports
-// whether it did.
+// opened redirects a browser in which somebody opened / to Options.Front, and reports
+// whether it answered.
 func (s *Server) opened(w http.ResponseWriter, r *http.Request, path string) bool {
 	if s.opts.Front == "" || path != "/" || r.Method != http.MethodGet ||
 		r.Header.Get("Sec-Fetch-Mode") != "navigate" && r.Header.Get("Sec-Fetch-Mode") != "" || !strings.Contains(r.Header.Get("Accept"), "text/html") {
@@ -297,7 +298,7 @@ func (s *Server) opened(w http.ResponseWriter, r *http.Request, path string) boo
 	return true
 }
 
-// serveNothing answers for what is not there.
+// serveNothing answers a request for an unknown path.
 func (t *table) serveNothing(w http.ResponseWriter, r *http.Request) {
 	limitBody(w, r)
 	if !t.root.fromBrowser(w, r) {

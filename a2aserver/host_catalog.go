@@ -12,14 +12,14 @@ import (
 	"github.com/parley-a2a/parley/internal/catalog"
 )
 
-// searchPath is where the agents are searched through (ARD §5.3.2).
+// searchPath is the path for searching the agents (ARD §5.3.2).
 const searchPath = "/search"
 
 // maxSearch bounds the body of a search, in bytes.
 const maxSearch = 64 << 10
 
 // serveListed answers a caller who is let in with a document about the agents. base is
-// the address of the host; path is where it was asked for, by one of the methods.
+// the address of the host; path is the requested one, and methods are the allowed ones.
 func (t *table) serveListed(w http.ResponseWriter, r *http.Request, path string, methods []string, document func(x *httpCall, base string) (any, error)) {
 	limitBody(w, r)
 	if !t.root.fromBrowser(w, r) || !t.root.only(w, r, methods) {
@@ -48,7 +48,7 @@ func (t *table) serveListed(w http.ResponseWriter, r *http.Request, path string,
 	x.write(http.StatusOK, append(b, '\n'))
 }
 
-// entries are the agents as a catalog has them.
+// entries returns the agents as entries of a catalog.
 func (t *table) entries(base string) []catalog.Entry {
 	host := hostOf(base)
 	list := []catalog.Entry{}
@@ -66,8 +66,8 @@ func hostOf(base string) string {
 	return ""
 }
 
-// serveCatalog answers with the manifest of the host: its agents, and where they are
-// searched through.
+// serveCatalog answers with the manifest of the host: its agents, and where to search
+// them.
 func (t *table) serveCatalog(w http.ResponseWriter, r *http.Request, path string) {
 	t.serveListed(w, r, path, readers, func(_ *httpCall, base string) (any, error) {
 		host := hostOf(base)

@@ -16,8 +16,8 @@ type listed struct {
 	Default     bool   `json:"default,omitempty"`
 }
 
-// serveIndex lists the agents that the caller may call. path is where it was
-// asked for. Below items they are as in the catalog.
+// serveIndex lists the agents. path is the requested one. In items the agents are as in
+// the catalog.
 func (t *table) serveIndex(w http.ResponseWriter, r *http.Request, path string) {
 	t.serveListed(w, r, path, readers, func(_ *httpCall, base string) (any, error) {
 		index := struct {

@@ -18,11 +18,11 @@ type httpCall struct {
 	w     http.ResponseWriter
 	rc    http.ResponseController
 	r     *http.Request
-	media []string      // of an answer that is no stream, for its header
+	media []string      // the Content-Type of an answer that is not a stream
 	id    []byte        // of JSON-RPC; nil until it is known
 	codec dialect.Codec // nil until it is known
 
-	eventful bool // an error before the first event is an event, too
+	eventful bool // even an error before the first event is sent as an event
 	plain    bool // events are their data and nothing else
 	bodyRead bool // in full
 	begun    bool // the status line is out: errors can no longer change it
@@ -30,7 +30,7 @@ type httpCall struct {
 	length [1]string // of the answer, as its header
 }
 
-// newHTTPCall returns a call whose errors are told in a dialect, until its own is known.
+// newHTTPCall returns a call whose errors are told in d until its own dialect is known.
 func (s *Server) newHTTPCall(w http.ResponseWriter, r *http.Request, binding string, media []string, d dialect.Dialect) *httpCall {
 	x := &httpCall{w: w, rc: *http.NewResponseController(w), r: r, media: media}
 	x.dialect = d
@@ -38,7 +38,7 @@ func (s *Server) newHTTPCall(w http.ResponseWriter, r *http.Request, binding str
 	return x
 }
 
-// plainCall is newHTTPCall for what is no operation.
+// plainCall is newHTTPCall for a request that is no operation.
 func (s *Server) plainCall(w http.ResponseWriter, r *http.Request) *httpCall {
 	return s.newHTTPCall(w, r, a2a.BindingHTTPJSON, jsonMedia, dialect.V10)
 }
@@ -52,7 +52,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, err error) {
 
 func (x *httpCall) header(name, value string) { x.w.Header().Set(name, value) }
 
-// activates says in the answer which of the extensions that were asked for are active.
+// activates says in the answer which of the requested extensions are active.
 func (x *httpCall) activates(asked []string) {
 	if active := x.s.activeExtensions(asked); len(active) > 0 {
 		x.header(dialect.ExtensionsHeader(x.dialect), strings.Join(active, ", "))
@@ -67,7 +67,7 @@ func (x *httpCall) document(op dialect.Op, req any, c *a2a.AgentCard) []byte {
 	return x.codec.AppendResult(nil, op, req, c)
 }
 
-// buffers are reused by answers; those that grew large are left behind.
+// buffers are reused by answers; large ones are not kept.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 const maxPooled = 256 << 10
@@ -105,8 +105,8 @@ func (x *httpCall) fail(err error) {
 		defer x.s.strangers.Leave(from)
 	}
 	if x.eventful && x.status(e) == http.StatusOK {
-		// The clients of versions before 1.0 stop at anything else, and the
-		// error is lost on them (DIALECTS 4.5, 8.4).
+		// The clients of versions before 1.0 stop at any other status, and would never
+		// see the error (DIALECTS 4.5, 8.4).
 		s := &sse{httpCall: x}
 		s.appendFailure(e)
 		s.flush(true)
@@ -115,12 +115,11 @@ func (x *httpCall) fail(err error) {
 	x.write(x.status(e), x.appendError(nil, e))
 }
 
-// Values of headers that nobody writes to. Lists of their own would be made with
-// each answer.
+// Header values that nobody writes to, so that answers need no lists of their own.
 var (
 	jsonMedia = []string{mediaJSON}
 	a2aMedia  = []string{mediaA2A}
-	noStore   = []string{"no-store"} // tasks change, and are somebody's
+	noStore   = []string{"no-store"} // tasks change, and are private
 	noSniff   = []string{"nosniff"}
 )
 
@@ -140,7 +139,7 @@ func (x *httpCall) write(status int, body []byte) {
 	if x.send(body) != nil {
 		return // the client is gone; there is nobody to tell
 	}
-	// Everything is out: other handlers may use the connection unhurried.
+	// All is sent: the deadline must not hit other handlers on this connection.
 	_ = x.rc.SetWriteDeadline(time.Time{})
 }
 
@@ -151,12 +150,12 @@ func (x *httpCall) send(b []byte) error {
 	if _, err := w.Write(b); err != nil {
 		return err
 	}
-	// Not later, with the handler's end, which has no time limit.
+	// Not later, when the handler returns: that flush has no time limit.
 	return flushed(x.rc.Flush())
 }
 
-// protect is deferred: a panic becomes an internal error, or, if the answer
-// has begun, cuts the connection, so that nobody takes it for complete.
+// protect is deferred. It turns a panic into an internal error or, if the answer has
+// begun, cuts the connection, so that no client takes the answer for complete.
 func (x *httpCall) protect() {
 	defer x.end()
 	v := recover()

@@ -8,32 +8,32 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// Identity says who makes a request; [auth.Guard] is one. Many goroutines call its
-// methods at once.
+// Identity identifies the caller of a request; [auth.Guard] is one. Many goroutines
+// call its methods at once.
 //
 // [auth.Guard]: https://pkg.go.dev/github.com/parley-a2a/parley/auth#Guard
 type Identity interface {
-	// Authenticate returns who makes r, from its header, its TLS state and the
-	// address it came from. Of a call over gRPC r has the metadata as its header
-	// and no body. Errors have the codes Unauthenticated; RateLimited, with the
-	// time to wait, after too many failures; and Unavailable, if the caller
-	// cannot be identified at the moment; other errors are internal.
+	// Authenticate returns the caller of r, by its header, its TLS state and its remote
+	// address. Of a call over gRPC, r has the metadata as its header and no body.
+	// Errors have the codes Unauthenticated; RateLimited, with the time to wait, after
+	// too many failures; and Unavailable, if the caller cannot be identified at the
+	// moment. Other errors are internal.
 	//
-	// While r is being answered it is asked again, see Options.Recheck; an Identity that
-	// has to tell the two apart, for example because it counts wrong credentials, has a
-	// method Again of the same form.
+	// It is called again while r is being answered: see Options.Recheck. An Identity
+	// that has to tell the two apart, for example because it counts wrong credentials,
+	// has a method Again of the same form.
 	Authenticate(r *http.Request) (a2a.Caller, error)
-	// Challenges returns the values of WWW-Authenticate for an answer with e, of
-	// the code Unauthenticated, or PermissionDenied with the scope that is
-	// missing in Meta (specification §7.4).
+	// Challenges returns the values of WWW-Authenticate for an answer with e. Its code
+	// is Unauthenticated, or PermissionDenied with the missing scope in Meta
+	// (specification §7.4).
 	Challenges(e *a2a.Error) []string
 }
 
-// enter finds out who makes a request, and through how many agents, and counts
-// it. Every binding begins with it, before anything of the request's
-// body is read. Where there is no Identity, somebody in front may have said who it
-// is; otherwise everybody is anonymous. The context carries the caller, also of a
-// request that is refused because there were too many.
+// enter identifies the caller of a request, reads how many agents it came through, and
+// counts it. Every binding calls it first, before it reads any of the request's body.
+// Without an Identity, a handler in front may have set the caller; otherwise every
+// caller is anonymous. The context carries the caller, even if the request is refused
+// because there were too many.
 func (s *Server) enter(ctx context.Context, q *request) (context.Context, error) {
 	caller := a2a.CallerFrom(ctx)
 	if id := s.opts.Identity; id != nil {
@@ -60,7 +60,7 @@ func (s *Server) enter(ctx context.Context, q *request) (context.Context, error)
 	return ctx, hops
 }
 
-// challenge says with an answer how to authenticate, or with what.
+// challenge says in an answer how to authenticate, or which scope is missing.
 func (s *Server) challenge(h http.Header, e *a2a.Error) {
 	id := s.opts.Identity
 	if id == nil || e.Code != a2a.CodeUnauthenticated && e.Code != a2a.CodePermissionDenied {

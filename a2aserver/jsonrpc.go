@@ -44,15 +44,15 @@ func (x *httpCall) rpc(version string) error {
 	op, d, err := dialect.DetectRPC(req.Method, version, x.s.opts.StrictVersions)
 	if err != nil {
 		if errors.Is(err, &a2a.Error{Code: a2a.CodeVersionNotSupported}) {
-			x.dialect = dialect.V10 // which has a word for it
+			x.dialect = dialect.V10 // it has a code for this error
 		}
 		return err
 	}
 	x.codec = dialect.CodecOf(d, a2a.BindingJSONRPC)
 	x.operation(d, op)
 	x.eventful = d < dialect.V10 && dialect.Get(op).Streams && acceptsEvents(x.r.Header)
-	// The first clients of 0.1 pass over events that do not begin with their data.
-	// Whoever asks by an id knows ids.
+	// The first clients of 0.1 skip events that do not begin with their data. A client
+	// that sends a cursor knows ids.
 	x.plain = d.Lax() && first(x.r.Header, cursorKey) == ""
 	x.activates(requestedExtensions(x.headers))
 	in, err := x.codec.DecodeRequest(op, req.Params)
@@ -63,12 +63,12 @@ func (x *httpCall) rpc(version string) error {
 	return x.perform(x, op, in)
 }
 
-// pinned is how large a body may be, in bytes, that stays in memory with its id for
-// as long as the call takes.
+// pinned is how large a body may be, in bytes, to stay in memory with its id for the
+// whole call.
 const pinned = 4 << 10
 
-// parse reads an envelope. It has to be complete, but for the methods of
-// dialects that let jsonrpc and id be missing (DIALECTS 5.1).
+// parse reads an envelope. It must be complete, except for the methods of dialects that
+// allow jsonrpc and id to be missing (DIALECTS 5.1).
 func (s *Server) parse(body []byte, version string) (wire.Request, *wire.Error) {
 	req, bad := wire.ParseRequest(body)
 	if bad == nil || bad.Code != wire.CodeInvalidRequest {
@@ -84,9 +84,9 @@ func (s *Server) parse(body []byte, version string) (wire.Request, *wire.Error) 
 	return lax, nil
 }
 
-// judge says what is wrong with the method or the params of a request without an
-// id, if a version before 1.0 is spoken: readers of 0.3 expect to hear of them
-// first. nil says that the id is all that is wrong.
+// judge returns what is wrong with the method or the params of a request without an id,
+// if a version before 1.0 is spoken: readers of 0.3 expect these errors first. nil
+// means that only the id is wrong.
 func (s *Server) judge(req *wire.Request, version string) error {
 	if !req.NoID {
 		return nil
@@ -96,7 +96,7 @@ func (s *Server) judge(req *wire.Request, version string) error {
 	case err == nil && d < dialect.V10:
 		asked, err := dialect.CodecOf(d, a2a.BindingJSONRPC).DecodeRequest(op, req.Params)
 		if v, ok := asked.(interface{ Validate() error }); ok && err == nil {
-			err = v.Validate() // what is missing shows only here
+			err = v.Validate() // missing fields show only here
 		}
 		return err
 	case err != nil && dialect.Says(version) < dialect.V10:
@@ -105,7 +105,7 @@ func (s *Server) judge(req *wire.Request, version string) error {
 	return nil
 }
 
-// acceptsEvents reports whether a client says that it takes server-sent events.
+// acceptsEvents reports whether a client accepts server-sent events.
 func acceptsEvents(h http.Header) bool {
 	return slices.ContainsFunc(h["Accept"], func(v string) bool { return strings.Contains(strings.ToLower(v), mediaEvents) })
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/parley-a2a/parley/internal/json"
 )
 
-// Limits bound what one request and one caller may take. Zero fields mean their
-// default, negative ones no limit. Anonymous callers are told apart by their
-// address, of IPv6 by its first 64 bits; behind one of Options.TrustedProxies it
-// is the address that the proxy names.
+// Limits bound what one request and one caller may use. Zero fields mean their default,
+// negative ones no limit. Anonymous callers are told apart by address, of IPv6 by its
+// first 64 bits; behind one of Options.TrustedProxies it is the address that the proxy
+// names.
 type Limits struct {
 	// Rate is how many requests a caller may make per second, over a long time,
 	// and Burst how many at once. Rate zero means no limit; Burst zero, as many as
@@ -33,23 +33,22 @@ type Limits struct {
 	// Hops is how many agents a message may have come through: see HopsHeader.
 	// Zero means 16.
 	Hops int
-	// Bodies is how many bytes large bodies, those of more than 256 KiB, may take
-	// together: of requests until they are decoded, and those with a message until
-	// it is stored, of answers and events until
-	// their client has read them, and of webhooks. A caller has a quarter of it, or
-	// one body that is larger than that. More have to wait, and are refused as
-	// Unavailable after 30 s. Zero means 16 times Options.MaxBody, 128 MiB if that
-	// is not set either; negative, no limit.
+	// Bodies is how many bytes large bodies, those of more than 256 KiB, may use
+	// together: requests until they are decoded, and those with a message until it is
+	// stored; answers and events until their client has read them; and webhooks. A
+	// caller may use a quarter of it, or one body that is larger than that. Further
+	// bodies have to wait, and are refused as Unavailable after 30 s. Zero means 16
+	// times Options.MaxBody, 128 MiB if that is not set either; negative, no limit.
 	Bodies int64
-	// Connections is how many connections a Port has at a time. For another one
-	// the connection is closed that has been idle longest, for a second at least;
-	// if none is idle, newcomers have to wait. Zero means no limit.
+	// Connections is how many connections a Port has at a time. Beyond that, a new one
+	// replaces the one that has been idle longest, for a second at least; if none is
+	// idle, new ones have to wait. Zero means no limit.
 	Connections int
-	// AddrConnections is how many of them may come from one address: for another
-	// one its idle connections are closed in the same way; if none is idle, the
-	// newcomer is. Those of Options.TrustedProxies are not counted. Zero means half
-	// of Connections, but no limit for the addresses of this machine itself, where a
-	// proxy may be that nobody declared.
+	// AddrConnections is how many of them may come from one address. Beyond that, a new
+	// one replaces an idle one of that address in the same way; if none is idle, it is
+	// closed. Connections of Options.TrustedProxies are not counted. Zero means half of
+	// Connections, but no limit for the addresses of this machine itself, because an
+	// undeclared proxy may run there.
 	AddrConnections int
 }
 
@@ -77,7 +76,7 @@ func (l *Limits) depth() int {
 	return l.Depth
 }
 
-// bodies returns Bodies, where a body may have so many bytes; 0 means no limit.
+// bodies returns Bodies for a MaxBody of most bytes; 0 means no limit.
 func (l *Limits) bodies(most int64) int64 {
 	switch {
 	case l.Bodies == 0 && most > 0:
@@ -90,8 +89,7 @@ func (l *Limits) bodies(most int64) int64 {
 
 func (l *Limits) hops() int { return cmp.Or(l.Hops, 16) }
 
-// check looks at a request that has been read. The fields in its errors are
-// called as in every version.
+// check checks a decoded request. Its errors name the fields as every version does.
 func (l *Limits) check(req any) error {
 	switch q := req.(type) {
 	case *a2a.SendMessageRequest:
@@ -114,7 +112,7 @@ func (l *Limits) message(m *a2a.Message) error {
 	}
 	for i, p := range m.Parts {
 		if p == nil {
-			continue // Validate says so
+			continue // Validate reports it
 		}
 		if most := l.PartBytes; most > 0 {
 			if n := max(len(p.Text), len(p.Raw), len(p.Data), len(p.URL)); n > most {

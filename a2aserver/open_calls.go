@@ -14,13 +14,13 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// recognizing is an Identity that has a better way than Authenticate to say who
-// made a request that it let in before; auth.Guard is one.
+// recognizing is an Identity that has a better way than Authenticate to identify the
+// caller of a request that it let in before; auth.Guard is one.
 type recognizing interface {
 	Again(r *http.Request) (a2a.Caller, error)
 }
 
-// openCalls are the calls under way that we may cancel.
+// openCalls are the calls under way that the server may cancel.
 type openCalls struct {
 	mu   sync.Mutex // protects the fields below
 	why  error      // set when all are to be canceled
@@ -31,11 +31,11 @@ type openCalls struct {
 type openCall struct {
 	s      *Server
 	cancel context.CancelCauseFunc
-	check  *recheck // nil if nobody asks again
-	asked  bool     // for credentials
+	check  *recheck // nil if the credentials are not checked again
+	asked  bool     // credentials were checked, or none are needed
 }
 
-// recheck is what it takes to ask again who calls.
+// recheck is what a second check of a caller needs.
 type recheck struct {
 	alarm
 	every time.Duration
@@ -44,17 +44,17 @@ type recheck struct {
 	was   a2a.Caller
 }
 
-// untilCanceled returns a context that also ends when we cancel a call that waits: when
-// the server drains, with errDraining as its cause, or when the credentials of q
-// are not good any more, with what the Identity says. q is nil where nobody was
-// asked for any. A call has no goroutine and no timer for it.
+// untilCanceled returns a context that also ends when the server cancels a waiting
+// call: when it drains, with errDraining as the cause, or when the credentials of q are
+// no longer good, with the Identity's error. q is nil if the call needs no credentials.
+// No call needs a goroutine or a timer for this.
 func (s *Server) untilCanceled(parent context.Context, q *request) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	w := &openCall{s: s, cancel: cancel, asked: q == nil || s.opts.Identity != nil}
 	if why := s.open.add(w); why != nil {
 		cancel(why)
 	}
-	if !w.asked && s.newest.Load().asks() { // since it is in the list, Host.Set finds it
+	if !w.asked && s.newest.Load().asks() { // Host.Set finds calls that are in the list already
 		cancel(errAsked)
 	}
 	if every := s.opts.recheck(); s.opts.Identity != nil && q != nil && every >= 0 {
@@ -64,9 +64,9 @@ func (s *Server) untilCanceled(parent context.Context, q *request) (context.Cont
 	return ctx, w.end
 }
 
-// due asks for the credentials, and sets the next time.
+// due starts a check of the credentials, which then sets the next time.
 func (w *openCall) due(time.Duration) time.Duration {
-	go func() { // an Identity may have to ask somebody
+	go func() { // an Identity may have to ask another server
 		if err := w.s.recheck(w.check.ctx, w.check.q, &w.check.was); err != nil {
 			w.cancel(err)
 			return
@@ -98,7 +98,7 @@ func (o *openCalls) add(w *openCall) error {
 	return o.why
 }
 
-// cancelAll cancels all calls there are and all that come.
+// cancelAll cancels all calls, also those that are added later.
 func (o *openCalls) cancelAll(why error) {
 	o.mu.Lock()
 	o.why = cmp.Or(o.why, why)
@@ -106,7 +106,7 @@ func (o *openCalls) cancelAll(why error) {
 	o.cancel(why, func(*openCall) bool { return true })
 }
 
-// cancel cancels the calls there are that which reports true for.
+// cancel cancels the present calls for which which reports true.
 func (o *openCalls) cancel(why error, which func(*openCall) bool) {
 	o.mu.Lock()
 	list := slices.Collect(maps.Keys(o.list))
@@ -118,15 +118,15 @@ func (o *openCalls) cancel(why error, which func(*openCall) bool) {
 	}
 }
 
-// errAsked ends calls that began when nobody had to say who he is.
+// errAsked ends calls that began when no credentials were needed.
 var errAsked = a2a.Errorf(a2a.CodeUnauthenticated, "the server asks for credentials by now: call again with yours")
 
-// asks reports whether callers are asked for credentials, also later on.
+// asks reports whether callers need credentials, and whether these are checked again.
 func (o *Options) asks() bool { return o.Identity != nil && o.recheck() >= 0 }
 
-// stillIn returns why a call must not begin whose request took long to arrive: its
-// credentials may be good no more, or others may be asked for by now. since is when
-// the caller was let in.
+// stillIn returns why a call whose request took long to arrive must not begin: its
+// credentials may no longer be good, or the server may ask for credentials by now.
+// since is when the caller was let in.
 func (s *Server) stillIn(ctx context.Context, since time.Time, q *request) error {
 	switch o := s.newest.Load(); {
 	case !o.asks():
@@ -140,16 +140,16 @@ func (s *Server) stillIn(ctx context.Context, since time.Time, q *request) error
 	return s.recheck(ctx, q, &was)
 }
 
-// recheck returns why a caller who was let in with q would not be now, or not as
-// the same; nil also where nobody can say, for an issuer that is down must not end
-// what was begun with good credentials.
+// recheck returns why a caller who was let in with q would not be let in now, or not as
+// the same caller. It returns nil if that cannot be found out, because an issuer that
+// is down must not end what began with good credentials.
 func (s *Server) recheck(ctx context.Context, q *request, was *a2a.Caller) (left error) {
 	defer func() {
 		if v := recover(); v != nil { // which would end the process here
 			s.log.LogAttrs(ctx, slog.LevelError, "credentials cannot be checked again", slog.Any("error", panicError(v)))
 		}
 	}()
-	// By now others may say who is let in.
+	// The newest Identity decides who is let in.
 	id := s.newest.Load().Identity
 	if id == nil {
 		return nil
@@ -177,8 +177,8 @@ func refused(err error) bool {
 	return errors.Is(err, a2a.ErrUnauthenticated) || errors.Is(err, a2a.ErrPermissionDenied)
 }
 
-// leave is how a stream that has begun ends where we leave it: clients are to
-// subscribe again, with the last id, but not those that would be refused.
+// leave ends a stream that has begun when the server leaves it. Clients are to
+// subscribe again with the last id; those that would be refused get the error.
 func (s *sse) leave(ctx context.Context) {
 	if cause := context.Cause(ctx); refused(cause) {
 		e := s.report(cause)

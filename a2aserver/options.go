@@ -22,15 +22,15 @@ type Options struct {
 	// Zero means 15 s.
 	KeepAlive time.Duration
 	// WriteTimeout bounds every single write to a client, of 32 KiB at most; a stream
-	// as a whole has no limit. A client that falls behind 4 KiB/s for as long is cut
+	// as a whole has no limit. A client that falls behind 4 KiB/s by as much is cut
 	// off. Zero means 30 s.
 	WriteTimeout time.Duration
 	// StrictVersions refuses calls without A2A-Version, as the specification
 	// says (§3.6.2). False accepts them in the version of their method or
 	// route, because many clients omit the header.
 	StrictVersions bool
-	// PublicURL is the address that a card, the extended one too, names if it
-	// lists no interfaces itself. Empty means scheme and host of the request for the card.
+	// PublicURL is the address that a card, also the extended one, names if it lists no
+	// interfaces. Empty means the scheme and host of the request for the card.
 	PublicURL string
 	// TrustedProxies are the addresses of proxies whose Forwarded or
 	// X-Forwarded-Proto, -Host, -Port and -Prefix give the requested address,
@@ -38,7 +38,7 @@ type Options struct {
 	// client's; see ClientAddr. They must set or remove these headers, because
 	// clients can send them, too. None means that no such header is trusted.
 	TrustedProxies []netip.Prefix
-	// CardProfile says for which versions the card is. Zero means for all.
+	// CardProfile selects the versions that the card is for. Zero means all.
 	CardProfile CardProfile
 	// Ready says why the service cannot take requests; /readyz sends its text to every
 	// caller. Nil means ready until Drain is called.
@@ -70,23 +70,24 @@ type Options struct {
 	// name are recorded up to 20 a second, 1,000 at once; the next record says how many
 	// were skipped. Nil discards.
 	Requests *slog.Logger
-	// Origins are those whose pages may call from a browser, such as
-	// https://console.example.org, also with the credentials that the browser has.
-	// None means that no page may, but for one that comes from the same origin.
+	// Origins are the origins whose pages may call from a browser, such as
+	// https://console.example.org, also with the credentials that the browser has. None
+	// means that only pages of the same origin may.
 	Origins []string
-	// Beside are handlers of paths that belong to no agent, such as an admin API: each
-	// gets the requests for its path, "/admin/v1", and for paths below, unchanged, unless
-	// a longer path of another handler fits.
-	// Hosts and the time limit of bodies apply to them; Identity, Origins and Limits do
-	// not. Only a Host has them.
+	// Beside has handlers for paths that belong to no agent, such as an admin API. Each
+	// gets the requests for its path, such as /admin/v1, and for the paths below it,
+	// unchanged, unless a longer path of another handler fits. Hosts and the time limit
+	// of bodies apply to them; Identity, Origins and Limits do not. Only a Host has
+	// them.
 	Beside map[string]http.Handler
-	// Front is the path of Beside that a browser is sent to when somebody opens / in it,
-	// such as /console. Empty means that it gets the same text as other clients.
+	// Front is the path of Beside that a browser is redirected to when a person opens
+	// /, such as /console. Empty means that browsers get the same text as other
+	// clients.
 	Front string
-	// Hosts are the names, without port, that a request may be for; others are
-	// refused, so that no web page can reach a server on its visitor's machine
-	// by a name that it had resolved to it. /livez, /healthz and /readyz are for any. None
-	// means any for all.
+	// Hosts are the names, without port, that a request may be for. Others are refused,
+	// so that no web page can reach a server on its visitor's machine through a name
+	// that it made resolve to it. /livez, /healthz and /readyz take any name. None
+	// means any name for all paths.
 	Hosts []string
 	// Sign returns the signatures of a card's document that is about to be
 	// published, with its interfaces; each document is signed once, for as long as

@@ -17,31 +17,31 @@ import (
 	"google.golang.org/grpc"
 )
 
-// Port serves one agent, or those of a Host, on one listener with all its bindings: HTTP/1.1, HTTP/2
-// in clear or over TLS, and on HTTP/2 also gRPC. The card that is asked for at a
-// Port lists a GRPC interface; a Server that is mounted elsewhere has none.
+// Port serves one agent, or those of a Host, on one listener with all its bindings:
+// HTTP/1.1, HTTP/2 in clear or over TLS, and on HTTP/2 also gRPC. A card that is
+// requested at a Port lists a GRPC interface; a Server that is mounted elsewhere has
+// none.
 //
-// A connection that begins with gRPC is handed to grpc-go, any other stays with
-// net/http; see docs/design/0004. On connections that begin with something
-// else, gRPC works inside of net/http, at a quarter of the speed. For TLS the
-// listener must be [TLS.Listener]'s or of package crypto/tls, and for HTTP/2 over
-// TLS offer h2.
+// A connection that begins with gRPC is handed to grpc-go; any other stays with net/http,
+// see docs/design/0004. On those, gRPC works inside of net/http, at a quarter of the
+// speed. For TLS the listener must be [TLS.Listener]'s or of package crypto/tls, and must
+// offer h2 for HTTP/2 over TLS.
 type Port struct {
 	s      Site
 	port   *port.Port
 	inside *grpc.Server // requests on connections of net/http
-	blind  func()       // nobody reads how many connections there are any more
+	blind  func()       // stops observing how many connections there are
 }
 
-// NewPort returns a Port of s, a Server or a Host. The limits of connections and
-// of calls over gRPC stay as they are at this time.
+// NewPort returns a Port of s, a Server or a Host. The limits of connections and of
+// calls over gRPC do not change after that.
 func NewPort(s Site) *Port {
 	o := s.front().opts
 	native, err := newGRPC(s, grpc.NumStreamWorkers(lineWorkers))
 	p := &Port{s: s}
 	if err == nil {
-		// A server of its own: the GracefulStop of one closes its requests inside of
-		// net/http at once (grpc-go's serverHandlerTransport.Drain).
+		// A separate server: GracefulStop would close the requests inside of net/http
+		// at once (grpc-go's serverHandlerTransport.Drain).
 		p.inside, err = newGRPC(s)
 	}
 	if err != nil {
@@ -76,7 +76,8 @@ func NewPort(s Site) *Port {
 // handler serves the requests of net/http.
 func (p *Port) handler() http.Handler {
 	limit := p.s.front().opts.writeTimeout()
-	// A message has 5 bytes before it. What grpc-go takes does not change with a Host.
+	// A message has 5 bytes before it. The limit of grpc-go does not change with
+	// Host.Set.
 	most := p.s.front().opts.maxBody() + 5
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor == 2 && r.Context().Err() != nil {
@@ -88,8 +89,8 @@ func (p *Port) handler() http.Handler {
 		}
 		limitBody(w, r)
 		front := p.s.front()
-		// grpc-go reads all that comes into memory, also while nobody takes it, and keeps
-		// 16 KiB for each Read until its message is there.
+		// grpc-go reads all that arrives into memory, even while nothing reads it
+		// there, and keeps 16 KiB for each Read until its message is complete.
 		r.Body = &wire.Gathered{ReadCloser: http.MaxBytesReader(w, r.Body, most)}
 		r, done := front.holdBody(w, r, most, false)
 		defer done()
@@ -108,11 +109,11 @@ func isGRPC(contentType string) bool {
 	return ok && (rest == "" || rest[0] == '+' || rest[0] == ';')
 }
 
-// Mount puts what the Port serves into mux, below a path that has no slash at its end,
-// for an http.Server of the caller's own. gRPC has no paths but its own, which are
-// beside it, and needs HTTP/2. The first Port of a mux has them; those mounted after it
-// have no gRPC, and their cards do not list it. Limits of connections and of writes are
-// those of that server.
+// Mount adds the Port to mux below path, which has no slash at its end, for an
+// http.Server of the caller's own. gRPC has only its own paths, which are beside path,
+// and needs HTTP/2. The first Port of a mux has them; those mounted after it have no
+// gRPC, and their cards do not list it. Limits of connections and of writes are those
+// of that server.
 func (p *Port) Mount(mux *http.ServeMux, path string) {
 	inside := p.handler()
 	if hasGRPC(mux) {
@@ -128,7 +129,7 @@ func (p *Port) Mount(mux *http.ServeMux, path string) {
 	}
 }
 
-// hasGRPC reports whether a Port is mounted in mux, whose patterns must differ.
+// hasGRPC reports whether a Port is mounted in mux: its patterns must differ.
 func hasGRPC(mux *http.ServeMux) bool {
 	at := "/" + dialect.GRPCService + "/"
 	_, pattern := mux.Handler(&http.Request{Method: http.MethodPost, URL: &url.URL{Path: at + "GetTask"}})
@@ -165,15 +166,15 @@ func (p *Port) Close() error {
 func HTTPServer(h http.Handler) *http.Server { return port.HTTPServer(h) }
 
 // LimitWrites returns a listener whose connections have the limits of a [Port] on
-// writes: a peer that takes a piece of 32 KiB in more than limit, or all of them at
-// less than 4 KiB/s, loses the connection. A limit of 0 is 30 s. It is for HTTP servers
-// that are no Port.
+// writes, for HTTP servers that are no Port: a peer that takes longer than limit for a
+// piece of 32 KiB, or takes all pieces at less than 4 KiB/s, loses the connection. A
+// limit of 0 is 30 s.
 func LimitWrites(l net.Listener, limit time.Duration) net.Listener {
 	return port.LimitWrites(l, (&Options{WriteTimeout: limit}).writeTimeout())
 }
 
-// TLS is a server's side of TLS, from files that are read again when they change: a
-// renewed certificate takes no restart. Its Listener is for a Port.
+// TLS is a server's side of TLS, from files that are read again when they change, so
+// that a renewed certificate needs no restart. Its Listener is for a Port.
 type TLS = port.TLS
 
 // TLSFiles are the files of a server's side of TLS, all in PEM, at most 1 MiB each.

@@ -25,7 +25,7 @@ func (s *Server) serveProbe(w http.ResponseWriter, r *http.Request, err error) {
 	writeText(w, status, text)
 }
 
-// serveHint tells whoever opens the agent's URL in a browser what this is.
+// serveHint tells a person who opens the agent's URL in a browser what this is.
 func (s *Server) serveHint(w http.ResponseWriter, r *http.Request) {
 	if !s.only(w, r, []string{http.MethodGet, http.MethodHead, http.MethodPost}) {
 		return
@@ -39,7 +39,7 @@ func (s *Server) serveHint(w http.ResponseWriter, r *http.Request) {
 		s.card.Name, strings.Join(dialect.Versions, ", "), base+cardPath, base))
 }
 
-// readers are the methods of what is there to read.
+// readers are the methods that read.
 var readers = []string{http.MethodGet, http.MethodHead}
 
 // only refuses other methods with 405.

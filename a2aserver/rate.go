@@ -12,10 +12,10 @@ import (
 // maxRates is how many callers are told apart, at some 150 bytes each.
 const maxRates = 1 << 16
 
-// rates count the requests of callers, each of whom has a bucket that fills up
-// again. Of a bucket it is enough to know when it will be full (the generic
-// cell rate algorithm): a full one is like one that is not there, so nothing is
-// lost when it goes. Nil counts nothing.
+// rates counts the requests of callers. Each caller has a bucket that fills up again. A
+// bucket is stored as the time when it will be full (the generic cell rate algorithm):
+// a full one is the same as a missing one, so nothing is lost when it is deleted. Nil
+// counts nothing.
 type rates struct {
 	step  time.Duration // in which one request comes back
 	whole time.Duration // in which an empty bucket becomes full
@@ -24,7 +24,7 @@ type rates struct {
 
 	mu    sync.Mutex // protects the fields below
 	full  map[callerKey]time.Duration
-	swept time.Duration // when full ones were last looked for
+	swept time.Duration // when the full ones were last deleted
 }
 
 func newRates(l *Limits) *rates {
@@ -35,15 +35,15 @@ func newRates(l *Limits) *rates {
 	if burst <= 0 {
 		burst = int(math.Ceil(min(2*l.Rate, 1e9)))
 	}
-	// No bucket takes longer than a century: times are not to overflow.
+	// No bucket takes longer than a century to fill, so that times cannot overflow.
 	const century = float64(100 * 365 * 24 * time.Hour)
 	step := time.Duration(max(1, min(float64(time.Second)/l.Rate, century)))
 	whole := time.Duration(min(float64(step)*float64(max(burst, 1)), century))
 	return &rates{step: step, whole: whole, most: maxRates, start: time.Now(), full: map[callerKey]time.Duration{}}
 }
 
-// count takes one request out of a caller's bucket. The error is RateLimited and
-// says when there will be one.
+// count takes one request out of a caller's bucket. If it is empty, the error is
+// RateLimited and says when the next one will be there.
 func (r *rates) count(k callerKey) error {
 	if r == nil {
 		return nil
@@ -63,9 +63,9 @@ func (r *rates) count(k callerKey) error {
 	return nil
 }
 
-// makeRoomLocked lets go of all full buckets, or, where they were looked for a
-// moment ago, of the fullest of a few. So whoever comes from many addresses
-// pushes out its own, which were used once, and not those of busy callers.
+// makeRoomLocked deletes all full buckets or, if that was done a moment ago or found
+// none, the fullest of a few. So a client with many addresses pushes out its own
+// buckets, each of which was used once, and not those of busy callers.
 func (r *rates) makeRoomLocked(now time.Duration) {
 	if now-r.swept >= min(r.whole, time.Minute) {
 		r.swept = now
@@ -81,7 +81,7 @@ func (r *rates) makeRoomLocked(now time.Duration) {
 	const few = 16
 	var fullest callerKey
 	best, n := time.Duration(math.MaxInt64), 0
-	for k, at := range r.full { // begins anywhere
+	for k, at := range r.full { // in random order
 		if at < best {
 			fullest, best = k, at
 		}

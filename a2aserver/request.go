@@ -11,17 +11,17 @@ import (
 	"github.com/parley-a2a/parley/internal/port"
 )
 
-// request is what an exchange knows of a request, whatever the binding.
+// request is what an exchange knows of a request, over any binding.
 type request struct {
 	binding string
 	method  string      // of HTTP, or the operation
 	path    string      // or the method of gRPC
-	headers http.Header // of metadata, those that mean something to us
+	headers http.Header // over gRPC, the metadata that we use
 	host    string      // as the client called it
 	remote  string      // address of the connection
 	tls     *tls.ConnectionState
 	onPort  bool          // it came through a Port, which has gRPC
-	mount   string        // the path that the Port's handler is below, which gRPC is not
+	mount   string        // the path that the Port's handler is mounted at; gRPC is not below it
 	http    *http.Request // nil over gRPC
 }
 
@@ -38,7 +38,7 @@ func (q *request) forIdentity(ctx context.Context) *http.Request {
 	return r.WithContext(ctx)
 }
 
-// activeExtensions returns those of the asked ones that the card has.
+// activeExtensions returns the asked extensions that the card has.
 func (s *Server) activeExtensions(asked []string) []string {
 	var active []string
 	for _, e := range s.card.Capabilities.Extensions {
@@ -66,8 +66,8 @@ func requestedVersion(r *http.Request) string {
 	return ""
 }
 
-// first returns a header's first value. The name is as net/http has it in its
-// map, which saves the look whether it is: many are asked for with each request.
+// first returns a header's first value. The name must be as net/http has it in its map,
+// which saves checking it: many headers are looked up for each request.
 func first(h http.Header, key string) string {
 	if v := h[key]; len(v) > 0 {
 		return v[0]
@@ -92,9 +92,8 @@ func headerVersion(h http.Header) string {
 	return ""
 }
 
-// maxExtensions is how many extensions of a request are looked at: there are
-// thousands in a header that is as long as it may be, and each is compared with
-// all before it.
+// maxExtensions is how many extensions of a request are looked at: a header of the
+// greatest length has thousands, and each is compared with all before it.
 const maxExtensions = 100
 
 // requestedExtensions collects the URIs of both header names, in order,

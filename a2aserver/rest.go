@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/internal/wire"
 )
 
-// serveREST answers a request of HTTP+JSON (§11), and all that leads nowhere.
+// serveREST answers a request of HTTP+JSON (§11), and all unknown paths.
 func (s *Server) serveREST(w http.ResponseWriter, r *http.Request, path string) {
 	x := s.newHTTPCall(w, r, a2a.BindingHTTPJSON, restMedia(r.Header), dialect.V10)
 	defer x.protect()

@@ -11,9 +11,9 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// ResumeExtension is what a card says in Capabilities.Extensions for a server
-// to offer the resume extension (docs/extensions/resume-v1.md). The service has
-// to give its elements a Seq and to obey SubscribeToTaskRequest.After.
+// ResumeExtension returns the entry of a card's Capabilities.Extensions for a server
+// that offers the resume extension (docs/extensions/resume-v1.md). The service has to
+// give its elements a Seq and to obey SubscribeToTaskRequest.After.
 func ResumeExtension() *a2a.AgentExtension { return dialect.ResumeExtension() }
 
 // canResume reports whether a card offers the extension.
@@ -29,18 +29,18 @@ const (
 	cursorKey    = "Last-Event-Id" // as net/http has it in its map
 )
 
-// resumption is how the stream of a call goes on where another one was.
+// resumption says where the stream of a call continues another one.
 type resumption struct {
 	field  string // that the cursor came in, for errors
 	marked bool   // the extension is active: elements have their positions in their metadata
 }
 
-// resume looks for the cursor of a streaming request, which it puts into the request: in
-// the header, which EventSource keeps up to date while it repeats an address, and else
-// where the extension has it.
+// resume finds the cursor of a streaming request and puts it into the request. The
+// header comes first, because EventSource keeps it up to date while it repeats an
+// address; then the place that the extension has.
 func (x *exchange) resume(to answerer, req any) error {
 	caller := a2a.CallerFrom(x.ctx)
-	cursor, byBody := dialect.Resume{}, false // the latter: no header asked for the extension
+	cursor, byBody := dialect.Resume{}, false // byBody: no header asked for the extension
 	if x.s.resumes && dialect.HasExtensions(x.dialect) {
 		var err error
 		if cursor, err = dialect.ReadResume(x.query, req, x.params); err != nil {
@@ -70,7 +70,7 @@ func (x *exchange) resume(to answerer, req any) error {
 		x.span.resumes(after)
 		x.audit.Resumes()
 	}
-	x.query, x.params = nil, nil // a stream lasts, and is not to hold its request's body
+	x.query, x.params = nil, nil // a stream lasts, and must not hold its request's body
 	if byBody {
 		caller.Extensions = append(slices.Clip(caller.Extensions), dialect.ResumeURI)
 		x.ctx = a2a.WithCaller(x.ctx, caller)
@@ -79,7 +79,7 @@ func (x *exchange) resume(to answerer, req any) error {
 	return nil
 }
 
-// element returns an element as the client wants it.
+// element returns an element in the form that the client wants.
 func (r *resumption) element(el *a2a.StreamResponse) *a2a.StreamResponse {
 	if r.marked {
 		return dialect.WithEventID(el)
@@ -87,7 +87,7 @@ func (r *resumption) element(el *a2a.StreamResponse) *a2a.StreamResponse {
 	return el
 }
 
-// named lets an error of the service about the cursor name the field that it
+// named makes an error of the service about the cursor name the field that the cursor
 // came in.
 func (r *resumption) named(err error) error {
 	if err == nil {

@@ -8,18 +8,18 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// RetryExtension is what a card says in Capabilities.Extensions for a server
-// to offer the retry extension (docs/extensions/retry-v1.md): clients then send
-// a message again that got no answer. The service has to know, for at least the
-// window, a message by its id and by SendMessageRequest.IdempotencyKey, of
-// authenticated callers or, if anonymous says so, of all. The card has whole
-// seconds; a window below one promises nothing.
+// RetryExtension returns the entry of a card's Capabilities.Extensions for a server
+// that offers the retry extension (docs/extensions/retry-v1.md): clients then repeat a
+// message that got no answer. For at least the window, the service has to recognize a
+// message by its id and by SendMessageRequest.IdempotencyKey, from authenticated
+// callers or, with anonymous, from all. The card has whole seconds; a window below one
+// promises nothing.
 func RetryExtension(window time.Duration, anonymous bool) *a2a.AgentExtension {
 	return dialect.RetryExtension(dialect.Retry{Window: window, Anonymous: anonymous})
 }
 
-// takeKey puts the key of a message that is sent into its request. Other
-// requests need none, and are not asked whether theirs makes sense.
+// takeKey puts the idempotency key of a message into its request. Other requests need
+// none, and theirs is not checked.
 func takeKey(h http.Header, req any) error {
 	r, ok := req.(*a2a.SendMessageRequest)
 	if !ok {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// schedule calls the long calls of a server back at their times, with one timer for
-// all of them. Times are since the server's start.
+// schedule calls a server's long calls back at set times, with one timer for all of
+// them. Times are since the server's start.
 type schedule struct {
 	started time.Time
 
@@ -25,8 +25,8 @@ type alarm struct {
 	who   alarmed
 }
 
-// alarmed is called back at its time, and returns when to call again: 0 is never.
-// It holds the schedule up, so it must not wait for anything.
+// alarmed is called back at its time, and returns the next time: 0 means never. The
+// schedule waits for it, so it must not block.
 type alarmed interface {
 	due(now time.Duration) (again time.Duration)
 }
@@ -72,7 +72,7 @@ func (s *schedule) end(a *alarm) {
 	}
 }
 
-// run is when the timer goes off.
+// run is called when the timer goes off.
 func (s *schedule) run() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,14 +82,14 @@ func (s *schedule) run() {
 		a := s.queue[0]
 		again := a.who.due(now)
 		if again > 0 {
-			again = max(again, now+time.Millisecond) // whatever the options say
+			again = max(again, now+time.Millisecond) // even if the options ask for less
 		}
 		s.setLocked(a, again)
 	}
 	s.wakeLocked()
 }
 
-// wakeLocked sets the timer to the first alarm, if it does not go off before.
+// wakeLocked sets the timer to the first alarm, unless it goes off before.
 func (s *schedule) wakeLocked() {
 	if len(s.queue) == 0 || s.next != 0 && s.next <= s.queue[0].at {
 		return
@@ -102,7 +102,7 @@ func (s *schedule) wakeLocked() {
 	}
 }
 
-// alarms is a heap of alarms that know their places.
+// alarms is a heap of alarms that know their places in it.
 type alarms []*alarm
 
 func (q alarms) Len() int           { return len(q) }

@@ -31,9 +31,8 @@ type Server struct {
 	at   string // the path of the agent below the Host; "" where it is the Host's own
 }
 
-// New returns the handler of svc. The card is what clients get to see; if it
-// lists no interfaces, those of this handler are added. It must not be changed
-// afterwards.
+// New returns the handler of svc. Clients get card; if it lists no interfaces, those of
+// this handler are added. The card must not be changed afterwards.
 func New(svc a2a.Service, card *a2a.AgentCard, o *Options) *Server {
 	if svc == nil || card == nil {
 		panic("a2aserver: New needs a service and a card")
@@ -62,7 +61,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	path := r.URL.EscapedPath()
 	if strings.HasPrefix(path, "//") {
-		path = path[1:] // whoever knows the agent's URL with a slash at its end
+		path = path[1:] // a client may have the agent's URL with a slash at its end
 	}
 	switch path {
 	case "", "/":
@@ -80,8 +79,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// servePublic answers with what everybody may ask for: nobody asks who calls. Where
-// there are too many such answers a probe has its status and nothing else.
+// servePublic answers what everybody may read, without identifying the caller. If there
+// are too many such answers, a probe gets its status only, and all else is refused with
+// 503.
 func (s *Server) servePublic(w http.ResponseWriter, r *http.Request, path string) {
 	closeUnread(w.Header(), r)
 	from := s.strangerOf(r)
@@ -89,7 +89,7 @@ func (s *Server) servePublic(w http.ResponseWriter, r *http.Request, path string
 	case s.strangers.Enter(from):
 		defer s.strangers.Leave(from)
 		out := port.NewWriter(w, s.opts.writeTimeout())
-		defer out.Flush() // or net/http does later, when nobody counts
+		defer out.Flush() // net/http would do it later, when it is not counted
 		w = out
 	case isProbe(path):
 		w = port.Bodiless{ResponseWriter: w}

@@ -9,14 +9,13 @@ import (
 	"github.com/parley-a2a/parley/internal/wire"
 )
 
-// A stream looks at the clock when it writes, and the server's schedule looks at the
-// stream's clock from time to time: a client to which nothing was written for long
-// gets a comment, and one to which a write takes too long is given up. So a write
-// sets no timer and no deadline, and a stream that waits has neither a goroutine
-// nor a timer of its own.
+// A stream notes the time when it writes, and the server's schedule looks at that clock
+// from time to time: a client to which nothing was written for long gets a comment, and
+// one to which a write takes too long is given up. So a write sets no timer and no
+// deadline, and a stream that waits has neither a goroutine nor a timer of its own.
 //
-// The clock is the time of the last write's end, or, with writing set, of the
-// beginning of the one under way: times two, to have room for writing.
+// The clock is the time when the last write ended or, with the bit writing set, when
+// the present one began. Times are multiplied by two to make room for that bit.
 const writing = 1
 
 func (s *sse) begins() (now time.Duration) {
@@ -31,7 +30,7 @@ func (s *sse) ended() (now time.Duration) {
 	return now
 }
 
-// keepsUp ends the write of n bytes that began then. It returns false if the reader
+// keepsUp ends the write of n bytes that began at began. It returns false if the reader
 // is too slow for what it is sent.
 func (s *sse) keepsUp(n int, began time.Duration) bool {
 	limit := s.s.opts.writeTimeout()
@@ -40,7 +39,7 @@ func (s *sse) keepsUp(n int, began time.Duration) bool {
 	return s.pace.Behind() <= limit
 }
 
-// attend begins to look after a stream.
+// attend begins to watch a stream's clock.
 func (s *sse) attend() {
 	s.watch.who = s
 	s.pace.Hold = s.hold
@@ -49,9 +48,9 @@ func (s *sse) attend() {
 	s.s.schedule.set(&s.watch, now+min(s.s.opts.keepAlive(), s.s.opts.writeTimeout()))
 }
 
-// release returns when nobody but the caller uses the answer any more.
+// release returns when only the caller uses the answer.
 func (s *sse) release() {
-	s.mu.Lock() // behind a comment that is being written, as long as it is looked after
+	s.mu.Lock() // waits for a comment that is being written, while its write still has a time limit
 	closed := s.closed
 	s.closed = true
 	s.drop()
@@ -81,9 +80,9 @@ func (s *sse) due(now time.Duration) time.Duration {
 	return now + min(silence, limit)
 }
 
-// keepAlive writes a comment to a stream that was silent since clock, also before
-// its first element: what is on the way would hang up. Errors after it go into
-// the stream.
+// keepAlive writes a comment to a stream that has been silent since clock, even before
+// its first element, because proxies would hang up. Errors after that go into the
+// stream.
 func (s *sse) keepAlive(clock int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

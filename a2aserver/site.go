@@ -14,21 +14,20 @@ import (
 // Site is what a Port serves: a Server, or a Host with several.
 type Site interface {
 	http.Handler
-	// Drain prepares the end: see Server.Drain.
+	// Drain prepares the shutdown: see Server.Drain.
 	Drain()
 
-	// front is the agent of calls that name none.
+	// front returns the agent of calls that name none.
 	front() *Server
-	// of returns the agent of a call over gRPC that is for a tenant, and the
-	// caller's tenant there; nil if there is no such agent.
+	// of returns the agent of a gRPC call for a tenant, and the caller's tenant there;
+	// nil if there is no such agent.
 	of(tenant string) (*Server, string)
 }
 
 func (s *Server) front() *Server                     { return s }
 func (s *Server) of(tenant string) (*Server, string) { return s, tenant }
 
-// shared is what the agents of a site have together, also with those that come
-// after them.
+// shared has what the agents of a site share, also with those that replace them.
 type shared struct {
 	draining  context.Context // ends when Drain is called
 	stopDrain context.CancelCauseFunc
@@ -36,7 +35,7 @@ type shared struct {
 	streams   openStreams
 	open      openCalls
 	calls     atomic.Int64            // over gRPC, under way
-	newest    atomic.Pointer[Options] // which say who is let in by now
+	newest    atomic.Pointer[Options] // the current ones, which decide who is let in
 	strangers port.Strangers
 }
 
@@ -48,10 +47,10 @@ func newShared(o *Options) *shared {
 	return sh
 }
 
-// Drain prepares the end: /readyz says so, streams end, calls that wait for an
-// agent are answered with Unavailable, and new ones of both kinds are refused.
-// Tasks are not touched. Call it before [http.Server.Shutdown], which would
-// wait for all of them.
+// Drain prepares the shutdown: /readyz reports it, streams end, calls that wait for an
+// agent are answered with Unavailable, and new ones of both kinds are refused. Tasks
+// are not touched. Call it before [http.Server.Shutdown], which would wait for all of
+// them.
 func (sh *shared) Drain() {
 	sh.stopDrain(errDraining)
 	sh.open.cancelAll(errDraining)
@@ -66,7 +65,7 @@ type quotas struct {
 	audit  *audit.Log // nil without Options.Audit, Options.Requests and Options.MeterProvider
 }
 
-// newQuotas goes on with what another one has counted, where limits stay the same.
+// newQuotas continues the counts of before, if the limits stay the same.
 func newQuotas(o *Options, before *quotas) *quotas {
 	d := &quotas{limits: o.Limits}
 	if before != nil && before.limits.Rate == d.limits.Rate && before.limits.Burst == d.limits.Burst {

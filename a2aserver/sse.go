@@ -23,7 +23,7 @@ type sse struct {
 	hangUp func() // ends the service's stream
 	reading
 
-	watch   alarm          // what happens if nothing does: see silence.go
+	watch   alarm          // for keep-alives and the time limit of writes: see silence.go
 	clock   atomic.Int64   // see silence.go
 	stalled atomic.Bool    // a write took too long
 	helpers sync.WaitGroup // goroutines beside the handler's
@@ -34,8 +34,8 @@ type sse struct {
 	pace   port.Pace  // of the reader
 }
 
-// append adds the events that an element becomes. The last of them has its id:
-// whoever got that one has got all of it.
+// append adds the events that an element becomes. The last of them has its id, because
+// a client that has the last one has the whole element.
 func (s *sse) append(res *a2a.StreamResponse) {
 	res = s.element(res)
 	s.add(func(b []byte) []byte {
@@ -60,7 +60,7 @@ func (s *sse) append(res *a2a.StreamResponse) {
 	})
 }
 
-// appendFailure adds the event that tells an error.
+// appendFailure adds the event that reports an error.
 func (s *sse) appendFailure(e *a2a.Error) {
 	name := "error"
 	if s.plain {
@@ -69,7 +69,7 @@ func (s *sse) appendFailure(e *a2a.Error) {
 	s.add(func(b []byte) []byte { return wire.AppendEvent(b, "", name, a2a.OneLine(s.appendError(nil, e))) })
 }
 
-// add lets f append to what is to be written.
+// add lets f append to the events to be written.
 func (s *sse) add(f func([]byte) []byte) {
 	out := s.out
 	if out == nil {
@@ -82,8 +82,8 @@ func (s *sse) add(f func([]byte) []byte) {
 	}
 }
 
-// drop gives the buffer back: a silent stream needs none, and a large element
-// must not occupy memory for hours.
+// drop gives the buffer back: a silent stream needs none, and a large element must not
+// occupy memory for hours.
 func (s *sse) drop() {
 	if s.out != nil && cap(*s.out) <= maxPooled {
 		buffers.Put(s.out)
@@ -91,9 +91,9 @@ func (s *sse) drop() {
 	s.out = nil
 }
 
-// flush writes what was gathered, with the header before the first event. It
-// returns false if the client is gone or does not read. The last event goes out
-// in one packet with the end that net/http writes once the handler returns.
+// flush writes the gathered events, after the header if they are the first. It returns
+// false if the client has disconnected or does not read. The last event goes out in one
+// packet with the end that net/http writes once the handler returns.
 func (s *sse) flush(last bool) bool {
 	if s.out == nil {
 		return true
@@ -106,7 +106,7 @@ func (s *sse) flush(last bool) bool {
 	}
 	large := cap(*s.out) > maxPooled
 	if large {
-		s.hold.Set(int64(cap(*s.out))) // all that is left of what was encoded
+		s.hold.Set(int64(cap(*s.out))) // only the encoded bytes are still in memory
 	}
 	err := s.put(*s.out, last)
 	s.drop()
@@ -120,17 +120,17 @@ func (s *sse) flush(last bool) bool {
 	return err == nil
 }
 
-// Values of headers, which nobody writes to: who adds to one gets a copy.
+// Header values that nobody writes to: append copies them.
 var (
 	ofEvents    = []string{mediaEvents}
 	notKept     = []string{"no-cache"}
 	notHeldBack = []string{"no"}
 )
 
-// put writes, and flushes what is not the last.
+// put writes b, and flushes it unless it is the last.
 func (s *sse) put(b []byte, last bool) error {
 	if s.watch.who == nil {
-		return s.send(b) // nobody watches the clock
+		return s.send(b) // attend was not called
 	}
 	for len(b) > port.WriteSize {
 		began := s.begins()

@@ -10,7 +10,8 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// streamChunk is the size, in bytes, from which a write is not gathered further.
+// streamChunk is the size, in bytes, from which events are written without gathering
+// more.
 const streamChunk = 64 << 10
 
 // stream answers with server-sent events. An error is returned if there was
@@ -29,21 +30,21 @@ func (x *httpCall) stream(op dialect.Op, req any) error {
 	return s.early
 }
 
-// read writes what seq yields. A panic of the service is an error of its stream,
-// as it would be in a goroutine of its own; one of ours is not.
+// read writes what seq yields. A panic of the service becomes an error of its stream,
+// as it would in a goroutine of its own; a panic of ours does not.
 func (s *sse) read(seq iter.Seq2[*a2a.StreamResponse, error]) {
 	defer s.failed()
-	seq(s.next) // a range would allocate what its body shares with us
+	seq(s.next) // a range loop would allocate the variables that its body shares with us
 	if !s.over {
 		s.next(nil, nil)
 	}
 }
 
-// reading is how far read came.
+// reading is the state of read.
 type reading struct {
-	until context.Context // ends where we leave
+	until context.Context // ends when we leave the stream
 	ours  bool            // the goroutine is in our code
-	over  bool            // the stream is
+	over  bool            // the stream is over
 	early error           // see take
 }
 
@@ -54,7 +55,7 @@ func (s *sse) next(res *a2a.StreamResponse, err error) bool {
 	}
 	s.ours = true
 	err = inWords(err, errBusy)
-	if dialect.EncodedSize(res) > large { // others may be written meanwhile: the mutex is not held
+	if dialect.EncodedSize(res) > large { // a comment may be written meanwhile: the mutex is not held
 		if full := s.makeRoom(s.until, res); full != nil {
 			res, err = nil, full
 		}
@@ -78,9 +79,9 @@ func (s *sse) failed() {
 
 var errNothing = errors.New("the service's stream ended without an element")
 
-// take writes an element, or how the stream ends: with an error, or, if there is
-// neither, as it should. It returns whether the stream goes on. An error is for
-// an ordinary answer.
+// take writes an element, or the end of the stream: with a failure or, if there is
+// neither, without. It returns whether the stream goes on. early is an error for an
+// ordinary answer.
 func (s *sse) take(ctx context.Context, res *a2a.StreamResponse, failure error) (more bool, early error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -91,8 +92,8 @@ func (s *sse) take(ctx context.Context, res *a2a.StreamResponse, failure error) 
 		s.audit.Outcome = audit.Left
 		return false, nil
 	case ctx.Err() != nil:
-		// We leave: the client is gone, or the server drains, or its credentials
-		// are not good any more.
+		// We leave: the client has disconnected, the server drains, or the credentials
+		// are no longer good.
 		if first {
 			return false, context.Cause(ctx)
 		}

@@ -8,15 +8,15 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/metrics"
 )
 
-// openStreams count the streams of callers, over all bindings, also while there is no
+// openStreams counts the streams of callers, over all bindings, even while there is no
 // limit: there may be one later.
 type openStreams struct {
 	mu   sync.Mutex        // protects the field below
-	open map[callerKey]int // those who have none are not in it
+	open map[callerKey]int // callers without a stream are not in it
 }
 
-// begin counts a stream until end is called. The error is RateLimited; most is how many
-// a caller may have, or 0.
+// begin counts a stream until end is called. The error is RateLimited. most is how many
+// a caller may have; 0 means no limit.
 func (o *openStreams) begin(k callerKey, most int) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -32,8 +32,8 @@ func (o *openStreams) begin(k callerKey, most int) error {
 	return nil
 }
 
-// streamsRetry is when to ask again for a stream. Nobody can know; it only keeps
-// clients that repeat by themselves from doing it at once.
+// streamsRetry is the time after which a refused client may ask for a stream again. It
+// is arbitrary; it only keeps clients that repeat by themselves from doing so at once.
 const streamsRetry = 5 * time.Second
 
 func (o *openStreams) end(k callerKey) {

@@ -17,7 +17,7 @@ import (
 // callSpan is the span of a call, from its arrival to its answer or to the end of its
 // stream. It belongs to the goroutine of the call's handler. A nil one does nothing.
 type callSpan struct {
-	task    string // as far as it is known and in the span
+	task    string // the id, once the span has it
 	context string // the context that the request names
 	events  int64  // of a stream, sent
 	span    trace.Span
@@ -45,8 +45,8 @@ func newTracing(o *Options, card *a2a.AgentCard) tracing {
 	return t
 }
 
-// What all spans of calls, and those of an operation, begin with. A sampler gets that; the
-// rest is for spans that are kept.
+// The options and attributes that the span of each call and of each operation begins
+// with. A sampler sees only them; the rest is added to spans that are kept.
 var (
 	ofServer    trace.SpanStartOption = trace.WithSpanKind(trace.SpanKindServer)
 	ofOperation                       = func() map[dialect.Op]trace.SpanStartOption {
@@ -58,8 +58,9 @@ var (
 	}()
 )
 
-// beginSpan begins the span of a call whose operation is known, which the service gets
-// with the context and, as text, with the caller. req is nil if it could not be read.
+// beginSpan begins the span of a call whose operation is known. The service gets the
+// span with the context and, as text, with the caller. req is nil if it could not be
+// read.
 func (x *exchange) beginSpan(caller *a2a.Caller, req any) {
 	if x.begun || x.op == 0 || x.s.tracing.tracer == nil {
 		return
@@ -84,17 +85,18 @@ func (x *exchange) beginSpan(caller *a2a.Caller, req any) {
 	}
 }
 
-// callerSpan returns the context of a call's span, whose parent is the one that came.
+// callerSpan returns the context for a call's span. Its parent is the span that the
+// request names.
 func (x *exchange) callerSpan(parent, state string) context.Context {
 	if parent == "" || trace.SpanContextFromContext(x.ctx).IsValid() {
-		return x.ctx // none came, or somebody in front has read the headers
+		return x.ctx // the request names none, or a handler in front has read the headers
 	}
 	return telemetry.WithRemote(x.ctx, parent, state)
 }
 
-// beginRefused begins the span of a call that is refused before its operation is known. Its
-// name is what the conventions for RPC and HTTP have for a method that is not known: nothing
-// that a client chose is in it.
+// beginRefused begins the span of a call that is refused before its operation is known.
+// Its name is what the conventions for RPC and HTTP prescribe for an unknown method: it
+// has nothing that a client chose.
 func (x *exchange) beginRefused(e *a2a.Error) {
 	var name string
 	var about []attribute.KeyValue
@@ -116,7 +118,7 @@ func (x *exchange) beginRefused(e *a2a.Error) {
 	}
 	caller := a2a.CallerFrom(x.ctx)
 	parent, state := caller.Trace, caller.TraceState
-	if parent == "" { // its caller is not known
+	if parent == "" { // the caller is not known
 		parent, state = dialect.ReadTrace(x.headers[dialect.TraceHeader]), dialect.ReadTraceState(x.headers[dialect.TraceStateHeader])
 	}
 	_, span := x.s.tracing.tracer.Start(x.callerSpan(parent, state), name, ofServer, trace.WithAttributes(about...), trace.WithTimestamp(x.audit.Arrived))
@@ -129,7 +131,7 @@ func (x *exchange) beginRefused(e *a2a.Error) {
 // httpMethods are those that the convention for HTTP knows (RFC 9110, and PATCH).
 var httpMethods = []string{"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"}
 
-// appendAddresses appends where the call came from and to.
+// appendAddresses appends the addresses of the client and of the server.
 func (x *exchange) appendAddresses(attrs []attribute.KeyValue) []attribute.KeyValue {
 	if a := x.s.opts.clientAddr(x.remote, x.headers.Values); a.IsValid() {
 		attrs = append(attrs, telemetry.ClientAddress.String(a.String()))
@@ -150,7 +152,7 @@ func (x *exchange) appendAddresses(attrs []attribute.KeyValue) []attribute.KeyVa
 	return attrs
 }
 
-// appendRequest appends what a request says.
+// appendRequest appends attributes of a request.
 func (c *callSpan) appendRequest(attrs []attribute.KeyValue, req any) []attribute.KeyValue {
 	if req == nil {
 		return attrs
@@ -180,7 +182,7 @@ func (c *callSpan) appendRequest(attrs []attribute.KeyValue, req any) []attribut
 	return attrs
 }
 
-// result notes what a call has found or made, or an event of its stream.
+// result records the result of a call, or an event of its stream.
 func (x *exchange) result(res any) {
 	x.audit.Result(res)
 	if c := x.span; c != nil {
@@ -236,18 +238,18 @@ func about(res any) (task, context string, state a2a.TaskState) {
 	return el.TaskID(), context, el.State()
 }
 
-// resumes notes behind which event a stream goes on.
+// resumes records after which event a stream continues.
 func (c *callSpan) resumes(after int64) {
 	if c != nil && c.span.IsRecording() {
 		c.span.SetAttributes(telemetry.ResumedFrom.Int64(after))
 	}
 }
 
-// fails records how a call fails, or how a stream that has begun does.
+// fails records that a call, or a stream that has begun, has failed.
 func (x *exchange) fails(e *a2a.Error) {
 	x.audit.Fail(x.ctx, e)
 	d := x.dialect
-	switch { // of a call that was refused before it got one
+	switch { // a call that was refused has no span yet
 	case x.begun || x.s.tracing.tracer == nil:
 	case x.op == 0:
 		d = dialect.V10
@@ -262,7 +264,7 @@ func (x *exchange) fails(e *a2a.Error) {
 	}
 }
 
-// end records how the call ended, where that is not on record.
+// end records how the call ended, if that is not on record yet, and ends its span.
 func (x *exchange) end() {
 	x.audit.End(x.ctx)
 	c := x.span

@@ -20,21 +20,21 @@ func NewWebhooks(policy *Egress, name, version string) *Webhooks {
 	return webhook.NewSender(policy, name, version)
 }
 
-// WebhookKeys are the keys that a server signs its webhooks with. They do not
-// change: a rotation makes new ones.
+// WebhookKeys are the keys that a server signs its webhooks with. They do not change: a
+// rotation makes new keys.
 type WebhookKeys = webhook.Keys
 
 // NewWebhookKeys makes keys for a server that has none.
 func NewWebhookKeys() (*WebhookKeys, error) { return webhook.GenerateKeys(time.Now()) }
 
-// ParseWebhookKeys reads the output of WebhookKeys.Marshal. Its error has nothing
-// of the keys in it.
+// ParseWebhookKeys reads the output of WebhookKeys.Marshal. Its error reveals nothing
+// of the keys.
 func ParseWebhookKeys(doc []byte) (*WebhookKeys, error) { return webhook.ParseKeys(doc) }
 
-// Egress says which addresses callers may have a server send to.
+// Egress says to which addresses a server may send on behalf of callers.
 type Egress = egress.Policy
 
-// EgressRule is an exception of an Egress: of Allow or of Deny.
+// EgressRule is an element of the Allow or Deny list of an Egress.
 type EgressRule = egress.Rule
 
 // ParseEgressRule reads a rule: a name such as hooks.example.com, all names
@@ -67,7 +67,7 @@ func (s *Server) serveKeys(w http.ResponseWriter, r *http.Request) {
 	}
 	doc, err := s.opts.keys(r.Context())
 	if err != nil {
-		if r.Context().Err() == nil { // else it is the client that left
+		if r.Context().Err() == nil { // otherwise the client has left
 			s.log.Error("the keys of webhooks could not be read", "error", err)
 		}
 		writeText(w, http.StatusServiceUnavailable, "the keys cannot be read at the moment; try again shortly\n")
