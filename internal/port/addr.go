@@ -9,9 +9,9 @@ import (
 // IPv6 without a zone.
 func PlainAddr(a netip.Addr) netip.Addr { return a.Unmap().WithZone("") }
 
-// Network returns what counts as one address: of IPv6 the first 64 bits, which
-// is what a single customer has at least. It is the zero value for the zero address,
-// which a socket of the file system has.
+// Network returns the network that counts as one address: of IPv6 the first 64 bits,
+// the least that a customer has. It is the zero value for the zero address, such as
+// that of a Unix socket.
 func Network(a netip.Addr) netip.Prefix {
 	bits := 32
 	if a.Is6() {
@@ -24,8 +24,8 @@ func Network(a netip.Addr) netip.Prefix {
 	return p
 }
 
-// remoteNetwork returns the network of a connection's peer; false if it has no
-// address of IP.
+// remoteNetwork returns the address of a connection's peer; false if it is no IP
+// address.
 func remoteNetwork(c net.Conn) (netip.Addr, bool) {
 	remote := c.RemoteAddr()
 	if remote == nil {

@@ -12,13 +12,13 @@ import (
 	"github.com/parley-a2a/parley/internal/scarce"
 )
 
-// conns count the connections of a Port, from before the TLS handshake until they
-// are closed, for both of its servers. If all slots are in use, a new connection
-// takes that of the one that has been idle longest, without a request.
+// conns counts the connections of a Port, from before the TLS handshake until they are
+// closed, for both of its servers. If all slots are in use, a new connection takes the
+// slot of the one that has been idle longest, without a request.
 type conns struct {
 	slots   chan struct{} // one element for each open connection; nil if there is no limit
 	most    int           // from one address; 0 if there is no limit
-	own     bool          // the connections of this machine are limited, too
+	own     bool          // limit the connections of this machine, too
 	trusted func(netip.Addr) bool
 	log     *throttled
 	limited func(Limited) // not nil
@@ -29,10 +29,10 @@ type conns struct {
 	open  Open
 	from  map[netip.Prefix]*origin
 	idle  *list.List  // of *slot, the one that has been idle longest first
-	sweep *time.Timer // goes off when the first of them has been idle for too long; nil if it is not set
+	sweep *time.Timer // goes off when the first of idle has been idle for too long; nil if it is not set
 }
 
-// Limited is what a limit of connections led to.
+// Limited says what happened because of a limit of connections.
 type Limited uint8
 
 const (
@@ -41,8 +41,8 @@ const (
 	Refused                // a new one was closed: its address has as many as it may
 )
 
-// Open is how many connections a Port has. They are of net/http until their first bytes
-// say that they are for the native server.
+// Open is how many connections a Port has. Each counts as one of net/http until its
+// first bytes show that it is for the native server.
 type Open struct {
 	HTTP, Native int
 	Limit        int // 0 if there is none
@@ -55,16 +55,15 @@ type origin struct {
 }
 
 const (
-	// leastIdle is how long a connection has been idle before it gives way: until
-	// then its client may be about to use it.
+	// leastIdle is how long a connection has to be idle before it is closed for another
+	// one: until then its client may be about to use it.
 	leastIdle = time.Second
-	// longestIdle is how long a connection may be idle. net/http and grpc-go close
-	// it before, if it is idle to them, in a way that clients can tell from a
-	// failure. It is not idle to them while answers are left that the client does
-	// not take.
+	// longestIdle is how long a connection may be idle. net/http and grpc-go close an
+	// idle connection before, in a way that clients can tell from a failure. But they
+	// do not regard it as idle while there are answers that the client does not read.
 	longestIdle = IdleTimeout + 30*time.Second
-	// acceptPause is how long to wait, at first and at most, before a connection is
-	// accepted again after the machine had no room for it.
+	// acceptPause and maxAcceptPause are the first and the longest pause before another
+	// connection is accepted after the machine had no room for one.
 	acceptPause, maxAcceptPause = 5 * time.Millisecond, time.Second
 )
 
@@ -79,7 +78,7 @@ func newConns(o *Options, log *throttled) *conns {
 	return c
 }
 
-// accept takes the next connection that may come in.
+// accept returns the next connection that is let in.
 func (c *conns) accept(l net.Listener) (net.Conn, *slot, error) {
 	for pause := acceptPause; ; {
 		if err := c.wait(); err != nil {
@@ -105,7 +104,7 @@ func (c *conns) accept(l net.Listener) (net.Conn, *slot, error) {
 			return conn, p, nil
 		}
 		c.free()
-		conn.Close() // it has said nothing yet that could be answered
+		conn.Close() // it has sent nothing yet that could be answered
 	}
 }
 
@@ -140,7 +139,7 @@ func (c *conns) wait() error {
 	}
 }
 
-// pause waits for a while, or until the end.
+// pause waits for d, or until close is called.
 func (c *conns) pause(d time.Duration) {
 	select {
 	case <-time.After(d):
@@ -154,7 +153,7 @@ func (c *conns) free() {
 	}
 }
 
-// close ends waiting.
+// close ends all waiting.
 func (c *conns) close() { c.closing.Do(func() { close(c.closed) }) }
 
 // evictIdle closes the connection that has been idle longest, if that is long enough:
@@ -188,8 +187,8 @@ func (c *conns) closeIdle() {
 	}
 }
 
-// oldest returns the first of a list of idle connections, and when it may be
-// closed: 0 means now. conns.mu is held.
+// oldest returns the first of a list of idle connections, and when it may be closed: 0
+// means now. conns.mu must be held.
 func oldest(idle *list.List) (*slot, time.Duration) {
 	first := idle.Front()
 	if first == nil {
@@ -199,8 +198,8 @@ func oldest(idle *list.List) (*slot, time.Duration) {
 	return p, max(leastIdle-time.Since(p.since), 0)
 }
 
-// enter counts a connection for its address. It reports false if there are too
-// many from there, none of which is idle.
+// enter counts a connection for its address. It reports false if that has too many,
+// none of which is idle.
 func (c *conns) enter(conn net.Conn) (*slot, bool) {
 	p := &slot{c: c, conn: conn}
 	if !c.counts(p) {
@@ -240,7 +239,8 @@ func (c *conns) enter(conn net.Conn) (*slot, bool) {
 	return p, true
 }
 
-// counts reports whether a connection counts for its address, and notes that.
+// counts reports whether a connection counts for its address, and sets p.from if it
+// does.
 func (c *conns) counts(p *slot) bool {
 	if c.most == 0 {
 		return false
@@ -256,7 +256,7 @@ func (c *conns) counts(p *slot) bool {
 	return true
 }
 
-// slot is that of a connection.
+// slot is the slot of a connection.
 type slot struct {
 	// set by enter, then constant
 	c    *conns
@@ -276,8 +276,8 @@ func (p *slot) set(busy bool) {
 	p.note(func() bool { return busy })
 }
 
-// note asks busy whether the connection is busy with a request. Of calls at the
-// same time the last one knows what the others have changed.
+// note asks busy whether the connection is busy with a request. It does so under the
+// lock, so that the last of concurrent calls sees what the others have changed.
 func (p *slot) note(busy func() bool) {
 	p.c.mu.Lock()
 	defer p.c.mu.Unlock()
@@ -298,7 +298,7 @@ func (p *slot) note(busy func() bool) {
 	}
 }
 
-// leave notes that the connection is the native server's from now on.
+// leave notes that the connection belongs to the native server from now on.
 func (p *slot) leave() {
 	p.c.mu.Lock()
 	defer p.c.mu.Unlock()
@@ -320,7 +320,7 @@ func (p *slot) unlistLocked() {
 	p.ofAll, p.ofAddress = nil, nil
 }
 
-// evict closes the connection. Whoever serves it finds it closed.
+// evict closes the connection. Its server finds it closed.
 func (p *slot) evict() {
 	conn := p.conn
 	if t, ok := conn.(*tls.Conn); ok {
@@ -330,7 +330,7 @@ func (p *slot) evict() {
 	p.release()
 }
 
-// release gives the slot back; again, it does nothing.
+// release gives the slot back. Calling it again does nothing.
 func (p *slot) release() {
 	p.c.mu.Lock()
 	if p.released {

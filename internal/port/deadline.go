@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// lateDeadline is the deadline of a connection's reads, which the connection is told
-// only when something is about to wait for it. net/http says several for each
-// request, most of which are replaced before anything reads; each would go to the
-// timers of the poller. Deadlines of writes are peerConn's.
+// lateDeadline is the deadline of a connection's reads. The connection gets it only
+// when a read is about to wait. net/http sets several for each request, most of which
+// are replaced before anything reads, and each would go to the timers of the poller.
+// peerConn has the deadlines of writes.
 type lateDeadline struct {
 	set func(time.Time) error // of the connection
 
 	mu      sync.Mutex // protects the fields below
 	at      time.Time
-	untold  bool // the connection has another one
+	untold  bool // the connection has an older one
 	waiting int  // reads under way
 }
 
-// to is what the connection's method would be: what waits hears of it at once.
+// to sets the deadline. A read under way gets it at once.
 func (d *lateDeadline) to(t time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -34,14 +34,14 @@ func (d *lateDeadline) tellLocked() error {
 	return d.set(d.at)
 }
 
-// begin is for what is about to read, and end for when it has. An error
-// is what it comes to; then there is no end.
+// begin is called before a read, and end after it. An error of begin is the result of
+// the read; end is not called then.
 func (d *lateDeadline) begin() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.untold {
-		// This is how net/http takes back a read that it has let begin, usually
-		// before it has.
+		// This is how net/http aborts a read that it has started, usually before the
+		// read begins.
 		if !d.at.IsZero() && d.at.Unix() < past {
 			return os.ErrDeadlineExceeded
 		}
@@ -53,7 +53,7 @@ func (d *lateDeadline) begin() error {
 	return nil
 }
 
-// past is long ago wherever clocks are right, and also in tests.
+// past, a Unix time, is long ago wherever clocks are right, and also in tests.
 const past = 1 << 20
 
 func (d *lateDeadline) end() {
@@ -62,8 +62,8 @@ func (d *lateDeadline) end() {
 	d.mu.Unlock()
 }
 
-// forget drops what the connection has not been told, for from now on somebody
-// else tells it.
+// forget drops a deadline that the connection has not got, because from now on its new
+// owner sets them.
 func (d *lateDeadline) forget() {
 	d.mu.Lock()
 	d.untold = false

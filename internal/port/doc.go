@@ -7,16 +7,16 @@
 //
 // A connection goes through
 //
-//	conns.go       a slot: so many connections in all, so many of an address; idle
-//	               ones are closed for new ones
+//	conns.go       a slot: limits in all and by address; idle connections are
+//	               closed for new ones
 //	peer.go        deadlines and a least rate of all writes, below TLS and HTTP
-//	handshakes.go  the handshake of TLS, as many at a time as half of the processors
-//	sniff.go       its first bytes, which say whose it is; preface.go reads those of
+//	handshakes.go  the TLS handshake, as many at a time as half of the processors
+//	sniff.go       its first bytes, which select the server; preface.go reads those of
 //	               HTTP/2 up to the content type of the first request
 //	native.go      the native server, if that claims the content type; else net/http
 //
-// Answers have a Writer each, because HTTP/2 puts many on one connection; Strangers
-// counts those to clients that nobody has authenticated.
+// Each answer has a Writer of its own, because HTTP/2 puts many on one connection.
+// Strangers counts the answers to clients that are not authenticated.
 //
 // A Port may be used by many goroutines at once. Serve waits for the goroutine that
 // it starts; goroutines of connections belong to the two servers.

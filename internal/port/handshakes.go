@@ -11,9 +11,9 @@ import (
 	"github.com/parley-a2a/parley/internal/queue"
 )
 
-// handshakes are done as many at a time as half of the processors: a handshake
-// takes about a millisecond of one, which is what strangers can make a server
-// spend for less of their own. Addresses have their turns one after the other.
+// handshakes limits how many handshakes are done at a time, to half of the processors.
+// A handshake takes about a millisecond of a processor, and costs a stranger less than
+// the server. Addresses take turns.
 //
 // A turn covers CPU work only. None is held while waiting for a client, so a client
 // that stalls delays no others.
@@ -25,8 +25,8 @@ func newHandshakes() *handshakes {
 	return &handshakes{queue.NewFair[netip.Prefix](max(1, min(runtime.NumCPU(), runtime.GOMAXPROCS(0))/2))}
 }
 
-// handshakeConn is a connection below one of TLS, until its handshake is over. Its turn
-// begins when bytes of the client arrive and ends with the answer to them.
+// handshakeConn is the connection below one of TLS, until the handshake is over. Its
+// turn begins when bytes of the client arrive and ends with the answer to them.
 type handshakeConn struct {
 	net.Conn
 	of   *handshakes
@@ -45,7 +45,7 @@ func (h *handshakes) conn(c net.Conn) *handshakeConn {
 	return t
 }
 
-// begin is called with a ClientHello, of which nothing has been computed yet.
+// begin is called with a ClientHello, before anything is computed for it.
 func (c *handshakeConn) begin(ctx context.Context) error {
 	c.ctx = ctx
 	return c.enter()
@@ -85,14 +85,14 @@ func (c *handshakeConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Write ends the turn, too: what is computed goes out with the last of it, and the
-// client may not take it.
+// Write ends the turn, too: the result of a computation is written at its end, and the
+// client may not read it.
 func (c *handshakeConn) Write(p []byte) (int, error) {
 	c.leave()
 	return c.Conn.Write(p)
 }
 
-// limitHandshakes returns config for connections of which some are a handshakeConn.
+// limitHandshakes returns config for connections, some of which are a handshakeConn.
 func limitHandshakes(config *tls.Config) *tls.Config {
 	c := config.Clone()
 	c.GetConfigForClient = func(hello *tls.ClientHelloInfo) (use *tls.Config, err error) {
@@ -107,18 +107,18 @@ func limitHandshakes(config *tls.Config) *tls.Config {
 	return c
 }
 
-// tlsListener is a listener whose connections a Port makes those of TLS, with the
-// handshakes in turn. Other servers use it as one of crypto/tls.
+// tlsListener is a listener on which a Port does the handshakes of TLS itself, in
+// turns. Other servers use it as a listener of crypto/tls.
 type tlsListener struct {
 	net.Listener // of crypto/tls
 	below        net.Listener
 	config       *tls.Config
 }
 
-// Listener returns a listener with TLS, like [tls.NewListener] with t.Config. A
-// [Port] that serves it does half as many handshakes at a time as there are
-// processors, by addresses in turn, so that a flood of handshakes leaves processor
-// time for calls. Other servers do them as they arrive.
+// Listener returns a listener with TLS, like [tls.NewListener] with t.Config. A [Port]
+// that serves it does half as many handshakes at a time as there are processors, and
+// addresses take turns, so that a flood of handshakes leaves processor time for calls.
+// Other servers do handshakes as they arrive.
 func (t *TLS) Listener(l net.Listener) net.Listener {
 	return TLSListener(l, t.Config())
 }

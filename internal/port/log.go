@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// throttled writes the log records that anybody can cause at no cost: of each text
-// one a minute, with the number of those that were left out since the one before.
+// throttled writes log records that anybody can cause at no cost: of each text one a
+// minute, with the number of those that were left out since the last one.
 type throttled struct {
 	log *slog.Logger
 

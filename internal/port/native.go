@@ -8,20 +8,20 @@ import (
 	"time"
 )
 
-// turnSize is after how many bytes a connection of the native server lets others have
-// the processor before it reads on. grpc-go starts a goroutine for each call that it
-// reads: without that, a client that begins a thousand calls at once has a thousand
-// goroutines in line before everybody else's next one.
+// turnSize is how many bytes a connection of the native server reads before it yields
+// the processor. grpc-go starts a goroutine for each call that it reads. Without the
+// yield, a client that begins a thousand calls at once would put a thousand goroutines
+// in line before anybody else's next one.
 const turnSize = 512
 
-// A call that came to nothing (Conn.Wasted) holds up the reading of its connection for
-// wasteTime, and all of them for at most wasteMost before a read.
+// Each call that came to nothing (Conn.Wasted) delays the next read of its connection
+// by wasteTime; all of them together delay it by at most wasteMost.
 const (
 	wasteTime = 10 * time.Millisecond
 	wasteMost = 100 * time.Millisecond
 )
 
-// Native serves the connections that leave the HTTP server. A grpc.Server is one.
+// Native serves the connections that the HTTP server hands over. A grpc.Server is one.
 type Native interface {
 	// Serve takes connections, each a *Conn, until Accept fails.
 	Serve(net.Listener) error
@@ -31,9 +31,9 @@ type Native interface {
 	Stop()
 }
 
-// Conn is a connection of the native server, from its first byte. It is closed when
-// it has been idle for too long or when its slot is needed; it is idle unless a call
-// has begun on it.
+// Conn is a connection of the native server, from its first byte. It is closed when it
+// has been idle for too long or when its slot is needed; it is idle while no call is
+// under way.
 type Conn struct {
 	net.Conn
 	slot *slot
@@ -66,7 +66,7 @@ func (c *Conn) Begin() { c.count(1) }
 func (c *Conn) End() { c.count(-1) }
 
 // Wasted notes that a call came to nothing: it was reset before it was served, or its
-// client may not have it. A client that does it again and again is read slowly.
+// client may not make it. A connection with many such calls is read slowly.
 func (c *Conn) Wasted() { c.wasted.Add(1) }
 
 func (c *Conn) count(n int64) {

@@ -10,27 +10,26 @@ const (
 	// WriteSize is how much is written at a time, in bytes: each piece has the time
 	// limit of a write.
 	WriteSize = 32 << 10
-	// minRate is how fast a peer has to take what is written to it, in bytes a
-	// second. A mobile client at 100 kbit/s takes three times as much, so it may
-	// have three answers at once. A peer at just this rate has an answer of 16 MB
-	// for 68 minutes.
+	// minRate is the least rate at which a peer has to read, in bytes a second. A
+	// mobile client at 100 kbit/s reads three times as fast, so it may have three
+	// answers at once. At just this rate, an answer of 16 MB takes 68 minutes.
 	minRate = 4 << 10
-	// heldRate is minRate for a peer whose answer takes memory that others wait for:
-	// an answer of 16 MB for four minutes.
+	// heldRate is minRate for a peer whose answer holds memory that others wait for: an
+	// answer of 16 MB takes four minutes.
 	heldRate = 64 << 10
 )
 
-// atMinRate is how long n bytes take at minRate.
+// atMinRate returns how long n bytes take at minRate.
 func atMinRate(n int) time.Duration {
 	return time.Duration(n) * (time.Second / minRate)
 }
 
-// Pace follows how far a peer is behind minRate while writes wait for it: a write
-// that takes longer than minRate allows adds to that, a faster one and the time
-// between writes take from it. A peer that is behind by the limit of a write has
-// had its time. So n bytes keep a writer for at most the limit and n / minRate.
+// Pace tracks how far a peer is behind minRate while writes wait for it. A write that
+// takes longer than minRate allows adds to that; a faster one and the time between
+// writes reduce it. A peer that is behind by the time limit of a write has had its
+// time. So n bytes keep a writer for at most the limit and n / minRate.
 //
-// Times are since any moment, the same for all.
+// Times are since some moment, the same for all.
 type Pace struct {
 	behind time.Duration
 	ended  time.Duration // the last write
@@ -39,7 +38,7 @@ type Pace struct {
 	Hold *budget.Hold
 }
 
-// Take is how long n bytes take at the rate that the peer has to have.
+// Take returns how long n bytes take at the rate that the peer has to have.
 func (p *Pace) Take(n int) time.Duration {
 	if p.Hold.Stalls() {
 		return time.Duration(n) * (time.Second / heldRate)

@@ -10,27 +10,27 @@ import (
 )
 
 // peerConn is a connection of a Port below everything that writes to it: net/http,
-// grpc-go, TLS and what we say before any of them. Each write of up to WriteSize
-// bytes has the time limit of a write, and all writes together have to go at
-// minRate; a peer that is slower loses the connection.
+// grpc-go, TLS and the Port itself before any of them. Each write of up to WriteSize
+// bytes has the time limit of a write, and all writes together have to go at minRate; a
+// peer that is slower loses the connection.
 //
-// Deadlines of those above count as well. The connection is told of one only if it
-// has none, or a later one than it should have; one that it reaches too early is
-// replaced. So a busy connection costs a timer once in 30 s, not nine for each
-// request, which is how often net/http and our handlers say one.
+// Deadlines that the layers above set count as well. The connection gets one only if it
+// has none, or a later one than it should have; one that passes too early is replaced.
+// So a busy connection costs a timer once in 30 s, not nine for each request, which is
+// how often net/http and our handlers set one.
 type peerConn struct {
 	net.Conn
 	limit time.Duration // of each write
 	since time.Time
-	exact bool // the connection is one of TLS, for which an early deadline is the end
+	exact bool // the connection is one of TLS, which an early deadline breaks
 
 	turn sync.Mutex // held by the write under way; protects the field below
 	pace Pace
 
 	mu    sync.Mutex // protects the fields below
-	asked time.Time  // the deadline of those above; zero if there is none
-	own   time.Time  // that of the write under way; zero if there is none
-	told  time.Time  // that of the connection
+	asked time.Time  // the deadline set by the layers above; zero if there is none
+	own   time.Time  // of the write under way; zero if there is none
+	told  time.Time  // the deadline that the connection has
 }
 
 func newPeerConn(c net.Conn, limit time.Duration) *peerConn {
@@ -58,7 +58,7 @@ func (l *limitedListener) Accept() (net.Conn, error) {
 	return newPeerConn(c, l.limit), nil
 }
 
-// beneath returns what a connection of TLS is on, or the connection.
+// beneath returns the connection below one of TLS; any other one it returns as it is.
 func beneath(c net.Conn) net.Conn {
 	if t, ok := c.(*tls.Conn); ok {
 		return t.NetConn()
@@ -100,7 +100,7 @@ func (c *peerConn) write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// begin has the connection know the deadline of a write that goes on at now.
+// begin makes sure that the connection has the deadline of a write that goes on at now.
 func (c *peerConn) begin(own, now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -133,7 +133,7 @@ func (c *peerConn) tellLocked(at time.Time) error {
 	return c.Conn.SetWriteDeadline(at)
 }
 
-// SetWriteDeadline limits writes further; the write under way hears of it at once.
+// SetWriteDeadline limits writes further; a write under way gets it at once.
 func (c *peerConn) SetWriteDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -151,9 +151,9 @@ func (c *peerConn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
-// abandon closes the connection after a write that failed: a part of what was to be
-// written is missing, so nothing can follow it. The system drops what it still has of
-// the connection, because the peer would not take that either.
+// abandon closes the connection after a failed write: a part of the data is missing, so
+// nothing can follow it. The system drops what it has not sent, because the peer would
+// not take that either.
 func (c *peerConn) abandon() {
 	c.end()
 	below := beneath(c.Conn)

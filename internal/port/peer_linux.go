@@ -5,13 +5,13 @@ import (
 	"syscall"
 )
 
-// mostUnsent is how much of a connection the system takes that it cannot send yet,
-// in bytes. Otherwise it takes up to 4 MB from a writer whose peer does not read.
+// mostUnsent is how many unsent bytes of a connection the system accepts. Otherwise it
+// accepts up to 4 MB from a writer whose peer does not read.
 const mostUnsent = 128 << 10
 
 const tcpNotSentLowat = 25 // linux/tcp.h; package syscall does not have it
 
-// keepLittleUnsent has writes wait while mostUnsent bytes are unsent. Bytes on their
+// keepLittleUnsent makes writes wait while mostUnsent bytes are unsent. Bytes on their
 // way to the peer do not count, so that a fast connection stays fast.
 func keepLittleUnsent(c net.Conn) {
 	t, ok := c.(*net.TCPConn)

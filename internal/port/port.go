@@ -14,7 +14,8 @@ import (
 )
 
 const (
-	// HeaderTimeout is how long a new connection has to say what it wants.
+	// HeaderTimeout is how long a client may take for its handshake and for a request's
+	// header.
 	HeaderTimeout = 10 * time.Second
 	// IdleTimeout is how long a connection may wait for a request.
 	IdleTimeout = 2 * time.Minute
@@ -22,33 +23,34 @@ const (
 
 // Options are the limits of a Port.
 type Options struct {
-	// Connections is how many connections there may be at a time. For another one
-	// the connection is closed that has been idle longest, for a second at least; if
-	// none is idle, new ones have to wait. Zero means no limit.
+	// Connections is how many connections there may be at a time. Beyond that, a new
+	// one replaces the one that has been idle longest, for a second at least; if none
+	// is idle, new ones have to wait. Zero means no limit.
 	Connections int
-	// AddrConnections is how many of them may come from one address, of IPv6 from
-	// its first 64 bits: for another one its idle connections are closed in the same
-	// way; if none is idle, the new one is. Zero means no limit.
+	// AddrConnections is how many of them may come from one address, of IPv6 from its
+	// first 64 bits. Beyond that, a new one replaces an idle one of that address in the
+	// same way; if none is idle, it is closed. Zero means no limit.
 	AddrConnections int
-	// LimitLoopback has AddrConnections count for the addresses of this machine.
+	// LimitLoopback applies AddrConnections to the addresses of this machine, too.
 	LimitLoopback bool
 	// Trusted reports whether an address is exempt from AddrConnections. Nil: none is.
 	Trusted func(netip.Addr) bool
 	// WriteTimeout bounds every single write to a peer, of 32 KiB at most, and how
 	// far a peer may fall behind 4 KiB/s. It must be positive.
 	WriteTimeout time.Duration
-	// Limited is told when a limit of connections is met. It must not block. Nil: nobody is.
+	// Limited is called when a limit of connections is met. It must not block. Nil: it
+	// is not called.
 	Limited func(Limited)
 	// Busy reports whether calls of the native server are under way. Nil: never.
 	Busy func() bool
-	// Log gets records about connections, of each kind one a minute. It must not be
+	// Log gets records about connections, one a minute of each kind. It must not be
 	// nil.
 	Log *slog.Logger
 }
 
-// Port serves one listener with net/http, in HTTP/1.1 and HTTP/2, in clear or over
-// TLS, and with a native server. For TLS the listener must be [TLS.Listener]'s or
-// of package crypto/tls, and for HTTP/2 over TLS offer h2.
+// Port serves one listener with net/http, in HTTP/1.1 and HTTP/2, in clear or over TLS,
+// and with a native server. For TLS the listener must be [TLS.Listener]'s or of package
+// crypto/tls, and must offer h2 for HTTP/2 over TLS.
 type Port struct {
 	http   *http.Server
 	native Native
@@ -104,8 +106,8 @@ type (
 // With returns a context for requests of net/http that come through a Port.
 func With(ctx context.Context) context.Context { return WithMount(ctx, "") }
 
-// WithMount is With where the handler is below a path of the server, beside which gRPC
-// is at the server's own.
+// WithMount is With for a handler that is mounted at a path of the server; the paths of
+// gRPC are not below it.
 func WithMount(ctx context.Context, path string) context.Context {
 	return context.WithValue(ctx, onPort{}, path)
 }
@@ -185,8 +187,8 @@ func (p *Port) Close() error {
 	return p.http.Close()
 }
 
-// portListener gives the HTTP server connections that leave it if the native server
-// claims them.
+// portListener gives the HTTP server its connections, of which those that the native
+// server claims leave it again.
 type portListener struct {
 	net.Listener
 	p   *Port
@@ -210,7 +212,7 @@ func (l *portListener) Close() error {
 	return l.Listener.Close()
 }
 
-// handedListener gives the native server the connections that it claims.
+// handedListener gives the native server the connections that it has claimed.
 type handedListener struct {
 	p    *Port
 	addr net.Addr

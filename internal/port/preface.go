@@ -12,8 +12,8 @@ import (
 // clientPreface begins every HTTP/2 connection (RFC 9113 section 3.4).
 var clientPreface = []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 
-// Of HTTP/2 (RFC 9113 sections 4 and 6) we know just enough to find the first
-// request's content type.
+// We know just enough of HTTP/2 (RFC 9113 sections 4 and 6) to find the content type of
+// the first request.
 const (
 	frameHeader       = 9
 	frameHeaders      = 1
@@ -30,20 +30,20 @@ const (
 	maxPeek  = 128 << 10
 )
 
-// http2Start is an HTTP/2 connection up to its first request. Reading it gives
-// the connection from its beginning, without what was ours to hear.
+// http2Start is an HTTP/2 connection that has been read up to its first request. Read
+// returns its bytes from the beginning, without those that were meant for us.
 //
-// Clients may wait for the server's SETTINGS before they send a request, as
-// grpc-go does, so we send ours, which are empty, before whoever gets the
-// connection sends its own. The client acknowledges both; the one for ours is
-// taken out, for net/http closes a connection that acknowledges too much.
+// Clients may wait for the server's SETTINGS before they send a request, as grpc-go
+// does. So we send empty ones, before the server that gets the connection sends its
+// own. The client acknowledges both. The acknowledgement of ours is removed, because
+// net/http closes a connection that acknowledges too much.
 type http2Start struct {
 	conn    net.Conn
-	pending []byte // what is read again
-	content string // type of the first request
+	pending []byte // bytes to be read again
+	content string // content type of the first request
 
-	acked bool // our SETTINGS
-	inner int  // bytes to come that have been looked at; while not acked
+	acked bool // our SETTINGS were acknowledged
+	inner int  // bytes to come of frames that have been looked at; used while not acked
 }
 
 // peekHTTP2 reads conn, of which head has been read, to the end of the first
@@ -73,7 +73,7 @@ func peekHTTP2(conn net.Conn, head []byte) (*http2Start, error) {
 		size := int(binary.BigEndian.Uint32(h) >> 8)
 		if size > maxFrame || at > maxPeek {
 			s.acked = true
-			return s, nil // wrong, or odd: net/http says how
+			return s, nil // wrong, or unusual: net/http answers
 		}
 		end := at + frameHeader + size
 		if err := s.fill(end); err != nil {
@@ -129,8 +129,8 @@ func (s *http2Start) cut(from, to int) {
 	s.pending = append(s.pending[:from], s.pending[to:]...)
 }
 
-// fragment takes padding and priority off a HEADERS frame. Of one that is
-// broken nothing is left.
+// fragment removes padding and priority from a HEADERS frame. Of a broken frame it
+// returns nothing.
 func fragment(payload []byte, flags byte) []byte {
 	pad := 0
 	if flags&flagPadded != 0 {
@@ -148,7 +148,8 @@ func fragment(payload []byte, flags byte) []byte {
 	return payload[:max(len(payload)-pad, 0)]
 }
 
-// contentType reads a header block; of one that is broken it is empty.
+// contentType returns the content type in a header block; of a broken block it is
+// empty.
 func contentType(block []byte) (value string) {
 	d := hpack.NewDecoder(4096, func(f hpack.HeaderField) {
 		if f.Name == "content-type" && value == "" {
@@ -161,8 +162,8 @@ func contentType(block []byte) (value string) {
 	return value
 }
 
-// Read gives the connection from its beginning, without the acknowledgement of
-// our SETTINGS. Frames are looked at one by one until it has come.
+// Read returns the connection from its beginning, without the acknowledgement of our
+// SETTINGS. It looks at frames one by one until that has come.
 func (s *http2Start) Read(p []byte) (int, error) {
 	for !s.acked && s.inner == 0 {
 		if err := s.fill(frameHeader); err != nil {

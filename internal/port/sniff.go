@@ -12,11 +12,11 @@ import (
 	"time"
 )
 
-// sniffed is a connection of the HTTP server. Its first Read, which happens in
-// the connection's own goroutine, detects the protocol, after the handshake if the
-// connection is one of TLS: the HTTP server takes it for one in clear. HTTP/1 costs
-// a comparison. A connection of the native server leaves, and the HTTP server sees
-// a client that hung up.
+// sniffed is a connection of the HTTP server. Its first Read, which happens in the
+// connection's own goroutine, does the handshake of TLS, if there is one, and detects
+// the protocol. The HTTP server takes the connection for one in clear. HTTP/1 costs a
+// comparison. A connection that the native server claims leaves, and the HTTP server
+// sees a client that hung up.
 type sniffed struct {
 	net.Conn
 	p    *Port
@@ -26,7 +26,7 @@ type sniffed struct {
 	tls  *tls.ConnectionState // set by the first Read; nil in clear
 	left atomic.Bool          // the connection is the native server's now
 
-	reads lateDeadline // of writes, see peerConn
+	reads lateDeadline // peerConn has the deadlines of writes
 }
 
 func newSniffed(c net.Conn, p *Port, slot *slot) *sniffed {
@@ -71,7 +71,7 @@ func (c *sniffed) Read(p []byte) (int, error) {
 	return h.Read(p)
 }
 
-// handshake is that of TLS, in the time that net/http would give it.
+// handshake does the handshake of TLS, within the time that net/http would give it.
 func (c *sniffed) handshake() error {
 	t, ok := c.Conn.(*tls.Conn)
 	if p, above := c.Conn.(*peerConn); above {
@@ -93,7 +93,7 @@ func (c *sniffed) handshake() error {
 		}
 		level, text := slog.LevelInfo, "TLS handshake failed"
 		if errors.Is(err, io.EOF) || errors.Is(err, net.ErrClosed) {
-			level, text = slog.LevelDebug, "TLS handshake broken off" // somebody looked whether the port is open, or we closed it
+			level, text = slog.LevelDebug, "TLS handshake broken off" // somebody probed the port, or we closed it
 		}
 		c.p.log.write(level, text, slog.String("remote", c.RemoteAddr().String()), slog.Any("error", err))
 		return err
@@ -103,7 +103,7 @@ func (c *sniffed) handshake() error {
 	return nil
 }
 
-// leave hands the connection over.
+// leave hands the connection over to the native server.
 func (c *sniffed) leave(h *http2Start) {
 	c.left.Store(true)
 	c.from = failed{io.EOF}
@@ -111,7 +111,7 @@ func (c *sniffed) leave(h *http2Start) {
 	_ = c.Conn.SetDeadline(time.Time{}) // a broken connection shows when it is read
 	on := &Conn{Conn: c.Conn, slot: c.slot, from: h, tls: c.tls}
 	on.slot.leave()
-	on.slot.set(false) // the clock of the first call begins anew
+	on.slot.set(false) // its idle time begins again
 	select {
 	case c.p.handed <- on:
 	case <-c.p.closed:
@@ -161,7 +161,7 @@ func (c *sniffed) SetWriteDeadline(t time.Time) error {
 	return c.Conn.SetWriteDeadline(t)
 }
 
-// failed is a reader that has failed.
+// failed is a reader that fails with err.
 type failed struct{ err error }
 
 func (f failed) Read([]byte) (int, error) { return 0, f.err }

@@ -22,23 +22,22 @@ import (
 type TLSFiles struct {
 	// Cert is the certificate with its chain, Key its private key.
 	Cert, Key string
-	// ClientCA has the authorities whose client certificates are accepted; a
-	// client with another's is refused. Empty: none is asked for.
+	// ClientCA has the authorities whose client certificates are accepted; a client
+	// with a certificate of another one is refused. Empty: no certificate is asked for.
 	ClientCA string
-	// RequireClient refuses who has no certificate at all. False leaves it to the
-	// server's Identity, which may take other credentials.
+	// RequireClient refuses clients without a certificate. False leaves that to the
+	// server's Identity, which may accept other credentials.
 	RequireClient bool
-	// Logger hears when files were read anew, or could not be. Nil discards.
+	// Logger gets a record when files were read again, or could not be. Nil discards.
 	Logger *slog.Logger
-	// Reloaded, if not nil, is told when files have changed, with the certificate
-	// that is used from then on, or with why it stays the one before. It is called
+	// Reloaded, if not nil, is called when files have changed, with the certificate
+	// that is used from then on, or with the reason why the old one stays. It is called
 	// during a handshake, by one goroutine at a time.
 	Reloaded func(leaf *x509.Certificate, err error)
 }
 
-// TLS is a server's side of TLS, from files that are read again when they
-// change: a renewed certificate takes no restart. Connections that are there
-// stay as they are.
+// TLS is a server's side of TLS, from files that are read again when they change, so
+// that a renewed certificate needs no restart. Present connections stay as they are.
 type TLS struct {
 	files TLSFiles
 	log   *slog.Logger
@@ -47,12 +46,12 @@ type TLS struct {
 	current atomic.Pointer[tls.Config]
 
 	mu     sync.Mutex        // protects the fields below
-	looked time.Time         // at the files
-	seen   [sha256.Size]byte // what was in them then, good or not
+	looked time.Time         // when the files were looked at
+	seen   [sha256.Size]byte // hash of what was in them then, good or not
 }
 
 const (
-	// lookEvery is how long files are not looked at again.
+	// lookEvery is the least time between two looks at the files.
 	lookEvery = time.Second
 	maxPEM    = 1 << 20 // bytes
 )
@@ -79,9 +78,9 @@ func LoadTLS(f TLSFiles) (*TLS, error) {
 
 // Config returns the configuration for a listener of crypto/tls. It has TLS 1.2
 // and 1.3 with the suites and curves that Go has as its defaults, and offers
-// HTTP/2, which gRPC needs. At a handshake the files are looked at, once a second
-// at most; as long as they cannot be used, such as between the writing of one and
-// the other, what was read before goes on.
+// HTTP/2, which gRPC needs. At a handshake the files are looked at, once a second at
+// most. While they cannot be used, such as between the writing of one and the other,
+// what was read before stays in use.
 func (t *TLS) Config() *tls.Config {
 	c := t.config()
 	c.GetConfigForClient = func(*tls.ClientHelloInfo) (*tls.Config, error) {
@@ -95,13 +94,13 @@ func (t *TLS) config() *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		NextProtos: []string{"h2", "http/1.1"},
-		// A ticket would outlive the authority that its certificate is from.
+		// A session ticket would outlive the authority of its client certificate.
 		SessionTicketsDisabled: t.files.ClientCA != "",
 	}
 }
 
-// look reads the files if they have not been for a while. One handshake does it;
-// others do not wait.
+// look reads the files unless that was done a moment ago. One handshake does it; others
+// do not wait.
 func (t *TLS) look() {
 	if !t.mu.TryLock() {
 		return
@@ -139,7 +138,7 @@ func (t *TLS) tell(leaf *x509.Certificate, err error) {
 	}
 }
 
-// tlsDocs is what is in the files.
+// tlsDocs has the contents of the files.
 type tlsDocs struct{ cert, key, clientCA []byte }
 
 func (t *TLS) read() (docs tlsDocs, sum [sha256.Size]byte, err error) {
@@ -196,8 +195,8 @@ func (t *TLS) parse(docs tlsDocs) (*tls.Config, error) {
 	return c, nil
 }
 
-// authorities reads all of a file: of one that is half good, the rest would be
-// missed only by those who are refused.
+// authorities reads the whole of a file: if it skipped what is wrong, only the clients
+// that are refused would notice.
 func authorities(doc []byte) (*x509.CertPool, error) {
 	pool, n := x509.NewCertPool(), 0
 	for {

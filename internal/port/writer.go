@@ -7,16 +7,16 @@ import (
 	"github.com/parley-a2a/parley/internal/budget"
 )
 
-// Writer is the writer of an answer, of which each piece of WriteSize bytes has the
-// time limit of a write and all of them have to go at minRate. Over HTTP/2 a client
-// can stop an answer while it takes others, so that its connection does not show it.
+// Writer is the writer of an answer. Each piece of WriteSize bytes has the time limit
+// of a write, and all pieces have to go at minRate. Over HTTP/2 a client can stop one
+// answer while it takes others, so that the connection does not show it.
 type Writer struct {
 	http.ResponseWriter
 	rc    *http.ResponseController
 	limit time.Duration // of each write
 	since time.Time
 	pace  Pace
-	// flushed, if not nil, is called when all that was written is out.
+	// flushed, if not nil, is called when all that was written has been flushed.
 	flushed func()
 }
 
@@ -27,13 +27,13 @@ func NewWriter(w http.ResponseWriter, limit time.Duration) *Writer {
 	return p
 }
 
-// Init makes w a Writer of an answer: rc is that of to, and hold, if not nil, the
-// memory that the answer takes.
+// Init makes w a Writer of the answer to, whose controller is rc. hold, if not nil, is
+// the memory that the answer uses.
 func (w *Writer) Init(to http.ResponseWriter, rc *http.ResponseController, limit time.Duration, hold *budget.Hold) {
 	*w = Writer{ResponseWriter: to, rc: rc, limit: limit, since: time.Now(), pace: Pace{Hold: hold}}
 }
 
-// HoldUntilFlush makes hold the memory that the answer takes, and closes it with the
+// HoldUntilFlush makes hold the memory that the answer uses, and closes it with the
 // next Flush.
 func (w *Writer) HoldUntilFlush(hold *budget.Hold) { w.pace.Hold, w.flushed = hold, hold.Close }
 
@@ -53,7 +53,7 @@ func (w *Writer) Write(b []byte) (n int, err error) {
 	}
 }
 
-// Flush ends with no limit: one that passes while nothing is written would end
+// Flush leaves no deadline behind: one that passes while nothing is written would end
 // the stream.
 func (w *Writer) Flush() {
 	_ = w.rc.SetWriteDeadline(time.Now().Add(w.limit))

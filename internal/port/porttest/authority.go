@@ -19,7 +19,7 @@ type Authority struct {
 	key  *ecdsa.PrivateKey
 }
 
-// NewAuthority makes an authority of its own.
+// NewAuthority makes a new authority.
 func NewAuthority(t testing.TB) *Authority {
 	t.Helper()
 	a := new(Authority)
@@ -27,12 +27,12 @@ func NewAuthority(t testing.TB) *Authority {
 	return a
 }
 
-// PEM is the certificate of the authority.
+// PEM returns the certificate of the authority.
 func (a *Authority) PEM() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
 }
 
-// Pool is for those who trust the authority.
+// Pool returns a pool with the authority's certificate, for clients that trust it.
 func (a *Authority) Pool() *x509.CertPool {
 	p := x509.NewCertPool()
 	p.AddCert(a.cert)

@@ -45,7 +45,7 @@ func (p *Pipes) DialContext(ctx context.Context, _, _ string) (net.Conn, error) 
 	}
 }
 
-// Offer has a connection wait to be accepted until the listener is closed.
+// Offer waits until a connection is accepted or the listener is closed.
 func (p *Pipes) Offer(server net.Conn) {
 	select {
 	case p.conns <- server:
