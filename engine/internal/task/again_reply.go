@@ -11,12 +11,11 @@ import (
 	"github.com/parley-a2a/parley/engine/internal/stored"
 )
 
-// A direct answer to a message that is known when it comes again leaves no
-// task, but receipts with the answer. Its caller hears of it once they are
-// committed; the agent does not wait.
+// A direct answer leaves no task. If its message is recognized when it is repeated, receipts
+// hold the answer: the caller gets it once they are committed, and the agent does not wait.
 
-// keep hands the answer to p to the store. Owned by the owner's goroutine, like
-// the rest of this file.
+// keep hands the answer to p to the store. Only the owner's goroutine calls it and the rest of
+// this file.
 func (o *Owner) keep(p *Post) {
 	key, answer := o.key, p.Reply
 	key.ID = ""
@@ -36,8 +35,8 @@ func (o *Owner) kept() {
 	o.reply = nil
 }
 
-// remembered is landed for receipts that are alone: an answer has an id that no
-// other has. It is ErrDuplicate if others count.
+// remembered is landed for an append of receipts alone, whose answer has a unique id. It
+// returns ErrDuplicate if the receipts of another answer count.
 func (o *Owner) remembered(ctx context.Context, a *store.Append) (bool, error) {
 	for i := range a.Receipts {
 		want := &a.Receipts[i]
@@ -56,9 +55,9 @@ func (o *Owner) remembered(ctx context.Context, a *store.Append) (bool, error) {
 	return false, nil
 }
 
-// without returns an append without those of its receipts that others have
-// already: the task exists, and the message is for it, whoever took one of that
-// name meanwhile. So it is taken, at worst once more.
+// without returns an append without those receipts that other processes have already stored.
+// The task exists and the message is for it, even if another process accepted one of that name
+// meanwhile. So the message is accepted, at worst twice.
 func (o *Owner) without(ctx context.Context, a *store.Append) (*store.Append, error) {
 	rest := *a
 	rest.Receipts = slices.Clone(a.Receipts)

@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Agent is an agent as its tasks know it.
+// Agent is an agent with what its tasks have to know of it.
 type Agent struct {
 	declared agent.Lost
 	title    title
@@ -18,9 +18,9 @@ type Agent struct {
 	Player   *Player
 }
 
-// NewAgent returns an agent under its card. player, if not nil, is that of the same
-// agent, which goes on; otherwise there is a new one, and close, or an agent that is an
-// io.Closer, is closed with its last run.
+// NewAgent returns an agent with its card. player, if not nil, is the existing player of the
+// same agent and is kept. Otherwise there is a new one, which ends after its last run with
+// close, or with the Close method of an agent that is an io.Closer.
 func NewAgent(a agent.Agent, close func() error, card *a2a.AgentCard, player *Player) *Agent {
 	if player == nil {
 		if c, ok := a.(io.Closer); ok && close == nil {
@@ -32,7 +32,7 @@ func NewAgent(a agent.Agent, close func() error, card *a2a.AgentCard, player *Pl
 	return &Agent{agent.LostBy(a), newTitle(card.Name, card.Version, agent.KindOf(a)), accounts, player}
 }
 
-// Player is who runs: an agent, until the last of its runs has ended.
+// Player is an agent that runs tasks. Once retired, it is closed when its last run has ended.
 type Player struct {
 	Agent agent.Agent
 	close func() error // may be nil
@@ -53,7 +53,7 @@ func (p *Player) begin() bool {
 	return true
 }
 
-// end is the end of a run. It reports whether the player is to be closed.
+// end counts the end of a run. It reports whether to close the player.
 func (p *Player) end() (last bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,7 +61,7 @@ func (p *Player) end() (last bool) {
 	return p.lastLocked()
 }
 
-// Retire lets the player have no more runs. It reports whether it is to be closed.
+// Retire gives the player no more runs. It reports whether to close the player.
 func (p *Player) Retire() (last bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,8 +77,8 @@ func (p *Player) lastLocked() bool {
 	return true
 }
 
-// perform returns who runs a task, with the run counted; nil if its agent is not
-// there.
+// perform returns the player that runs a task, with the run counted; nil if this process does
+// not have the task's agent, or has drained.
 func (os *Owners) perform(k store.Key) *Player {
 	for {
 		r := os.Agent(k)

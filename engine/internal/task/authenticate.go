@@ -29,7 +29,7 @@ func (h *host) Authenticate(ctx context.Context, prompt []*a2a.Part, wait func(c
 	defer func() {
 		stop()
 		if running {
-			<-waited // it must not go on when the agent does
+			<-waited // wait must not go on when the agent does
 		}
 		o.mu.Lock()
 		o.auth.heard = true
@@ -77,8 +77,8 @@ func (h *host) Authenticate(ctx context.Context, prompt []*a2a.Part, wait func(c
 	}
 }
 
-// authorized ends a wait for another way, as it returned. A message that came at
-// the same time is not lost.
+// authorized handles what the agent's wait function returned. A message that came at the same
+// time is not lost.
 func (o *Owner) authorized(prompt string, err error) (*a2a.Message, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -92,7 +92,7 @@ func (o *Owner) authorized(prompt string, err error) (*a2a.Message, error) {
 	return nil, o.sayLocked(o.status(a2a.TaskStateWorking, nil))
 }
 
-// waitFor calls wait, whose panic is the agent's and not the server's.
+// waitFor calls wait. A panic in it is the agent's failure and not the server's.
 func waitFor(ctx context.Context, wait func(context.Context) error, waited chan<- error) {
 	err := errors.New("the goroutine that waits for an authorization ended without returning")
 	defer func() {

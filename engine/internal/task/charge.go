@@ -10,34 +10,33 @@ import (
 	"github.com/parley-a2a/parley/internal/budget"
 )
 
-// A task at work is in memory as a whole: its owner, its topic and its agent have
-// what was said and made. So what is large counts, for the owner of the task,
-// from before its message is taken until the task leaves memory. A message waits
-// until there is room. An agent's output never waits for others: then the budget
-// is exceeded, and messages wait until it is not.
+// A task at work is in memory as a whole: its owner, its topic and its agent hold all messages
+// and artifacts. So a large task is charged to its caller, from before its message is accepted
+// until the task leaves memory. A message waits until there is room. An agent's output never
+// waits: it may exceed the budget, and then messages wait until there is room again.
 
 const (
-	// smallTask is the weight, in bytes, up to which a task is not counted. As many
+	// SmallTask is the weight, in bytes, up to which a task is not counted. As many such tasks
 	// as Limits.Running may be at work.
 	SmallTask = 16 << 10
 	// chargeStep is by how many bytes a task may change before it is counted anew.
 	chargeStep = 64 << 10
 )
 
-// BudgetKey implements budget.Caller: whose task it is, whichever agent's.
+// BudgetKey implements budget.Caller: the caller whose task it is, across all agents.
 func (o *Owner) BudgetKey() any { return ScopeOf(o.key) }
 
-// footprint is what a task takes of the memory.
+// footprint is the memory that a task uses.
 type footprint struct {
 	hold    budget.Hold // of Needs.Weights
-	weight  int64       // of the log with all that is emitted, see weight
-	tail    int64       // as much as the topic holds of it once more
+	weight  int64       // of the log and all that is emitted, see stored.Weight
+	tail    int64       // bytes that the topic's tail holds in addition
 	unsaved int64       // bytes of records that are not in the store yet
 	coming  int64       // the weight of messages that wait for room
-	callers int         // who wait with them; the task may begin meanwhile
+	callers int         // callers that wait with them; the task may begin meanwhile
 }
 
-// chargeLocked counts what o holds. What it has is in memory already.
+// chargeLocked charges what o holds. It does not wait, because the data is in memory already.
 func (o *Owner) chargeLocked() {
 	n, held := o.mem.weight+o.mem.tail+o.mem.unsaved, o.mem.hold.Held()
 	if n <= SmallTask || o.phase == phaseClosed || held > 0 && max(n-held, held-n) < chargeStep {
@@ -46,9 +45,9 @@ func (o *Owner) chargeLocked() {
 	o.mem.hold.Set(n)
 }
 
-// admit waits until there is room for a message of a caller that o's task is to
-// take. It does so without a lock, and for small ones not at all. done has to be
-// called when the message was taken or refused.
+// admit waits until there is room for a message to o's task. It holds no lock while it waits,
+// and small messages do not wait. The caller calls done when the message is accepted or
+// refused.
 func (o *Owner) admit(ctx context.Context, p *Post) (done func(), _ error) {
 	n := stored.Weight(&a2a.Entry{Message: p.Message, Received: o.received(&p.From)})
 	if o.all.Weights == nil || n <= SmallTask {
@@ -76,8 +75,8 @@ func (o *Owner) admit(ctx context.Context, p *Post) (done func(), _ error) {
 	}, err
 }
 
-// waitFor makes h hold n bytes of the budget of tasks at work, and waits for that
-// no longer than some time or until the engine drains.
+// waitFor makes h hold n bytes of the budget of tasks at work. It waits until atMost has passed
+// or the engine drains.
 func (os *Owners) waitFor(ctx context.Context, h *budget.Hold, n int64, atMost time.Duration) error {
 	if os.Weights == nil || n <= SmallTask || h.Try(n) {
 		return nil

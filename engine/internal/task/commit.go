@@ -14,24 +14,24 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// saved is what the store has of an owner's task, as far as its owner knows.
+// saved is the stored state of an owner's task, as far as the owner knows.
 type saved struct {
 	last     int64     // seq of the last committed entry
 	epoch    int64     // as stored
 	row      store.Row // as of the newest flight
 	canceled bool      // a cancel request was committed
-	wanted   bool      // the task waits, and wants a process nevertheless
-	tries    int       // how often the task was loaded since something of it was committed
+	wanted   bool      // the task waits for its client, but needs a process nevertheless
+	tries    int       // failed attempts to load or write the task since its last commit
 }
 
-// flush hands what is pending to the store, unless an append is under way.
-// Owned by the owner's goroutine, like everything in this file.
+// flush hands the pending entries to the store, unless an append is under way. Only the owner's
+// goroutine calls it and the rest of this file.
 func (o *Owner) flush() {
 	if o.inflight != nil {
 		return
 	}
 	o.mu.Lock()
-	if p := o.reply; p != nil { // then there is nothing else, and there will not be
+	if p := o.reply; p != nil { // then nothing else is pending or will be
 		o.mu.Unlock()
 		o.keep(p)
 		return
@@ -60,7 +60,7 @@ func (o *Owner) flush() {
 	full := len(o.out.pending) >= maxPending || o.out.bytes >= maxPendingBytes
 	if n == len(pended) {
 		o.out.pending, o.out.spare = o.out.spare, nil
-	} else { // the agent is ahead of the disk: what is left stays where it is
+	} else { // the agent is ahead of the disk: the rest stays where it is
 		o.out.pending, pended = pended[n:], nil
 	}
 	o.out.bytes -= size
@@ -86,9 +86,9 @@ func (o *Owner) flush() {
 	o.all.Store.Append(o.inflight.append, o.reuse.told)
 }
 
-// prepare makes the append for some records: the entries, the index row as
-// they leave it, and the sealed task if they end it. With yields the task waits for
-// a process behind them, if it wants one.
+// prepare makes the append of some records: the entries, the index row after them, and the
+// sealed task if they end it. With yields, a task that needs a process gets no node, so that
+// any process may draw it.
 func (o *Owner) prepare(records []record, yields bool) *flight {
 	f := &flight{records: records}
 	f.append = &f.own
@@ -124,9 +124,8 @@ func (o *Owner) prepare(records []record, yields bool) *flight {
 	}
 	state := a2a.TaskState(o.saved.row.State)
 	f.news = o.saved.row.State != was || a.After == 0
-	// A task that waits for its client and is to be canceled wants a process,
-	// too: one that is lost now leaves it to the next. So does one whose agent
-	// watches for an authorization.
+	// A task that waits for its client needs a process, too, if it is to be canceled or if its
+	// agent watches for an authorization: if this process dies, the next one goes on.
 	o.saved.row.Active = active(state) || (canceling || o.saved.wanted) && !state.Terminal()
 	o.saved.row.Node = o.all.Node
 	if yields && o.saved.row.Active {
@@ -134,7 +133,7 @@ func (o *Owner) prepare(records []record, yields bool) *flight {
 	}
 	if state.Terminal() {
 		task, _ := o.topic.Snapshot()
-		if task == nil { // evicted, as the store is about to say
+		if task == nil { // evicted; the store is about to refuse the append
 			task = &a2a.Task{}
 		}
 		for i := range records {
@@ -147,8 +146,8 @@ func (o *Owner) prepare(records []record, yields bool) *flight {
 	return f
 }
 
-// settle takes the outcome of the append under way. It returns false if the
-// owner has to give up.
+// settle handles the outcome of the append under way. It returns false if the owner has to give
+// up.
 func (o *Owner) settle(err error) bool {
 	f := o.inflight
 	o.inflight = nil
@@ -165,7 +164,7 @@ func (o *Owner) settle(err error) bool {
 		return true
 	}
 	o.all.Meters.committed(o, f)
-	tellMissed(f.records, true) // before anybody sees the end, and asks
+	tellMissed(f.records, true) // before readers see the end and ask
 	o.saved.last = f.records[len(f.records)-1].entry.Seq
 	o.saved.epoch = f.append.Row.Epoch
 	if r := &f.append.Row; r.Active && r.Node == "" {
@@ -195,8 +194,8 @@ func (o *Owner) settle(err error) bool {
 		o.revive(f.append.After, f.ended)
 	}
 	o.all.Read.Keep(f.append)
-	// The task is known already if it has ended, unless a stream begins with it as
-	// it was in between.
+	// If the records end the task, the task after them is known already. It is not used if a
+	// stream begins with an earlier state, which Publish then computes.
 	behind := f.sealed
 	for i := range f.records {
 		if p := f.records[i].post; p != nil {
@@ -206,7 +205,7 @@ func (o *Owner) settle(err error) bool {
 			}
 		}
 	}
-	next := 0 // of f.records
+	next := 0 // index of f.records
 	if !o.topic.Publish(o, entries, behind, func(_ *a2a.Entry, task *a2a.Task) {
 		if p := f.records[next].post; p != nil && p.Stream {
 			p.Start = task.Snapshot()
@@ -215,7 +214,7 @@ func (o *Owner) settle(err error) bool {
 	}) {
 		o.all.Outbox.News(o.key, o.saved.last)
 		o.mu.Lock()
-		o.settleFlightLocked(f) // it is in the log, whoever has the task by now
+		o.settleFlightLocked(f) // the records are in the log, even if another process has the task by now
 		o.mu.Unlock()
 		return false
 	}
@@ -237,11 +236,11 @@ func (o *Owner) settle(err error) bool {
 	o.settleFlightLocked(f)
 	o.heldLocked(f)
 	o.parkLocked()
-	clear(f.records) // what is pending may be in the same array
+	clear(f.records) // pending may be in the same array and would keep them in memory
 	if n := cap(f.pended); 0 < n && n <= maxSpare {
 		o.out.spare = f.pended[:0]
 	}
-	if o.phase != phaseResting { // it is at work again, or over
+	if o.phase != phaseResting { // the task is at work again, or over
 		o.vacateLocked()
 	}
 	o.mu.Unlock()
@@ -258,22 +257,21 @@ func (o *Owner) settleFlightLocked(f *flight) {
 	o.waiting = slices.DeleteFunc(o.waiting, func(p *Post) bool { return p.Settled.Was() })
 }
 
-// retry deals with an append that failed or may have failed: it looks at what
-// the log holds and appends again until that is certain. A lost lease, or a
-// log that somebody else wrote, is final.
+// retry handles an append that failed or may have failed: it looks at the log and appends again
+// until the outcome is certain. A lost lease, or a log that another process wrote, is final.
 func (o *Owner) retry(f *flight, err error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.all.base), o.all.StoreWait)
 	defer cancel()
 	uncertain := false // an earlier try may have landed
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, time.Second) {
 		if errors.Is(err, store.ErrLeaseLost) && uncertain {
-			// Before somebody else took the task over, or it never will.
+			// The append landed before another process took the task over, or never will.
 			landed, lookErr := o.landed(ctx, f)
 			if landed && lookErr == nil {
 				return nil
 			}
 			if lookErr != nil && !errors.Is(lookErr, store.ErrConflict) && !errors.Is(lookErr, store.ErrDuplicate) {
-				return lookErr // nobody knows
+				return lookErr // the outcome stays unknown
 			}
 			return err
 		}
@@ -290,24 +288,24 @@ func (o *Owner) retry(f *flight, err error) error {
 		}
 		switch landed, lookErr := o.landed(ctx, f); {
 		case errors.Is(lookErr, store.ErrConflict), errors.Is(lookErr, store.ErrDuplicate):
-			return lookErr // somebody else wrote
+			return lookErr // another process wrote
 		case lookErr != nil:
 			err = lookErr
 		case landed:
 			return nil
 		case errors.Is(err, store.ErrConflict):
-			return err // not ours, so somebody else wrote
+			return err // not ours, so another process wrote
 		case errors.Is(err, store.ErrDuplicate) && f.append.After == 0 && !f.append.Alone():
-			return err // somebody else has a task of the message already
+			return err // another process already made a task of the message
 		default:
 			if err = store.Do(ctx, o.all.Store, f.append); err == nil {
 				return nil
 			}
 			if errors.Is(err, store.ErrConflict) {
-				continue // perhaps it is the first try that landed
+				continue // perhaps the first try landed
 			}
 			if f.append.After == 0 && stored.Lasting(err) {
-				return err // nothing is lost yet: better an answer than a long wait
+				return err // the task is new, so nothing is lost: an answer now is better than a long wait
 			}
 		}
 		if wake.Pause(ctx, wait) != nil {
@@ -316,7 +314,7 @@ func (o *Owner) retry(f *flight, err error) error {
 	}
 }
 
-// landed reports whether the log holds a flight that was said to have failed.
+// landed reports whether the log holds a flight whose append seemed to fail.
 func (o *Owner) landed(ctx context.Context, f *flight) (bool, error) {
 	if f.append.Alone() {
 		return o.remembered(ctx, f.append)
@@ -339,36 +337,36 @@ func (o *Owner) landed(ctx context.Context, f *flight) (bool, error) {
 		return false, store.ErrConflict
 	}
 	if f.append.After == 0 {
-		// Where the client chose the id another process may have created the
-		// task from the same words. Whoever went on with it raised the epoch.
-		// Later appends are told apart by the epoch.
+		// If the client chose the id, another process may have created the task from the same
+		// message: the row then has another node. If the epoch is higher, another process went
+		// on with this task. Later appends are told apart by the epoch.
 		rec, err := o.all.Store.Get(ctx, o.key, store.RowOnly)
 		if err != nil {
 			return false, err
 		}
-		if r := &f.append.Row; rec.Node != r.Node && r.Node != "" && rec.Epoch == r.Epoch { // an empty one may be drawn by now
+		if r := &f.append.Row; rec.Node != r.Node && r.Node != "" && rec.Epoch == r.Epoch { // a task without a node may be drawn by now
 			return false, store.ErrConflict
 		}
 	}
 	return true, nil
 }
 
-// fail ends the ownership without a word in the log: the store cannot be
-// written, or another process owns the task now.
+// fail ends the ownership without an entry in the log: the store cannot be written, or another
+// process owns the task now.
 func (o *Owner) fail(err error) {
 	beaten := errors.Is(err, store.ErrDuplicate)
 	o.mu.Lock()
 	yields := o.phase == phaseYielding || errors.Is(o.err, ErrDrawn) // the latter if it was evicted
 	o.mu.Unlock()
 	if yields {
-		o.all.waits() // perhaps it does
+		o.all.waits() // perhaps the append took effect
 	}
-	o.all.Outbox.LookSoon() // what is in the log may be more than was heard of
+	o.all.Outbox.LookSoon() // the log may hold more than the outbox was told of
 	if yields && (errors.Is(err, store.ErrLeaseLost) || errors.Is(err, store.ErrConflict) && o.saved.last > 0) {
 		o.mu.Lock()
 		o.err = errBegun()
 		o.mu.Unlock()
-		return // somebody has drawn it, or had something for it, too
+		return // another process has drawn the task or appended to it
 	}
 	if beaten {
 		o.log().Info("given up: another process took the message before")
@@ -380,7 +378,7 @@ func (o *Owner) fail(err error) {
 		public = stored.NotFound(o.key.ID) // deleted
 	}
 	if !beaten && !errors.Is(err, store.ErrLeaseLost) && !errors.Is(err, store.ErrConflict) && !errors.Is(err, store.ErrUnreachable) {
-		o.broken = public // nobody else goes on with it either
+		o.broken = public // no other process goes on with the task either
 	}
 	o.mu.Lock()
 	if o.reply != nil {

@@ -6,14 +6,14 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// A message that answers a task that needs authorization is credentials: it
-// reaches the agent, in memory, and the log has one in its place that says so.
-// Nothing is read from anywhere but the log, so that nobody else sees more.
+// A message that answers a task that needs authorization is credentials: the agent gets it, in
+// memory, and the log gets a message in its place that says so. All readers read the log, so
+// nobody but the agent sees the credentials.
 
-// withheld stands for what credentials said.
+// withheld replaces the text of credentials.
 const withheld = "(credentials; not kept)"
 
-// withhold returns what is kept of a message with credentials: whose it is.
+// withhold returns the part of a message with credentials that is kept: its ids and its role.
 func withhold(m *a2a.Message) *a2a.Message {
 	return &a2a.Message{
 		MessageID: m.MessageID, TaskID: m.TaskID, ContextID: m.ContextID, Role: m.Role,
@@ -21,29 +21,28 @@ func withhold(m *a2a.Message) *a2a.Message {
 	}
 }
 
-// authorization says which messages of a task are credentials, and has those
-// that its agent did not take yet.
+// authorization says which messages of a task are credentials, and holds those that its agent
+// has not taken yet.
 //
-// They are from when the task becomes auth-required until the agent says
-// something after it has got an answer. Its client may send a second one that
-// crosses the first, or that comes while a run after a restart has not got as far
-// as the question again.
+// Messages are credentials from when the task becomes auth-required until the agent emits
+// something after it has got an answer. The client may send a second answer that crosses the
+// first, or one that comes before a run after a restart has asked the question again.
 type authorization struct {
-	guard  bool   // what comes now is credentials
-	heard  bool   // the agent's question returned, in this run
+	guard  bool   // messages that come now are credentials
+	heard  bool   // the agent's question has returned, in this run
 	given  bool   // the agent has got an authorization, in this run
-	prompt string // what the newest question said, see promptOf
+	prompt string // text of the newest question, see promptOf
 	came   []credentials
 }
 
-// credentials are an answer that the agent did not take yet.
+// credentials are an answer that the agent has not taken yet.
 type credentials struct {
 	post    *Post
 	message *a2a.Message
 	prompt  string // the question it was meant for
 }
 
-// promptOf is what a question says, to tell questions apart.
+// promptOf returns what a question says, to tell questions apart.
 func promptOf(parts []*a2a.Part) string {
 	var b []byte
 	for _, p := range parts {
@@ -55,17 +54,16 @@ func promptOf(parts []*a2a.Part) string {
 // asked notes that the task is auth-required.
 func (a *authorization) asked(prompt string) { a.guard, a.heard, a.prompt = true, false, prompt }
 
-// spoke notes what the agent said. Answers to Ask are not secret, whatever it
-// asked before.
+// spoke notes an event of the agent. Answers to Ask are not secret, even after a question for
+// authorization.
 func (a *authorization) spoke(en *a2a.Entry) {
 	if a.heard || en.Kind == a2a.EntryStatus && en.Status.Status.State == a2a.TaskStateInputRequired {
 		a.guard = false
 	}
 }
 
-// take returns the oldest answer to a question, or nil. One to another question
-// stays: a run after a restart asks for what came before that first, which was
-// not kept.
+// take returns the oldest answer to a question, or nil. Answers to other questions stay: a run
+// after a restart first repeats the earlier questions, whose answers were not kept.
 func (a *authorization) take(prompt string) *a2a.Message {
 	for i, c := range a.came {
 		if c.prompt == prompt && !c.post.held {
@@ -78,12 +76,12 @@ func (a *authorization) take(prompt string) *a2a.Message {
 	return nil
 }
 
-// coming reports whether an answer to a question is there, or on its way to the store.
+// coming reports whether an answer to a question has come, even if it is not committed yet.
 func (a *authorization) coming(prompt string) bool {
 	return slices.ContainsFunc(a.came, func(c credentials) bool { return c.prompt == prompt })
 }
 
-// over notes that the turn ended, and returns the messages that nobody takes.
+// over notes that the turn ended, and returns the messages that the agent never gets.
 func (a *authorization) over() (left []*Post) {
 	for _, c := range a.came {
 		left = append(left, c.post)
@@ -92,8 +90,8 @@ func (a *authorization) over() (left []*Post) {
 	return left
 }
 
-// replay notes an entry of a log. behind is the kind of the one before: a status
-// behind a message came with it and is not the agent's.
+// replay notes an entry of a log. behind is the kind of the entry before it: a status right
+// after a message came with the message and is not the agent's.
 func (a *authorization) replay(en *a2a.Entry, behind a2a.EntryKind) {
 	switch en.Kind {
 	case a2a.EntryStatus:
@@ -111,10 +109,9 @@ func (a *authorization) replay(en *a2a.Entry, behind a2a.EntryKind) {
 	}
 }
 
-// hide takes from a post what must not be kept, and returns the message as
-// the agent gets it. A receipt must not have a digest of it either: what is short
-// could be found by trying. So whatever comes again under its name counts as the
-// same.
+// hide removes from a post what must not be kept, and returns the message for the agent.
+// Receipts must not have its digest either, because a short secret could be found by trying. So
+// any message that comes again with the same id counts as the same.
 func hide(p *Post) *a2a.Message {
 	whole := p.Message
 	p.Message = withhold(whole)

@@ -1,25 +1,26 @@
-// Package task is the tasks at work in this process: the owner of each, which is its one
-// writer, and the run of its agent.
+// Package task runs the tasks that are at work in this process. Each has an owner, its only
+// writer in this process, which also runs its agent.
 //
 //	os := task.NewOwners(needs)
-//	o, err := os.Begin(ctx, key, birth) // a task begins, with a message
-//	o.Attend(ctx, birth.Post)           // until the message is on disk
+//	o, err := os.Begin(ctx, key, birth) // begins a task with its first message
+//	o.Attend(ctx, birth.Post)           // runs the owner's loop until the message is on disk
 //
-// An [Owner] has one phase (phase.go), what the rules know of the task (rules.go), and
-// what is emitted and not stored yet. Senders hand it messages, the agent hands it events;
-// they change that under its lock. Its loop takes what is pending to the store, one append
-// at a time, so that everything that gathers while an append is under way becomes the next
-// one. What is committed it publishes at the task's topic, where readers are.
+// An [Owner] has a phase (phase.go), the state that the rules check (rules.go), and the entries
+// that are emitted but not stored yet. Senders hand it messages and the agent hands it events;
+// both change that state under its lock. The owner's loop hands pending entries to the store,
+// one append at a time: all that gather during an append go into the next one. The loop then
+// publishes the committed entries at the task's topic, where readers are.
 //
-// [Owners] has what all owners share and need from outside: [Needs]. It also takes up tasks
-// of processes that are gone.
+// [Owners] has what all owners share and need from outside: [Needs]. It also takes up the tasks
+// of dead processes.
 //
-// All is safe for concurrent use. A goroutine that is begun here is waited for by
-// [Owners.Wait]. Errors are [*a2a.Error] values or internal.
+// Everything is safe for concurrent use. [Owners.Wait] waits for the goroutines that are
+// started here. Errors are [*a2a.Error] values or internal.
 //
-// # A task that begins
+// # A new task
 //
-// A function is called by the one above it that is indented less; "go" starts a goroutine.
+// A function is called by the nearest one above it that is indented less; "go" starts a
+// goroutine.
 //
 //	Owners.Begin
 //	    Owner.openLocked             phase: starting
@@ -36,15 +37,15 @@
 //	    Owner.flush                  makes one append of all that is pending
 //	        Owner.prepare
 //	        Store.Append             calls inbox.commit when the append is on disk
-//	    Owner.stay                   waits for what is in the inbox, and for timers
+//	    Owner.stay                   waits for the inbox and for timers
 //	        Owner.hear
-//	            Owner.conclude       after Run: the task's end is pending
+//	            Owner.conclude       after Run returned: the task's end is pending
 //	            Owner.settle         after the append
 //	                Topic.Publish                the entries are visible; readers wake
 //	                Owner.settleFlightLocked     senders wake
-//	        Owner.flush              what gathered meanwhile
-//	    go Owner.run                 if the task goes on: the same loop without the sender
-//	    Owner.over                   if it does not: Owner.leave, phase: closed
+//	        Owner.flush              appends what gathered meanwhile
+//	    go Owner.run                 if there is more to do: the same loop without the sender
+//	    Owner.over                   if there is not: Owner.leave, phase: closed
 //
 // # One take-over
 //
@@ -52,22 +53,22 @@
 //	    Admission.Reserve            slots: Options.TakeUp
 //	    Owners.takeSome
 //	        Owners.retake            tasks of this process that could not be loaded before
-//	        Owners.claim             Store.Claim: tasks of processes that are gone
+//	        Owners.claim             Store.Claim: tasks of dead processes
 //	        Owners.draw              Store.Draw: tasks that wait for capacity
 //	            Owners.revive        for each of them
 //	                Owners.ownAs
 //	                    Owner.load           phase: loading
-//	                        Owners.inherit             the row; Store.Take if a dead process has it
+//	                        Owners.inherit             reads the row; Store.Take if a dead process has the task
 //	                        draft.replay               and Task.Apply, for each entry of the log
-//	                        Topic.Adopt                readers meet the task here from now on
-//	                        Owner.resumeLocked         phase: resting; or the task fails, lost too often
+//	                        Topic.Adopt                readers follow the task here from now on
+//	                        Owner.resumeLocked         phase: resting; or fails a task that was lost too often
 //	                    go Owner.run
 //	                        Owner.stay
 //	                            Owner.endRest          after the rest, if there is capacity
 //	                                Owner.startLocked  phase: running, from the top of the turn
-//	                Owner.occupy     has the slot until the agent has said something
+//	                Owner.occupy     holds the slot until an entry of the agent is stored
 //
-// The process that lost the task may only have been paused. Its next append has an
-// old epoch and is refused: Owner.settle, Owner.retry, Owner.fail, Owner.leave. If it
-// notices before that, by a beat that is late, Owner.Evict ends its ownership.
+// The process that lost the task may only have been paused. Its next append has an old epoch,
+// is refused, and ends the ownership there: Owner.settle, Owner.retry, Owner.fail, Owner.leave.
+// If a late heartbeat reveals the loss earlier, Owner.Evict ends the ownership.
 package task

@@ -32,8 +32,8 @@ func (h *host) Message() *a2a.Message { return h.first().Message }
 func (h *host) Accepted() []string    { return slices.Clone(h.first().From.Accepted) }
 func (h *host) Metadata() a2a.JSON    { return h.first().From.Metadata }
 
-// Caller has the tenant of the task, also where the request named it and not the
-// credentials: after a restart nothing else is known.
+// Caller has the tenant of the task, even if the request and not the credentials named it:
+// after a restart nothing else is known.
 func (h *host) Caller() a2a.Caller {
 	h.mu.Lock()
 	c, run := h.turn.messages[0].From.Caller, h.tracing.text
@@ -51,7 +51,7 @@ func (h *host) Attempt() int {
 	return int(h.turn.attempt)
 }
 
-// Task is the committed task with what the agent said since on top.
+// Task returns the committed task plus what the agent has emitted since.
 func (h *host) Task() *a2a.Task {
 	o := (*Owner)(h)
 	o.mu.Lock()
@@ -90,7 +90,7 @@ func (h *host) Status(state a2a.TaskState, message *a2a.Message) error {
 	return (*Owner)(h).emit(en)
 }
 
-// checkWords keeps out of the log what no client could read.
+// checkWords refuses a message that no client could read.
 func checkWords(m *a2a.Message) error {
 	if m == nil {
 		return nil
@@ -105,8 +105,8 @@ func checkWords(m *a2a.Message) error {
 	return nil
 }
 
-// MaxEmitted is the most that one emission may hold, in bytes: far more than is
-// wise, and less than what a store refuses, which would end the task.
+// MaxEmitted is the maximum size of one emission, in bytes: far more than is wise, but less
+// than a store refuses, which would end the task.
 const MaxEmitted = 32 << 20
 
 func checkParts(parts []*a2a.Part) error {
@@ -124,7 +124,7 @@ func (h *host) Artifact(a *a2a.Artifact, add, last bool) error {
 	if err != nil {
 		return fmt.Errorf("engine: the agent's artifact is invalid: %w", err)
 	}
-	both := &struct { // in one piece
+	both := &struct { // one allocation
 		entry    a2a.Entry
 		artifact a2a.TaskArtifactUpdateEvent
 	}{}
@@ -151,7 +151,7 @@ func (h *host) Reply(parts []*a2a.Part) error {
 		return h.Status(a2a.TaskStateCompleted, &a2a.Message{Parts: parts})
 	}
 	defer o.mu.Unlock()
-	// No task exists and none will: whatever else the agent says is too late.
+	// No task exists or ever will: anything else that the agent emits is too late.
 	o.out.opening = nil
 	if t := o.traceLocked(); t != nil {
 		answer.Metadata = a2a.JSON(`{"` + a2a.TraceabilityKey + `":` + string(t.JSON()) + `}`)
@@ -198,7 +198,7 @@ func (h *host) Elicit(ctx context.Context, prompt []*a2a.Part, changed []*a2a.El
 		o.mu.Lock()
 		if o.phase == phaseClosed || o.phase == phaseYielding || o.draft.state.Terminal() {
 			defer o.mu.Unlock()
-			return nil, asked, o.endedLocked() // also with messages that came: their senders know
+			return nil, asked, o.endedLocked() // even if messages are left: their senders are told
 		}
 		if o.turn.taken < len(o.turn.messages) && !o.turn.messages[o.turn.taken].held {
 			p := o.turn.messages[o.turn.taken]
@@ -290,11 +290,11 @@ func (o *Owner) step(ctx context.Context, name string, fn func(context.Context) 
 	return result, nil
 }
 
-// NewArtifactID derives the id from what is the same on every attempt: the
-// task, the message that began the turn, the artifact's place in the turn, and
-// how often the task had been reopened, since clients use message ids again.
+// NewArtifactID derives the id from what is the same on every attempt: the task, the message
+// that began the turn, the artifact's place in the turn, and how often the task was reopened,
+// because clients reuse message ids.
 func (h *host) NewArtifactID(n int) string {
-	from := append(make([]byte, 0, 128), h.key.ID...) // which stays on the stack
+	from := append(make([]byte, 0, 128), h.key.ID...) // this stays on the stack
 	from = append(append(append(from, 0), h.Message().MessageID...), 0)
 	from = strconv.AppendInt(from, int64(n), 10)
 	h.mu.Lock()
@@ -305,7 +305,7 @@ func (h *host) NewArtifactID(n int) string {
 	}
 	sum := sha256.Sum256(from)
 	id := uuid.UUID(sum[:16])
-	id[6] = id[6]&0x0f | 0x80 // version 8: made by our own rule
+	id[6] = id[6]&0x0f | 0x80 // version 8: made by a rule of our own
 	id[8] = id[8]&0x3f | 0x80
 	return id.String()
 }
@@ -315,7 +315,7 @@ func (h *host) References(ctx context.Context) ([]*a2a.Task, error) {
 	ids := h.Message().ReferenceTaskIDs
 	for i, id := range ids {
 		if slices.Contains(ids[:i], id) {
-			continue // each is as large as its task
+			continue // return each task once: it may be large
 		}
 		key := h.key
 		key.ID = id
@@ -326,7 +326,7 @@ func (h *host) References(ctx context.Context) ([]*a2a.Task, error) {
 		})
 		switch {
 		case errors.Is(err, a2a.ErrTaskNotFound):
-			continue // not specified; others warn and go on, and so do we
+			continue // not specified; other implementations go on, too
 		case err != nil:
 			return nil, err
 		}

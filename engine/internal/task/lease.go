@@ -14,21 +14,21 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// lease is what gives an owner its task: the row as it was loaded, and the epoch
-// with which it is written.
+// lease identifies an ownership: the task's row as it was loaded, and the epoch of the owner's
+// appends.
 type lease struct {
 	node  string
-	epoch int64 // 0: the task is born here
+	epoch int64 // as it was loaded; 0: the task is new
 	next  int64
-	last  int64 // of its log, as it was loaded
-	drawn bool  // the task waited in the store for this process
+	last  int64 // seq of the newest entry, as it was loaded
+	drawn bool  // this process drew the task, which waited for capacity
 }
 
-// Has reports whether a row, as it is stored now, says that the task is o's.
+// Has reports whether r, the task's row as it is stored now, shows that the task is still o's.
 func (o *Owner) Has(r *store.Row) bool {
 	return r.Node == o.all.Node && r.Epoch == o.lease.next ||
 		r.Node == o.lease.node && r.Epoch == o.lease.epoch && // nothing was written since it was loaded
-			(r.Node == "" || r.Last == o.lease.last) // a process that lives writes on with its epoch
+			(r.Node == "" || r.Last == o.lease.last) // a live process goes on writing with its epoch
 }
 
 // Key names the task.
@@ -37,8 +37,8 @@ func (o *Owner) Key() store.Key { return o.key }
 // Ready reports whether o has loaded its task.
 func (o *Owner) Ready() bool { return o.ready.Was() }
 
-// VerifyAll looks which tasks others have taken over. It calls alive in between, and
-// stops at its error.
+// VerifyAll evicts the owners whose tasks other processes have taken over. It calls alive after
+// each batch and stops at its error.
 func (os *Owners) VerifyAll(ctx context.Context, alive func() error) error {
 	// An owner that is not ready is being loaded from the store.
 	all := slices.DeleteFunc(os.AtWork(), func(o *Owner) bool { return !o.ready.Was() })
@@ -52,7 +52,7 @@ func (os *Owners) VerifyAll(ctx context.Context, alive func() error) error {
 			return stored.Failed(err, "read tasks")
 		}
 		for _, o := range some {
-			// One that is not there is not written yet, or deleted, which readers find out.
+			// A missing row is not written yet, or was deleted, which readers find out.
 			if row, ok := rows[o.key]; ok && !o.Has(&row) {
 				o.Evict()
 			}
@@ -64,8 +64,8 @@ func (os *Owners) VerifyAll(ctx context.Context, alive func() error) error {
 	return nil
 }
 
-// Evict ends an ownership that is another process's by now: the agent is told,
-// callers are sent to the store, and whoever asks next loads the task anew.
+// Evict ends the ownership of a task that another process has by now: the agent is told,
+// readers turn to the store, and the next caller loads the task anew.
 func (o *Owner) Evict() {
 	o.all.Topics.Lock()
 	defer o.all.Topics.Unlock()
@@ -83,8 +83,8 @@ func (o *Owner) Evict() {
 	o.dismissLocked(agent.ErrEnded, nil)
 }
 
-// NotHere is what they get who need the task's owner: r, if not nil, says
-// which it is.
+// NotHere returns the error for callers that need the task's owner, which is in another
+// process: the one that r names, if r is not nil.
 func NotHere(r *store.Row) error {
 	by := place.ErrTaken
 	if r != nil {
@@ -97,7 +97,7 @@ func NotHere(r *store.Row) error {
 	}
 }
 
-// Elsewhere says which process has a task. It is an place.ErrTaken.
+// Elsewhere says which process has a task. It matches place.ErrTaken.
 type Elsewhere struct {
 	Node  string
 	epoch int64
@@ -107,14 +107,15 @@ func (*Elsewhere) Error() string { return place.ErrTaken.Error() }
 
 func (*Elsewhere) Is(target error) bool { return target == place.ErrTaken }
 
-// Bye is the last this process does to the store: it leaves its tasks to others
-// in good order. Those whose agents did not stop are taken from them first, as a
-// process would that finds this one dead: nobody knows what they still do.
+// Bye is the last thing that this process does to the store: it leaves its tasks to others in
+// good order. Unless quiet, some agents did not stop, and it is unknown what they still do.
+// Their tasks are first taken away, as another process does with those of a dead one, so that
+// they count as lost.
 func (os *Owners) Bye(ctx context.Context, quiet bool) error {
 	if !quiet {
 		stuck := os.AtWork()
 		dead := stored.NewID()
-		if err := os.Store.Leave(ctx, dead); err != nil { // so that they are lost once, not twice
+		if err := os.Store.Leave(ctx, dead); err != nil { // so that the tasks are lost once, not twice
 			return err
 		}
 		for _, o := range stuck {
@@ -133,6 +134,5 @@ func (os *Owners) Bye(ctx context.Context, quiet bool) error {
 	return os.giveBack(ctx)
 }
 
-// ByeWait is how long the end of a process may take after its agents had their
-// time.
+// ByeWait is how long a process may still take to end after its agents had their time to stop.
 const ByeWait = 2 * time.Second

@@ -10,45 +10,41 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/metrics"
 )
 
-// Limits bound what tasks may take. Zero fields mean their default, negative
-// ones no limit.
+// Limits bound what tasks may use. Zero or negative fields mean no limit.
 type Limits struct {
-	// Running is how many tasks may be at work at a time, and RunningPerOwner
-	// how many of one owner: in the tenant that its credentials name, or in all of
-	// them where they name none, for then it names any it likes. A message for one more is refused with
-	// RateLimited; one that waits for its client does not count. Tasks that are
-	// taken up after a restart count, and are never refused. Zero means no limit.
+	// Running is how many tasks may be at work at a time, and RunningPerOwner how many of one
+	// caller. The latter counts the tasks in the tenant that the caller's credentials name, or
+	// in all tenants if they name none, because such a caller may name any tenant. A message
+	// for one more is refused with RateLimited. A task that waits for its client does not
+	// count. Tasks that are taken up after a restart count, but are never refused.
 	Running, RunningPerOwner int
-	// Messages is how many messages of its client a task takes; one more is
-	// refused with UnsupportedOperation. Zero means no limit.
+	// Messages is how many messages a task takes from its client; one more is refused with
+	// UnsupportedOperation.
 	Messages int
-	// TaskBytes is how large the log of a task may grow, and ArtifactBytes one of
-	// its artifacts, in bytes: what its parts, metadata and steps hold, and in the
-	// log 64 for each entry. An agent that goes beyond fails its task; a message
-	// that does is refused with TooLarge, unless it is the task's first. What a
-	// run before a crash wrote is in the log, too. Zero means no limit.
+	// TaskBytes bounds the log of a task, and ArtifactBytes each of its artifacts, in bytes.
+	// Parts, metadata and the results of steps count, and in the log 64 bytes for each entry.
+	// If an agent goes beyond, its task fails. A message that would is refused with TooLarge,
+	// unless it is the task's first. What a run before a crash wrote is in the log, too.
 	TaskBytes, ArtifactBytes int64
-	// Wall is how long a task may be at work, over all its turns, without the
-	// time for which it waits for its client. Then its agent is told to stop
-	// (agent.ErrTimeout) and has CancelWait to do so, and the task fails. After a
-	// restart the log tells how long it was, from its first entry to its last; where
-	// it may have waited for a process (Capacity), without the time from a message
-	// of its client to what the agent says next.
-	// Zero means no limit.
+	// Wall is how long a task may be at work over all its turns, not counting the time for
+	// which it waits for its client. After that its agent is told to stop (agent.ErrTimeout),
+	// has CancelWait to do so, and the task fails. After a restart the time is computed from
+	// the log, from its first entry to its last. If the task may have waited for a process
+	// (Capacity), the time from a client's message to the agent's next entry is left out.
 	Wall time.Duration
 }
 
-// retryRunning is when it makes sense to ask for room again: nobody knows when a
-// task will be over.
+// retryRunning is when a refused sender should try again: nobody knows when a task will be
+// over.
 const retryRunning = time.Second
 
 func errBusy(cause error, format string, most int) error {
 	return &a2a.Error{Code: a2a.CodeRateLimited, Message: fmt.Sprintf(format, most), RetryAfter: retryRunning, Cause: cause}
 }
 
-// askLocked asks whether the task may be at work here because of a message. must is
-// for what only this process can go on with. If it may not it waits in the store, or
-// the message is refused. Places that come to nothing are given back with the lock.
+// askLocked asks whether the task may be at work here because of p. must means that only this
+// process can go on with it. If here is false, the task waits in the store. Unlocking gives
+// back a place that is not used.
 func (o *Owner) askLocked(p *Post, must bool) (here bool, _ error) {
 	if o.phase == phaseYielding {
 		return false, nil

@@ -8,31 +8,31 @@ import (
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
-// loop is what an owner waits for. One goroutine at a time is in it: the owner's
-// own, or the one of a sender, see attend.
+// loop has the timers of an owner's loop. One goroutine at a time runs the loop: the owner's
+// own or a sender's, see Attend.
 type loop struct {
-	create time.Time // when the task comes into being at the latest; zero: it is there
+	create time.Time // when the task comes into being at the latest; zero: it exists, or is about to
 
 	createDue, limitDue, restDue <-chan time.Time
 	stopDue                      <-chan time.Time // set when the agent is told to stop
-	limitTimer                   *time.Timer      // its channel is limitDue, at times
+	limitTimer                   *time.Timer      // its channel is limitDue while that is set
 	drained                      <-chan struct{}
-	rests                        bool // or did when it was loaded
+	rests                        bool // the task was in phaseResting when it was loaded
 }
 
-// inbox is what others tell the owner's goroutine.
+// inbox holds the news for the owner's goroutine.
 type inbox struct {
-	hint chan struct{} // capacity one: there is something to do, or in here
+	hint chan struct{} // capacity one: there is news or something else to do
 
 	mu sync.Mutex // protects the field below
 	news
 }
 
-// news is what came since somebody looked.
+// news is what happened since the last take.
 type news struct {
 	finished, committed bool
 	ran                 error // with finished: what the agent's Run returned
-	outcome             error // with committed: of the append under way
+	outcome             error // with committed: the outcome of the append under way
 }
 
 func (i *inbox) finish(err error) {
@@ -57,7 +57,7 @@ func (i *inbox) take() news {
 	return n
 }
 
-// run is the owner's goroutine, unless it is a sender's: see attend.
+// run runs the loop in a goroutine of the owner's own; Attend runs it in a sender's.
 func (o *Owner) run() {
 	o.mu.Lock()
 	if l := &o.loop; o.phase == phaseResting {
@@ -73,9 +73,9 @@ func (o *Owner) over() {
 	o.all.work.Done()
 }
 
-// stay goes on until the owner has nothing left to do, and must go. It returns
-// false if somebody has to go on with it: p, if not nil, is settled, or left is
-// closed.
+// stay runs the loop. It returns true if the owner has to leave: nothing is left to do, or it
+// has to give up. It returns false if another goroutine has to go on with the loop: p, if not
+// nil, is settled or its append failed, or left is closed.
 func (o *Owner) stay(p *Post, left <-chan struct{}) bool {
 	l := &o.loop
 	for !o.quiet() {
@@ -87,7 +87,7 @@ func (o *Owner) stay(p *Post, left <-chan struct{}) bool {
 		case <-o.inbox.hint:
 			n := o.inbox.take()
 			if p != nil && n.outcome != nil {
-				// To try again may take long, and a sender may leave.
+				// Retrying may take long, and the sender may leave.
 				o.inbox.again(n)
 				return false
 			}
@@ -98,7 +98,7 @@ func (o *Owner) stay(p *Post, left <-chan struct{}) bool {
 			return false
 		case <-l.createDue:
 			o.mu.Lock()
-			if o.phase == phaseRunning { // otherwise it has answered already
+			if o.phase == phaseRunning { // otherwise the agent has answered already
 				o.createLocked()
 			}
 			o.mu.Unlock()
@@ -121,7 +121,7 @@ func (o *Owner) stay(p *Post, left <-chan struct{}) bool {
 	return true
 }
 
-// hear acts on what came. It returns false if the owner has to give up.
+// hear acts on n. It returns false if the owner has to give up.
 func (o *Owner) hear(n news) bool {
 	switch {
 	case n.finished:
@@ -136,15 +136,15 @@ func (o *Owner) hear(n news) bool {
 		return false
 	}
 	if o.loop.stopDue == nil && o.saved.canceled {
-		// Committed first, then the agent hears of it.
+		// The agent is told only after the request is committed.
 		o.ctx.end(agent.ErrCanceled)
 		o.loop.stopDue = time.After(o.all.CancelWait)
 	}
 	return true
 }
 
-// arm sets the timers that may be needed from now on: none for a task that is
-// about to be over.
+// arm sets the timers that may be needed from now on. A task whose end is being committed needs
+// none.
 func (o *Owner) arm() {
 	switch l := &o.loop; {
 	case l.create.IsZero():

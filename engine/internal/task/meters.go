@@ -13,14 +13,14 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// RunMeters are what is counted of tasks and their runs. Its methods may be called on
-// nil; so whatever only a meter needs is found out in them.
+// RunMeters count tasks and their runs. The methods may be called on nil, so they find out
+// themselves what only a meter needs.
 type RunMeters struct {
 	started, ended, takenOver, attempts, steps *metrics.Count
 	taskTime, standstill, runTime              *metrics.Spread
 }
 
-// NewRunMeters returns those that m measures; nil without it.
+// NewRunMeters returns the meters of m; nil if m is nil.
 func NewRunMeters(m *metrics.Meter) *RunMeters {
 	if m == nil {
 		return nil
@@ -53,12 +53,12 @@ var StateLabels = func() (all []string) {
 	return all
 }()
 
-// committed counts what an append that is on disk began or ended.
+// committed counts the tasks that a committed append began or ended.
 func (m *RunMeters) committed(o *Owner, f *flight) {
 	if m == nil || !f.news {
 		return
 	}
-	ctx, name := context.Background(), AgentLabel(o.key) // an owner's context has no span, and is long to search
+	ctx, name := context.Background(), AgentLabel(o.key) // the owner's context has no span, and looking for one takes long
 	for i := range f.records {
 		switch en := f.records[i].entry; {
 		case en.Kind == a2a.EntryCreated:
@@ -71,14 +71,14 @@ func (m *RunMeters) committed(o *Owner, f *flight) {
 	}
 }
 
-// tookOver counts tasks of processes that are gone.
+// tookOver counts a task that was taken over from a dead process.
 func (m *RunMeters) tookOver(ctx context.Context, k store.Key) {
 	if m != nil {
 		m.takenOver.Add(ctx, 1, AgentLabel(k))
 	}
 }
 
-// causeLocked is why the agent is about to run, and how long its task stood still.
+// causeLocked returns why the agent is about to run, and how long its task stood still.
 func (o *Owner) causeLocked() (why string, stood time.Duration) {
 	why = "message"
 	switch {
@@ -132,7 +132,7 @@ func (m *RunMeters) step(ctx context.Context, o *Owner, result string) {
 	}
 }
 
-// AtWork returns the owners there are.
+// AtWork returns all owners.
 func (os *Owners) AtWork() []*Owner {
 	os.Topics.Lock()
 	defer os.Topics.Unlock()
@@ -143,7 +143,8 @@ func (os *Owners) AtWork() []*Owner {
 	return all
 }
 
-// Standing is the state of o's task, 0 if it does not exist yet, and what it needs.
+// Standing returns the state of o's task, 0 if it does not exist yet, and what it needs of the
+// Admission.
 func (o *Owner) Standing() (a2a.TaskState, place.Need) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -11,18 +11,18 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Birth is how a task begins.
+// Birth describes a task that is about to begin.
 type Birth struct {
 	Post      *Post
 	ContextID string
 	Version   a2a.Version   // see a2a.Task.Version
-	TaskOnly  bool          // a direct answer makes a task
-	Create    time.Duration // when the task comes into being at the latest
+	TaskOnly  bool          // a direct answer makes a task, too
+	Create    time.Duration // how soon the task comes into being at the latest
 }
 
-// Begin starts a turn on a task that does not exist yet. The task comes into
-// being with the first thing the agent emits, or after b.create; if the agent
-// replies first, it never does. The caller goes on with attend.
+// Begin starts a turn on a task that does not exist yet. The task comes into being with the
+// first thing the agent emits, or after b.Create; if the agent replies first, it never does.
+// The caller must call Attend next.
 func (os *Owners) Begin(ctx context.Context, key store.Key, b *Birth) (_ *Owner, err error) {
 	o := os.newOwner(key, b.ContextID)
 	o.ready.Give()
@@ -36,11 +36,11 @@ func (os *Owners) Begin(ctx context.Context, key store.Key, b *Birth) (_ *Owner,
 	if err != nil {
 		return nil, err
 	}
-	here, err := o.askLocked(b.Post, false) // nobody else knows o yet
+	here, err := o.askLocked(b.Post, false) // without the lock, because nothing else knows o yet
 	if err != nil {
 		return nil, err
 	}
-	o.openLocked(b) // which counts the task as one at work
+	o.openLocked(b) // in its phase the task counts as at work
 	os.Topics.Lock()
 	if os.drained {
 		o.mu.Lock()
@@ -70,7 +70,8 @@ func (o *Owner) openLocked(b *Birth) {
 	o.lease = lease{next: 1}
 	o.draft.version = b.Version
 
-	// The log holds on to the one, and nobody to the other after the first append.
+	// One allocation: the topic keeps the message, and nothing needs the rest after the first
+	// append.
 	said := &struct {
 		created, message a2a.Entry
 		body             a2a.Created
@@ -95,23 +96,23 @@ func (o *Owner) openLocked(b *Birth) {
 	o.loop.create = time.Now().Add(b.Create)
 }
 
-// Acquire returns the task's owner, which is loaded if there is none in this
-// process. The caller releases it when it has acted. A finished task has an
-// owner, too, for as long as somebody asks; it refuses everything.
+// Acquire returns the task's owner, and loads the task if this process has no owner of it. The
+// caller calls Release when it has acted. A finished task has an owner, too, until its callers
+// have released it; that owner refuses everything.
 func (os *Owners) Acquire(ctx context.Context, key store.Key) (*Owner, error) {
 	o, _, err := os.Own(ctx, key, nil)
 	return o, err
 }
 
-// Own is acquire for what may not exist: then, if b is not nil, the task is
-// born, which the second result tells, and the caller goes on with attend. Of
-// several that try, the first becomes its owner, and the others get that one.
+// Own is Acquire for a task that may not exist. If it does not and b is not nil, the task is
+// created, born is true, and the caller must call Attend next. If several callers try, the
+// first one creates the task, and the others get its owner.
 func (os *Owners) Own(ctx context.Context, key store.Key, b *Birth) (_ *Owner, born bool, _ error) {
 	return os.ownAs(ctx, key, b, false, budget.Wait)
 }
 
-// ownAs is own, also for a task that this process has drawn. It waits so long for
-// the memory that a large task takes.
+// ownAs is Own, also for a task that this process has drawn. A large task waits for memory for
+// up to patience.
 func (os *Owners) ownAs(ctx context.Context, key store.Key, b *Birth, drawn bool, patience time.Duration) (_ *Owner, born bool, _ error) {
 	os.Topics.Lock()
 	if os.drained {
@@ -137,11 +138,11 @@ func (os *Owners) ownAs(ctx context.Context, key store.Key, b *Birth, drawn bool
 		os.m[key] = o
 		os.work.Add(1)
 		os.Topics.Unlock()
-		// Others may wait for the same load: it must not end with this call.
+		// Other callers may wait for the same load, so it must not end with this call.
 		err := o.load(context.WithoutCancel(ctx), drawn, patience)
 		others := err
 		if b != nil && errors.Is(err, a2a.ErrTaskNotFound) {
-			others = errBegun() // whatever becomes of this message, they look again
+			others = errBegun() // whatever happens to this message, they look again
 			var done func()
 			if done, err = o.admit(ctx, b.Post); err == nil {
 				o.mu.Lock()
@@ -163,7 +164,7 @@ func (os *Owners) ownAs(ctx context.Context, key store.Key, b *Birth, drawn bool
 			o.leave()
 			o.ready.Give()
 			if orphaning(err) {
-				os.taker.again(key) // if it is this process's: a claim may have failed after it took effect
+				os.taker.again(key) // if the task is this process's: a claim may have failed after it took effect
 			}
 			os.work.Done()
 			return nil, false, err
@@ -184,7 +185,7 @@ func (os *Owners) ownAs(ctx context.Context, key store.Key, b *Birth, drawn bool
 	return o, false, nil
 }
 
-// Release ends what Acquire and the like began.
+// Release ends what Acquire or Own began.
 func (o *Owner) Release() {
 	o.mu.Lock()
 	o.holds--
@@ -193,9 +194,9 @@ func (o *Owner) Release() {
 	o.nudge()
 }
 
-// Posted returns a message that is in the current turn of a task that is at
-// work here: it knows whether the agent takes it in this turn. seq is its
-// receipt's.
+// Posted returns the message whose receipt has seq, if it is in the current turn of a task that
+// is at work here: it knows whether the agent takes it in this turn. Otherwise Posted returns
+// nil.
 func (os *Owners) Posted(key store.Key, seq int64) *Post {
 	os.Topics.Lock()
 	defer os.Topics.Unlock()

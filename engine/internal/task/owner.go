@@ -14,12 +14,11 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Owner is the one writer of a task in this process. It exists while the task
-// is at work here: an agent runs, or something waits to be committed. Callers
-// hand it messages and cancel requests, the agent hands it events; they change
-// the draft under the lock, and the owner's goroutine takes what is pending to
-// the store, one append at a time. So everything that gathers while an append
-// is under way becomes the next one.
+// Owner is the only writer of a task in this process. It exists while the task is at work here:
+// while an agent runs or something waits to be committed. Callers hand it messages and cancel
+// requests, and the agent hands it events; both change the draft under the lock. The owner's
+// goroutine hands pending entries to the store, one append at a time: all that gather during an
+// append go into the next one.
 type Owner struct {
 	// set at start, then constant
 	all       *Owners
@@ -27,7 +26,7 @@ type Owner struct {
 	contextID string
 	topic     *topic.Topic
 	lease     lease       // set before ready is closed
-	ready     wake.Signal // given when loaded, or when loading failed (err)
+	ready     wake.Signal // given when the task is loaded, or loading failed (err)
 
 	inbox inbox
 	ctx   turnContext
@@ -38,20 +37,20 @@ type Owner struct {
 	saved    saved
 	reuse    struct {
 		told    func(error)   // puts the outcome of an append into the inbox
-		entries []topic.Entry // empty, with room for what is published next
+		entries []topic.Entry // empty; its array is reused for what is published next
 	}
-	broken error // the store could not be written; what waiting callers get
+	broken error // set if the store could not be written: the error that readers get
 
 	mu         ownerMutex // protects the fields below
-	err        error      // why the ownership is over; callers pass it on
+	err        error      // why the ownership is over; passed on to callers
 	phase      phase      // set by enterLocked
 	draft      draft
 	out        output
-	reply      *Post   // if set, its answer is to be kept, see keep
-	waiting    []*Post // not settled yet
+	reply      *Post   // if set, the message whose direct answer is to be stored, see keep
+	waiting    []*Post // messages and cancel requests that are not settled yet
 	turn       turnState
-	begun      struct{ waiting, messages [1]*Post } // room for waiting and turn.messages, which seldom need more
-	wake       wake.Bell                            // rings when a message or the end comes
+	begun      struct{ waiting, messages [1]*Post } // first arrays of waiting and turn.messages, which are seldom outgrown
+	wake       wake.Bell                            // rings when a message arrives or the task ends
 	auth       authorization
 	holds      int // callers that are about to act
 	succession succession
@@ -61,38 +60,38 @@ type Owner struct {
 	parking    parking
 }
 
-// output is what brings the task on and is not stored yet.
+// output holds the entries of a task that are not stored yet.
 type output struct {
 	exists  bool      // the task has come into being: its first entries are pending or stored
-	always  bool      // it comes into being whatever the agent says, a direct answer too
-	opening []record  // what brings it into being, while it does not exist
-	used    bool      // the agent ran or something was emitted: the next turn needs an owner of its own
+	always  bool      // the task comes into being even if the agent replies directly
+	opening []record  // the first entries, while the task does not exist
+	used    bool      // the agent ran or something was emitted: the next turn needs a new owner
 	ahead   []record  // in the append under way
 	pending []record  // emitted, not handed to the store
 	bytes   int       // in pending
 	room    wake.Bell // rings when pending gets shorter
 	last    time.Time // of the newest entry, so that times never go back
-	spare   []record  // empty, with room for what is pending next
-	bodies  []byte    // where the next body has its place, see encodeLocked
+	spare   []record  // empty; its array is reused for pending
+	bodies  []byte    // the array for the next bodies, see encodeLocked
 }
 
-// turnState is what a turn consumes, in the log's order. A run after a crash
-// goes through the same records again.
+// turnState is the input of a turn, in the log's order. A run after a crash gets the same input
+// again.
 type turnState struct {
 	messages []*Post // the first one began the turn
-	taken    int     // how many of messages the agent has got
-	canceled int     // how many of messages had come when somebody asked to cancel
+	taken    int     // how many of messages the agent has received
+	canceled int     // how many messages there were when cancellation was requested
 	steps    steps
-	account  *account // of the newest run; nil if its client did not ask
+	account  *account // of the newest run; nil if its client did not ask for one
 	attempt  int32
 	lost     int32 // processes lost since the turn began or a question was answered
 
 	canceling bool  // a cancel request is pending or stored
-	asked     *Post // the cancel request, if it came here
+	asked     *Post // the cancel request, if this process received it
 }
 
-// turnContext is what the agent's Run gets. It ends with a cause: when the owner
-// leaves at the latest.
+// turnContext is the context of the agent's Run. It ends with a cause, at the latest when the
+// owner leaves.
 type turnContext struct {
 	context.Context
 	end context.CancelCauseFunc
@@ -102,21 +101,21 @@ type turnContext struct {
 type flight struct {
 	append  *store.Append
 	records []record
-	news    bool                    // the task is new, or in another state behind it
-	anew    bool                    // it follows an end, whose webhooks go on
-	ended   []store.PushConfig      // of those, as they were at the end: see revive
-	pended  []record                // records, if nothing is behind them: the array can be used again
-	sealed  *a2a.Task               // the task behind records, if they end it
+	news    bool                    // the append creates the task or changes its state
+	anew    bool                    // the append reopens a finished task, whose webhooks go on
+	ended   []store.PushConfig      // the webhooks that go on, see revive
+	pended  []record                // records, if nothing else was pending: the array can be reused
+	sealed  *a2a.Task               // the task after records, if they end it
 	size    int                     // of records, in bytes
-	own     store.Append            // where append points to at first
-	few     [fewRecords]store.Entry // room for its entries, if they are no more
+	own     store.Append            // append points here until without makes another one
+	few     [fewRecords]store.Entry // the array for its entries, if they fit
 }
 
 // fewRecords is how many records a quick task has.
 const fewRecords = 4
 
-// Limits of what an agent may emit ahead of the disk, and of one append, and of
-// the room for records that is kept for the next one.
+// Limits of what an agent may emit ahead of the disk (maxPending), of one append (MaxFlight),
+// and of the array of records that is kept for reuse (maxSpare).
 const (
 	maxSpare        = 256
 	maxPending      = 4096
@@ -152,11 +151,11 @@ func (o *Owner) log() *slog.Logger {
 	return o.all.Log.With(about...)
 }
 
-// nudge tells the goroutine that there is something to do.
+// nudge tells the goroutine in the loop that there is something to do.
 func (o *Owner) nudge() { wake.Nudge(o.inbox.hint) }
 
-// quiet reports whether nothing is left to do, and if so takes the owner out
-// of the engine, so that the next caller loads the task anew.
+// quiet reports whether the owner has nothing left to do. If so, it also removes the owner, so
+// that the next caller loads the task anew.
 func (o *Owner) quiet() bool {
 	if o.inflight != nil {
 		return false
@@ -196,17 +195,17 @@ func (o *Owner) busyLocked() bool {
 	return o.holds > 0 || len(o.out.pending) > 0 || o.reply != nil
 }
 
-// errOver is what those get who come to an owner that has left.
+// errOver is the error for callers that reach an owner after it has left.
 var errOver = stored.Stopping()
 
-// leave ends the ownership; whoever still waits is told.
+// leave ends the ownership and tells all that still wait.
 func (o *Owner) leave() {
 	o.all.Topics.Lock()
 	o.mu.Lock()
 	if o.err == nil {
 		o.err = errOver
 	}
-	o.dismissLocked(agent.ErrEnded, o.broken) // first, so that who is told and looks again does not see what was here
+	o.dismissLocked(agent.ErrEnded, o.broken) // first, so that callers that are told and look again do not find this owner
 	for _, p := range o.waiting {
 		p.Err = o.err
 		p.Settled.Give()
@@ -231,9 +230,9 @@ func (o *Owner) leave() {
 	}
 }
 
-// dismissLocked ends the ownership for all but o's loop, which leaves next. The agent is
-// told why; nobody waits for it to return. Readers ask the store from now on, or get lost.
-// The lock of the topics is held, too.
+// dismissLocked ends the ownership for everyone but o's loop, which leaves next. The agent is
+// told why; its return is not waited for. Readers turn to the store or, if lost is not nil, end
+// with that error. The caller holds the lock of the topics, too.
 func (o *Owner) dismissLocked(why, lost error) {
 	if o.all.m[o.key] == o {
 		delete(o.all.m, o.key)
@@ -265,7 +264,7 @@ func (o *Owner) pendLocked(r record) {
 	o.out.pending = append(o.out.pending, r)
 }
 
-// emitLocked puts an entry behind what is pending, if the rules allow it.
+// emitLocked appends an entry to the pending ones, if the rules allow it.
 func (o *Owner) emitLocked(en *a2a.Entry) error {
 	if o.phase == phaseClosed {
 		return agent.ErrEnded
@@ -286,13 +285,13 @@ func (o *Owner) emitLocked(en *a2a.Entry) error {
 		o.overLocked()
 		o.wake.Ring()
 	}
-	if len(o.out.ahead) == 0 { // otherwise the goroutine looks again when that is committed
+	if len(o.out.ahead) == 0 { // otherwise the loop flushes again after the append under way
 		o.nudge()
 	}
 	return nil
 }
 
-// emit is sayLocked for events of any size: it waits while too much is ahead of the disk.
+// emit is sayLocked, but waits first while too much is ahead of the disk.
 func (o *Owner) emit(en *a2a.Entry) error {
 	for {
 		o.mu.Lock()

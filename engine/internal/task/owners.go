@@ -26,33 +26,33 @@ type Needs struct {
 	Nodes     place.Place
 	Admission *place.Admission
 	Outbox    *outbox.Outbox // nil without push notifications
-	Weights   *budget.Budget // of the tasks at work; nil without
+	Weights   *budget.Budget // memory of the tasks at work; nil: unlimited
 	Log       *slog.Logger
 	Meters    *RunMeters   // nil: nothing is measured
 	Tracer    trace.Tracer // nil: nothing is traced
 
-	TraceContent          bool // of messages, in the spans of runs
+	TraceContent          bool // spans of runs have the content of messages
 	CancelWait, StoreWait time.Duration
 	MaxLost               int
 
-	Agent    func(store.Key) *Agent     // whose task it is; nil if it is not there
-	Draining <-chan struct{}            // closed when nothing is to begin any more
-	Wrote    func(error)                // hears how a write went
+	Agent    func(store.Key) *Agent     // the agent of a task; nil if this process does not have it
+	Draining <-chan struct{}            // closed when no new work may begin
+	Wrote    func(error)                // is told the outcome of each write
 	Healthy  func(context.Context) bool // waits until the store takes writes; false: the context has ended
-	Changed  func(*store.Row)           // hears of a task that is new or in another state; nil: nobody does
+	Changed  func(*store.Row)           // is told of each task that is new or changed its state; may be nil
 }
 
-// Owners are those of the tasks that are at work in this process, and what takes up
-// tasks of others.
+// Owners holds the owner of each task at work in this process, and takes up tasks of other
+// processes.
 type Owners struct {
 	Needs
 
 	base context.Context // of every turn
 	end  context.CancelCauseFunc
-	work sync.WaitGroup // owners, runs of the agent, and what begins either
-	left atomic.Int64   // runs that ended because the process drains, but for those that wait for a client
+	work sync.WaitGroup // owners, runs of the agent, and whatever starts either
+	left atomic.Int64   // runs that a drain ended, except those that waited for a client
 
-	MaxParked int // how many agents may wait for their clients here; set before anything begins
+	MaxParked int // how many agents may wait for their clients here; set before any work begins
 
 	taker  *taker
 	crowd  crowd
@@ -64,7 +64,7 @@ type Owners struct {
 	drained bool // no new work
 }
 
-// NewOwners returns owners without any. It starts nothing.
+// NewOwners returns an Owners without tasks. It starts nothing.
 func NewOwners(s Needs) *Owners {
 	os := &Owners{Needs: s, MaxParked: maxParked, taker: newTaker(), m: map[store.Key]*Owner{}}
 	os.base, os.end = context.WithCancelCause(context.Background())
@@ -72,7 +72,7 @@ func NewOwners(s Needs) *Owners {
 	return os
 }
 
-// SetLimits puts other limits in the place of those that there are.
+// SetLimits replaces the limits.
 func (os *Owners) SetLimits(l *Limits) {
 	os.limits.Store(l)
 	os.Admission.SetLimits(l.Running, l.RunningPerOwner)
@@ -81,8 +81,8 @@ func (os *Owners) SetLimits(l *Limits) {
 	}
 }
 
-// Enter counts something that a drain has to wait for, until Done. It returns false if
-// nothing may begin any more.
+// Enter registers work that a drain waits for, until Done. It returns false if no new work may
+// begin.
 func (os *Owners) Enter() bool {
 	os.Topics.Lock()
 	defer os.Topics.Unlock()
@@ -96,20 +96,20 @@ func (os *Owners) Enter() bool {
 // Done ends what Enter began.
 func (os *Owners) Done() { os.work.Done() }
 
-// Refuse lets nothing begin any more.
+// Refuse makes all new work fail from now on.
 func (os *Owners) Refuse() {
 	os.Topics.Lock()
 	os.drained = true
 	os.Topics.Unlock()
 }
 
-// Stop tells the agents that run to stop.
+// Stop tells running agents to stop.
 func (os *Owners) Stop() { os.end(agent.ErrDraining) }
 
-// Wait waits for all that began: see Refuse.
+// Wait waits until all work has ended; call Refuse first.
 func (os *Owners) Wait() { os.work.Wait() }
 
-// DrainedRuns returns how many runs ended because of Stop, with more to do.
+// DrainedRuns returns how many runs Stop ended before they were done.
 func (os *Owners) DrainedRuns() int { return int(os.left.Load()) }
 
 // Count returns how many owners there are.
@@ -122,8 +122,7 @@ func (os *Owners) Count() int {
 // Now is the time as entries carry it.
 func (os *Owners) Now() time.Time { return os.Nodes.Now().UTC().Truncate(time.Millisecond) }
 
-// ScopeOf returns where the tasks of an owner are counted: whichever agent's they
-// are.
+// ScopeOf returns the key under which the tasks of k's caller are counted, across all agents.
 func ScopeOf(k store.Key) store.Key {
 	k = k.Scope()
 	_, k.Tenant = AgentOf(k.Tenant)

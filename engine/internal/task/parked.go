@@ -13,34 +13,32 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// A task that waits for its client needs nobody: its log has all there is. Its
-// agent waits in memory nevertheless, with the whole task, for the answer may come
-// at once. Where there are too many of them, or others need the memory, they give
-// way: the owner leaves and the agent's function ends. The next message loads the
-// task, and the agent runs again from the top, as after a restart in good order:
-// questions and steps that the log has return at once.
+// A task that waits for its client needs no process: its log has all there is. Its agent still
+// waits in memory, with the whole task, because the answer may come at once. If too many agents
+// wait, or others need the memory, some give way: the owner leaves and the agent's function
+// ends. The next message loads the task, and the agent runs again from the top, as after an
+// orderly restart: recorded questions and steps return at once.
 
-// maxParked is how many agents may wait for their clients here. Each takes some 20
-// KiB, however small its task is.
+// maxParked is how many agents may wait for their clients here. Each takes some 20 KiB, even if
+// its task is small.
 const maxParked = 2000
 
-// pressedEvery is how often it is tried again to make room, while somebody waits.
+// pressedEvery is how often MakeWay tries again to free memory while callers wait for it.
 const pressedEvery = time.Second
 
-// parked are the owners whose agents wait for their clients. Some of them may not
-// wait any more.
+// parked holds the owners whose agents wait for their clients. Some of them may no longer wait.
 type parked struct {
-	hint chan struct{} // capacity one: there is somebody who could give way
+	hint chan struct{} // capacity one: there is an owner that could give way
 
-	mu    sync.Mutex // protects the fields below, and owner.parked of all
-	queue list.List  // of *owner, the one that waits longest first
+	mu    sync.Mutex // protects the fields below, and Owner.parking.place of all owners
+	queue list.List  // of *Owner, longest wait first
 }
 
-// parking is how an owner's agent waits for its client.
+// parking counts what keeps an owner's agent waiting or bound to this process.
 type parking struct {
 	asking int           // questions that wait for the client alone
-	bound  int           // those that wait for something else, too, which needs this process
-	steps  int           // that are under way: nobody may begin them once more meanwhile
+	bound  int           // questions that also wait for something that needs this process
+	steps  int           // steps under way: no other run may begin them meanwhile
 	place  *list.Element // protected by Owners.parked
 }
 
@@ -72,7 +70,7 @@ func (p *parked) drop(o *Owner) {
 	}
 }
 
-// surplus returns those who waited longest, beyond the most there may be.
+// surplus returns the owners in excess of most, longest wait first.
 func (p *parked) surplus(most int) (some []*Owner) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -82,7 +80,7 @@ func (p *parked) surplus(most int) (some []*Owner) {
 	return some
 }
 
-// of returns those whose tasks belong to scope, the one that waits longest first.
+// of returns the owners whose tasks belong to scope, longest wait first.
 func (p *parked) of(scope store.Key) (some []*Owner) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +92,8 @@ func (p *parked) of(scope store.Key) (some []*Owner) {
 	return some
 }
 
-// MakeWay lets parked owners give way where they should, until ctx ends.
+// MakeWay makes parked owners give way when there are too many of them or memory is short,
+// until ctx ends.
 func (os *Owners) MakeWay(ctx context.Context) {
 	for again := time.After(pressedEvery); ; {
 		select {
@@ -117,8 +116,8 @@ func (os *Owners) MakeWay(ctx context.Context) {
 	}
 }
 
-// relieve lets the largest parked owner give way of the caller who holds most
-// among those who should give something back. It returns false if there is none.
+// relieve makes the largest parked owner give way, of the caller that holds most among those
+// that should give memory back. It returns false if there is none.
 func (os *Owners) relieve() bool {
 	for _, key := range os.Weights.Pressed() {
 		size := map[*Owner]int64{}
@@ -136,8 +135,8 @@ func (os *Owners) relieve() bool {
 	return false
 }
 
-// giveWayOf ends an ownership whose agent waits for its client. False means that it
-// does not.
+// giveWayOf ends an ownership whose agent waits for its client. It returns false if the agent
+// does not, or must not be given up.
 func (os *Owners) giveWayOf(o *Owner) bool {
 	os.Topics.Lock()
 	defer os.Topics.Unlock()
@@ -150,19 +149,20 @@ func (os *Owners) giveWayOf(o *Owner) bool {
 		return false
 	}
 	o.log().Debug("task that waits for its client leaves memory")
-	o.dismissLocked(agent.ErrDraining, nil) // which says that the agent will run again
+	o.dismissLocked(agent.ErrDraining, nil) // which tells the agent that it will run again
 	return true
 }
 
-// boundLocked reports whether the run of o's agent must not be given up, here or for a
-// run elsewhere: the agent declared that it does nothing twice, it is not there for
-// another run, it was given an authorization, which is nowhere else, or a step is under way.
+// boundLocked reports whether the run of o's agent must not be given up for a later run here or
+// elsewhere: the agent declared that it does nothing twice, this process no longer has it for
+// another run, it was given an authorization, which is kept nowhere else, or a step is under
+// way.
 func (o *Owner) boundLocked() bool {
 	a := o.all.Agent(o.key)
 	return a == nil || a.declared.Fail != "" || o.auth.given || len(o.auth.came) > 0 || o.parking.steps > 0
 }
 
-// endedLocked is why a question of an agent gets no answer any more.
+// endedLocked returns the error for an agent's question that gets no answer any more.
 func (o *Owner) endedLocked() error {
 	if (o.phase == phaseClosed || o.phase == phaseYielding) && context.Cause(o.ctx.Context) == agent.ErrDraining {
 		return agent.ErrDraining
@@ -170,8 +170,8 @@ func (o *Owner) endedLocked() error {
 	return agent.ErrEnded
 }
 
-// waitsLocked reports whether o's task waits for its client alone, in the store, too, and
-// nobody is about to do something with it.
+// waitsLocked reports whether o's task waits for its client alone: everything is stored, and no
+// caller is about to act on it.
 func (o *Owner) waitsLocked() bool {
 	return o.phase != phaseClosed && o.out.exists && o.holds == 0 && o.parking.bound+o.parking.steps == 0 && o.mem.coming == 0 && !o.turn.canceling &&
 		len(o.out.pending) == 0 && len(o.out.ahead) == 0 && o.draft.state.Interrupted()

@@ -9,20 +9,20 @@ import (
 	"github.com/parley-a2a/parley/engine/internal/place"
 )
 
-// phase is what an owner does for its task. mayBecome says which phase may come
-// behind which; docs/state-machine.md has the table.
+// phase says what an owner is doing for its task. phasesBehind has the allowed steps, as does
+// docs/state-machine.md.
 type phase uint8
 
 const (
-	phaseLoading  phase = iota // the log is being read, or the first message judged
-	phaseIdle                  // no run of the agent is under way or to come
-	phaseStarting              // the agent runs once the message that it is for is taken
+	phaseLoading  phase = iota // the log is being read, or the first message checked
+	phaseIdle                  // no run of the agent is under way or due
+	phaseStarting              // the agent runs once its message is accepted
 	phaseResting               // the agent runs when its rest is over and there is capacity
 	phaseRunning               // the agent's Run is under way
 	phaseEnding                // the task is finished, and Run has not returned yet
-	phaseYielding              // with its next append the task is left to any process that has capacity
-	phaseNoAgent               // the task waits for its agent, which is not there
-	phaseClosed                // the ownership is over: nothing is taken any more
+	phaseYielding              // the next append leaves the task to any process that has capacity
+	phaseNoAgent               // the task waits for its agent, which this process does not have
+	phaseClosed                // the ownership is over: nothing is accepted any more
 	phases
 )
 
@@ -30,7 +30,7 @@ var phaseNames = [phases]string{"loading", "idle", "starting", "resting", "runni
 
 func (p phase) String() string { return phaseNames[p] }
 
-// phasesBehind has the phases that may come behind each.
+// phasesBehind lists the phases that may follow each phase.
 var phasesBehind = [phases][]phase{
 	phaseLoading:  {phaseIdle, phaseStarting, phaseYielding, phaseClosed},
 	phaseIdle:     {phaseStarting, phaseResting, phaseRunning, phaseYielding, phaseNoAgent, phaseClosed},
@@ -46,9 +46,9 @@ var phasesBehind = [phases][]phase{
 // mayBecome reports whether an owner may go from one phase to another.
 func mayBecome(from, to phase) bool { return slices.Contains(phasesBehind[from], to) }
 
-// enterLocked is the only place that sets an owner's phase. A step that is not in
-// the table is a mistake of this package. It is taken nevertheless, since a task
-// that goes on is worth more than the table.
+// enterLocked is the only place that sets an owner's phase. A step that is not in the table is
+// a bug of this package. It is logged and taken nevertheless, because the task matters more
+// than the table.
 func (o *Owner) enterLocked(to phase) {
 	if o.phase != to && !mayBecome(o.phase, to) {
 		UnexpectedPhase(o.log(), o.phase.String(), to.String())
@@ -56,13 +56,13 @@ func (o *Owner) enterLocked(to phase) {
 	o.phase = to
 }
 
-// UnexpectedPhase is a variable for tests, which do not go on.
+// UnexpectedPhase is a variable so that tests can fail at such a step.
 var UnexpectedPhase = func(log *slog.Logger, from, to string) {
 	log.Error("the owner of a task took a step that its table does not have", "from", from, "to", to)
 }
 
-// ownerMutex protects an owner's state. Before others see what was done under it,
-// the Admission and the clock of the task's work are told: see countLocked.
+// ownerMutex protects an owner's state. Before Unlock lets others see a change, it tells the
+// Admission and the clock of the task's work: see countLocked.
 type ownerMutex struct {
 	o  *Owner // set at start, then constant
 	mu sync.Mutex
@@ -75,22 +75,22 @@ func (m *ownerMutex) Unlock() {
 	m.mu.Unlock()
 }
 
-// admission is what the task takes of what bounds the tasks at work.
+// admission is the task's share of the limits on tasks at work.
 type admission struct {
 	ticket   place.Ticket
-	need     place.Need    // as the Admission was told last
-	asked    bool          // since then the task was given what it may not need
+	need     place.Need    // as last told to the Admission
+	asked    bool          // since then the Admission was asked for a place that the task may not need
 	since    time.Time     // when the task began or ceased to be at work
-	worked   time.Duration // before since
-	timedOut bool          // it was at work for too long
-	rest     time.Duration // before the run that comes behind phaseResting
-	slot     bool          // it has one of those that Admission.Reserve gave out
+	worked   time.Duration // at work before since
+	timedOut bool          // the task exceeded Limits.Wall
+	rest     time.Duration // before the run that follows phaseResting
+	slot     bool          // the task holds a slot of Admission.Reserve
 }
 
 // works reports whether the task is at work.
 func (a *admission) works() bool { return a.need == place.ToRun || a.need == place.Running }
 
-// needLocked is what the task needs as it is now.
+// needLocked returns what the task needs of the Admission now.
 func (o *Owner) needLocked() place.Need {
 	works := active(o.draft.state)
 	switch o.phase {
@@ -109,9 +109,8 @@ func (o *Owner) needLocked() place.Need {
 	return place.Nothing
 }
 
-// countLocked tells the Admission what the task needs, and takes the time for which
-// it is at work. Only Unlock calls it, so that neither a phase nor a state can change
-// without it.
+// countLocked tells the Admission what the task needs, and measures how long the task is at
+// work. Only Unlock calls it, so no phase or state can change without it.
 func (o *Owner) countLocked() {
 	need := o.needLocked()
 	if need == o.adm.need && !o.adm.asked {
@@ -129,17 +128,17 @@ func (o *Owner) countLocked() {
 	o.all.Admission.Follow(&o.adm.ticket, ScopeOf(o.key), need)
 }
 
-// overLocked notes that the task is finished. An agent that still runs is not heard
-// any more.
+// overLocked notes that the task is finished. Events of an agent that still runs are refused
+// from now on.
 func (o *Owner) overLocked() {
 	if o.phase == phaseRunning {
 		o.enterLocked(phaseEnding)
 	}
 }
 
-// closeLocked ends the ownership, under the lock of the topics and with the owner out of
-// Owners.m, or about to be: a task that waits for its agent is noted, for when
-// that comes.
+// closeLocked ends the ownership. If the task waits for its agent, it is noted for when the
+// agent arrives. The caller holds the lock of the topics and has taken the owner out of
+// Owners.m, or is about to.
 func (o *Owner) closeLocked() {
 	if o.phase == phaseNoAgent && !o.draft.state.Terminal() {
 		o.all.awaiting(o.key)

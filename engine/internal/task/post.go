@@ -10,45 +10,45 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Post is a message on its way into the log, and what its sender waits for.
+// Post is a message on its way into the log, with the outcome that its sender waits for.
 type Post struct {
 	Message  *a2a.Message
 	From     From
-	Expect   *int64            // the task's generation, or the message is refused
+	Expect   *int64            // the message is refused if this is not the task's generation
 	Identity *again.Identity   // if set, receipts of the message are appended with it
-	Push     *store.PushConfig // if set, it comes into being with the message
+	Push     *store.PushConfig // if set, this configuration is created with the message
 
 	Entry *a2a.Entry // of the message, once the owner has taken it
 
 	Settled wake.Signal  // given when the fields below are set
 	Seq     int64        // of the last entry that was appended with the message, once committed
-	Start   *a2a.Task    // the task as of seq, if a stream begins with it
+	Start   *a2a.Task    // the task as of Seq, if a stream begins with it
 	Reply   *a2a.Message // a direct answer; there is no task
 	Err     error
 
 	Stream    bool         // set at start: the sender reads a stream
-	contested bool         // set at start: other processes may take messages for the task, too
-	Reopen    bool         // set at start: may begin a finished task anew
+	contested bool         // set by Take: other processes may accept messages for the task, too
+	Reopen    bool         // set at start: the message may reopen a finished task
 	Unread    atomic.Bool  // the task ended before the agent took the message
-	Fate      *wake.Signal // set at start: given when the agent takes the message, or never will; nil: nobody wants to know
-	held      bool         // the agent gets it once it is committed; protected by the owner
-	Over      atomic.Int64 // seq of the newest end that was not this message's: see owner.next
+	Fate      *wake.Signal // set at start: given when the agent takes the message, or never will; nil: not asked for
+	held      bool         // the agent gets the message only once it is committed; protected by the owner
+	Over      atomic.Int64 // seq of the newest end that was not of this message's turn: see successor.began
 }
 
-// From is what a message brings along besides itself.
+// From is what comes with a message besides its content.
 type From struct {
 	Caller      a2a.Caller
 	Accepted    []string
 	Metadata    a2a.JSON
-	credentials bool   // the message was, and is not kept
-	Call        string // that waits for the task, if it is traced: see a2a.Received.Call
+	credentials bool   // the message was credentials, which are not kept
+	Call        string // the call that waits for the task, if it is traced: see a2a.Received.Call
 }
 
-// received is the part of what a message brings along that is kept in the log.
+// received returns the part of f that is kept in the log.
 func (o *Owner) received(f *From) *a2a.Received {
 	trace := textOf(&f.Caller)
 	if o.all.Tracer != nil && trace.parent != "" && (telemetry.Dropped(trace.parent) || !trace.context().IsSampled()) {
-		trace = spanText{} // nothing is there that a later run could be linked to, and the bytes cost 5 % of a send
+		trace = spanText{} // a later run could not link to the span, and the bytes cost 5 % of a send
 	}
 	if len(f.Accepted) == 0 && len(f.Caller.Extensions) == 0 && len(f.Metadata) == 0 && f.Caller.Hops == 0 && trace.parent == "" && !f.credentials {
 		return nil
@@ -59,8 +59,8 @@ func (o *Owner) received(f *From) *a2a.Received {
 	}
 }
 
-// recall makes a from of what the log kept. Scopes are not kept: they may
-// have been revoked meanwhile.
+// recall makes a From of what the log kept. Scopes are not kept: they may have been revoked
+// meanwhile.
 func recall(key store.Key, r *a2a.Received) From {
 	_, tenant := AgentOf(key.Tenant)
 	f := From{Caller: a2a.Caller{Subject: key.Owner, Tenant: tenant}}

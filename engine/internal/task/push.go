@@ -14,8 +14,8 @@ import (
 // MaxPushes is how many push configurations a task may have.
 const MaxPushes = 100
 
-// pushOf returns the configuration that came with a message, for the append that
-// has it. Clients of versions without ids find it by the task's.
+// pushOf returns the configuration that came with a message, for the message's append. Its id
+// defaults to the task's, by which clients of versions without ids find it.
 func (o *Owner) pushOf(with *Post) store.PushConfig {
 	p := *with.Push
 	p.Key, p.Cursor = o.key, with.Entry.Seq
@@ -23,12 +23,12 @@ func (o *Owner) pushOf(with *Post) store.PushConfig {
 	return p
 }
 
-// revive lets the configurations of a task that begins anew after an end, which had
-// nothing left to deliver, go on; those that were disabled stay so. Clients may delete or
-// replace them meanwhile, so it is not a part of the append. It comes before that, and
-// once more after it, for those whose last delivery was noted in between. It returns
-// those that go on. was is what the first call returned: if the reason changed since, the
-// first delivery of the new turn disabled the configuration.
+// revive turns the push configurations of a reopened task on again if they had delivered all up
+// to its end; those that were disabled stay so. Clients may delete or replace configurations
+// meanwhile, so this is not part of the append. It is called before the append, and once more
+// after it, for those whose last delivery was noted in between. It returns those that it turned
+// on. was is what the first call returned: if the reason of one has changed since, the first
+// delivery of the new turn disabled it.
 func (o *Owner) revive(end int64, was []store.PushConfig) []store.PushConfig {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.all.base), o.all.StoreWait)
 	defer cancel()
@@ -63,6 +63,6 @@ func (o *Owner) tryRevive(ctx context.Context, end int64, was []store.PushConfig
 	for i := range all {
 		o.all.Outbox.Watch(&all[i], end)
 	}
-	o.all.Outbox.LookSoon() // it may have been another process's
+	o.all.Outbox.LookSoon() // another process may have had the configurations
 	return all, err
 }

@@ -9,15 +9,14 @@ import (
 	"time"
 )
 
-// Most tasks are over at once: the agent answers in microseconds and its sender waits
-// for the end. Two things make them cheap, and only this file has them: the sender
-// is in the owner's loop until its message is settled, so that no goroutine has to
-// be started and woken, and the loop lets the agent speak before the first append,
-// so that there is one. An engine whose send called "go o.run()" in place of attend
-// would do the same, at a tenth more processor time for each of these tasks
-// (docs/design/0010-speed.md).
+// Most tasks are over at once: the agent answers in microseconds while its sender waits. Two
+// shortcuts, which only this file has, make such tasks cheap. The sender's goroutine runs the
+// owner's loop until its message is settled, so no goroutine has to be started and woken. And
+// the loop lets the agent finish before the first append, so there is only one. An engine whose
+// send called "go o.run()" instead of Attend would behave the same, but each of these tasks
+// would take a tenth more processor time (docs/design/0010-speed.md).
 
-// Attend is run in the goroutine of p's sender, until p is settled or ctx ends.
+// Attend runs the owner's loop in the goroutine of p's sender, until p is settled or ctx ends.
 func (o *Owner) Attend(ctx context.Context, p *Post) {
 	defer crash()
 	if o.gather() {
@@ -30,9 +29,9 @@ func (o *Owner) Attend(ctx context.Context, p *Post) {
 	o.over()
 }
 
-// crash is deferred: a panic ends the process, as it does in a goroutine of our
-// own. Whoever called us may recover from it, and then nobody would be in the loop
-// any more and the task would be stuck.
+// crash, when deferred, makes a panic end the process, as it does in a goroutine of our own. If
+// a caller of ours recovered it instead, nothing would run the loop any more and the task would
+// be stuck.
 func crash() {
 	if v := recover(); v != nil {
 		stack := debug.Stack()
@@ -41,7 +40,7 @@ func crash() {
 	}
 }
 
-// again puts back what nobody acted on.
+// again puts back news that was not acted on.
 func (i *inbox) again(n news) {
 	if n.finished {
 		i.finish(n.ran)
@@ -51,7 +50,7 @@ func (i *inbox) again(n news) {
 	}
 }
 
-// takeRun takes only what the agent's Run returned.
+// takeRun takes only the news that the agent's Run returned.
 func (i *inbox) takeRun() (err error, finished bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -60,11 +59,10 @@ func (i *inbox) takeRun() (err error, finished bool) {
 	return err, finished
 }
 
-// gather lets an agent that is about to finish do so, before its first words
-// go to the disk: then the whole of a quick task is one commit. It yields a
-// few times, and never waits. Where others have something to do meanwhile, so has
-// the agent had its turn then, if it had any use for it; where a processor is idle,
-// the agent runs on another one, and needs some microseconds.
+// gather lets an agent that is about to finish do so before its first events go to the disk:
+// then a quick task is one commit. It yields a few times and never waits. If other goroutines
+// were runnable, the agent has been scheduled by then, too. If a processor is idle, the agent
+// runs there and needs some microseconds.
 func (o *Owner) gather() (finished bool) {
 	const few, many, most = 8, 48, 5 * time.Microsecond
 	begun := time.Now()
@@ -89,30 +87,29 @@ func (o *Owner) gather() (finished bool) {
 	return false
 }
 
-// crowded is more than yielding takes where a processor is free soon, and more
-// than the commit is worth that it may save.
+// crowded is longer than a yield takes if a processor is free soon, and costs more than the
+// commit that the yield may save.
 const crowded = time.Millisecond
 
-// crowd keeps owners from yielding where processors are scarce. Who yields goes
-// behind everybody, those included who come later: a twentieth of a second was
-// seen. And there is nothing to win then: an owner that is not run at once finds
-// what its agent did meanwhile. It is safe for concurrent use.
+// crowd keeps owners from yielding while processors are scarce. A goroutine that yields goes
+// behind all others, even those that come later: 50 ms were seen. Nor is there anything to gain
+// then: an owner that is not scheduled at once finds its agent's work done. It is safe for
+// concurrent use.
 type crowd struct {
 	until atomic.Int64 // Unix time in nanoseconds
 }
 
-// here reports whether it is not worth a yield now.
+// here reports whether a yield is not worthwhile now.
 func (c *crowd) here(now time.Time) bool {
 	left := time.Duration(c.until.Load() - now.UnixNano())
-	return 0 < left && left <= maxCrowd // more is a clock that was set back
+	return 0 < left && left <= maxCrowd // more means that the clock was set back
 }
 
-// maxCrowd bounds for how long one yield is remembered: it may have been the
-// machine that stood still.
+// maxCrowd bounds how long one yield is remembered: perhaps the whole machine stood still.
 const maxCrowd = time.Second
 
-// met tells of a yield that took too long: it costs all owners together a part of
-// their time that nobody notices.
+// met records a yield that took too long. No owner yields for a multiple of that time, so that
+// yields cost all of them together little.
 func (c *crowd) met(begun time.Time, spent time.Duration) {
 	const rest = 50 // times what was spent
 	c.until.Store(begun.Add(spent + min(rest*spent, maxCrowd)).UnixNano())

@@ -15,13 +15,13 @@ type record struct {
 	body   []byte
 	blobs  []store.Blob // what body refers to
 	post   *Post        // settled once this record is committed; may be nil
-	missed []*Post      // messages that the agent never takes, once this record, an end, is committed
-	tied   bool         // the next record is in the same append, or neither is
+	missed []*Post      // messages that the agent never gets once this record, the task's end, is committed
+	tied   bool         // this record and the next are in the same append
 
-	wanted bool // a process has to go on with the task, though it waits
+	wanted bool // the task needs a process, though it waits for its client
 }
 
-// size is what the record weighs in an append, in bytes.
+// size is the size of the record in an append, in bytes.
 func (r *record) size() int {
 	n := len(r.body)
 	for i := range r.blobs {
@@ -30,8 +30,8 @@ func (r *record) size() int {
 	return n
 }
 
-// newRecord stamps and encodes an entry. Times never go back within a task,
-// even if the clock does.
+// newRecordLocked stamps and encodes an entry. Times never go back within a task, even if the
+// clock does.
 func (o *Owner) newRecordLocked(en *a2a.Entry) record {
 	en.Time = o.all.Now()
 	if en.Time.Before(o.out.last) {
@@ -55,11 +55,11 @@ func (o *Owner) newRecordLocked(en *a2a.Entry) record {
 	return r
 }
 
-// bodyRoom is how much room for bodies is made at a time, in bytes: enough for all
-// of a quick task.
+// bodyRoom is the size of an array that bodies share, in bytes: enough for all bodies of a
+// quick task.
 const bodyRoom = 1280
 
-// encodeLocked returns the body of an entry. Small ones share an array.
+// encodeLocked returns the body of an entry. Small bodies share an array.
 func (o *Owner) encodeLocked(en *a2a.Entry) []byte {
 	need := 256 + content(en)
 	if need > bodyRoom/2 {
@@ -71,14 +71,13 @@ func (o *Owner) encodeLocked(en *a2a.Entry) []byte {
 	from := len(o.out.bodies)
 	o.out.bodies = en.AppendBody(o.out.bodies)
 	body := slices.Clip(o.out.bodies[from:])
-	if cap(o.out.bodies) > bodyRoom { // it was larger than expected, and must not stay
+	if cap(o.out.bodies) > bodyRoom { // a body was larger than expected: the array must not stay
 		o.out.bodies = nil
 	}
 	return body
 }
 
-// content estimates the bytes that an entry's parts take, so that it is encoded
-// without growing.
+// content estimates the bytes that an entry's parts take, so that its buffer need not grow.
 func content(en *a2a.Entry) int {
 	n := stored.PartsSize(stored.PartsOf(en))
 	switch {
@@ -106,7 +105,7 @@ func (o *Owner) status(state a2a.TaskState, message *a2a.Message) *a2a.Entry {
 		}
 		message = &m
 	}
-	both := &struct { // in one piece
+	both := &struct { // one allocation
 		entry  a2a.Entry
 		status a2a.TaskStatusUpdateEvent
 	}{}

@@ -14,40 +14,39 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Tasks at work outlive their process. The next one takes them up bit by bit:
-// each has one of Options.TakeUp slots until it is at work again, and only what
-// gets a slot is claimed. Waiting tasks stay with the dead process, cost
-// nothing here, and do not count as lost once more if this process dies, too.
-// Slots are not for as long as a task runs: some that run for hours would keep
-// all others from going on, which ran beside them before.
+// Tasks at work outlive their process. The next process takes them up bit by bit: only a task
+// that gets one of Options.TakeUp slots is claimed, and it holds the slot until it is at work
+// again. The other tasks stay with the dead process, cost nothing here, and do not count as
+// lost again if this process dies, too. A slot is not held as long as a task runs, because a
+// few tasks that run for hours would keep all others waiting that ran beside them before.
 
-// taker knows what there is to take up.
+// taker knows which tasks there are to take up.
 type taker struct {
 	hint chan struct{} // capacity one: look again
 
 	mu      sync.Mutex // protects the fields below
-	claims  bool       // others may have left tasks
+	claims  bool       // dead processes may have left tasks
 	draws   bool       // tasks may wait in the store
-	search  bool       // a claim failed, and its tasks may be this process's now
+	search  bool       // a claim failed, but its tasks may be this process's now
 	orphans map[store.Key]*orphan
-	back    []store.Key // drawn, and not begun before the end
+	back    []store.Key // drawn, but not begun before the drain
 
-	awaiting map[store.Key]struct{} // tasks of this process whose agent is not there
+	awaiting map[store.Key]struct{} // tasks of this process that wait for their agent, which it does not have
 
-	tenant string // whose task was drawn last; of the goroutine that takes up
+	tenant string // of the task drawn last; owned by TakeUp's goroutine
 }
 
-// orphan is a task of this process that has no owner: it could not be loaded,
-// or not be written.
+// orphan is a task of this process that has no owner, because it could not be loaded or
+// written.
 type orphan struct {
-	lost  int32 // as store.Row.Lost, with what is not stored yet
+	lost  int32 // store.Row.Lost, plus losses that are not stored yet
 	ran   bool  // its agent was interrupted
-	tries int   // that failed
+	tries int   // failed ones
 	due   time.Time
 }
 
-// takeBatch is how many tasks are claimed at a time: few, for those that are
-// claimed and not begun when the process dies count as lost.
+// takeBatch is how many tasks are claimed at a time: few, because tasks that are claimed and
+// not begun when the process dies count as lost.
 const takeBatch = 64
 
 func newTaker() *taker {
@@ -63,7 +62,7 @@ func newTaker() *taker {
 
 func (t *taker) look() { wake.Nudge(t.hint) }
 
-// Others says that processes may be gone by now, or have left tasks to be drawn.
+// Others tells the taker that processes may have died, or left tasks to be drawn.
 func (os *Owners) Others() {
 	t := os.taker
 	t.mu.Lock()
@@ -85,7 +84,7 @@ func (t *taker) orphaned(k store.Key, or orphan) {
 	t.look()
 }
 
-// adopt returns what is known of an orphan, which is none any more.
+// adopt removes an orphan from t and returns what is known of it.
 func (t *taker) adopt(k store.Key) orphan {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -100,14 +99,14 @@ func (t *taker) adopt(k store.Key) orphan {
 // orphan notes that o's task has no owner any more because a write failed.
 func (o *Owner) orphan(err error) {
 	if !errors.Is(err, store.ErrConflict) && stored.Certain(err) {
-		return // nor has this process the task
+		return // this process does not have the task
 	}
 	o.mu.Lock()
 	or := orphan{lost: o.turn.lost, ran: true, tries: o.saved.tries + 1}
 	o.mu.Unlock()
 	if !errors.Is(err, store.ErrFull) && !errors.Is(err, store.ErrReadOnly) && !errors.Is(err, store.ErrBusy) &&
 		!errors.Is(err, store.ErrUnreachable) {
-		or.lost++ // perhaps it is the task that cannot be written
+		or.lost++ // perhaps this very task cannot be written
 	}
 	o.all.taker.orphaned(o.key, or)
 }
@@ -127,7 +126,7 @@ func (t *taker) again(k store.Key) {
 	}
 }
 
-// due is how long it is until there is something to do, if no hint comes before.
+// due returns how long it is until there is something to do, unless a hint comes first.
 func (t *taker) due() time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -157,7 +156,7 @@ func (t *taker) ripe(n int) (keys []store.Key) {
 	return keys
 }
 
-// TakeUp runs tasks again whose process or owner is gone, until ctx ends.
+// TakeUp resumes tasks that have lost their process or their owner, until ctx ends.
 func (os *Owners) TakeUp(ctx context.Context) {
 	t, failures := os.taker, 0
 	for ctx.Err() == nil {
@@ -184,8 +183,9 @@ func (os *Owners) TakeUp(ctx context.Context) {
 	}
 }
 
-// takeSome uses n slots, as there is room: for orphans first, then for tasks of
-// others, then for those that wait. Those that it does not need it gives back.
+// takeSome uses up to n slots, as far as there is capacity: for orphans first, then for tasks
+// of dead processes, then for tasks that wait for capacity. It gives back the slots that it
+// does not need.
 func (os *Owners) takeSome(ctx context.Context, n int) error {
 	t := os.taker
 	defer func() { os.Admission.Free(n) }()
@@ -223,16 +223,16 @@ func (os *Owners) takeSome(ctx context.Context, n int) error {
 	return nil
 }
 
-// claim takes up to n tasks of processes that are gone.
+// claim takes up to n tasks of dead processes.
 func (os *Owners) claim(ctx context.Context, n int) (slots int, _ error) {
 	return os.obtain(ctx, n, &os.taker.claims, false, func() ([]store.Row, error) {
 		return os.Store.Claim(ctx, os.Node, os.Nodes.DeadBefore(), n)
 	})
 }
 
-// obtain takes tasks from the store, if there may be any (due), with a call that
-// returns up to n of them, and gives them owners. It returns how many slots they have
-// use for.
+// obtain takes tasks from the store with call, if there may be any (due), and gives them
+// owners. call returns up to n tasks; fewer mean that there are no more. obtain returns how
+// many slots the tasks use.
 func (os *Owners) obtain(ctx context.Context, n int, due *bool, drawn bool, call func() ([]store.Row, error)) (slots int, _ error) {
 	t := os.taker
 	t.mu.Lock()
@@ -248,7 +248,7 @@ func (os *Owners) obtain(ctx context.Context, n int, due *bool, drawn bool, call
 	}
 	t.mu.Lock()
 	if err != nil {
-		t.search = true // it may have happened, and no call gives this process what it has
+		t.search = true // the call may have taken effect, and repeating it does not return those tasks
 	}
 	if err != nil || len(rows) == n {
 		*due = true
@@ -270,7 +270,7 @@ func (os *Owners) retake(ctx context.Context, k store.Key) bool {
 	rec, err := os.Store.Get(ctx, k, store.RowOnly)
 	switch {
 	case errors.Is(err, store.ErrNotFound) || err == nil && (!rec.Active || rec.Node != os.Node):
-		os.taker.adopt(k) // it ended, or is another's
+		os.taker.adopt(k) // it ended, or is another process's
 		return false
 	case err != nil:
 		os.taker.again(k)
@@ -279,13 +279,12 @@ func (os *Owners) retake(ctx context.Context, k store.Key) bool {
 	return os.revive(ctx, &rec.Row, false)
 }
 
-// revive gives a task of this process an owner, which gets the slot if it has a
-// use for it. One task that cannot be loaded does not keep others from running:
-// it is an orphan until it can.
+// revive gives a task of this process an owner, and reports whether that uses a slot. A task
+// that cannot be loaded does not keep others from running: it is an orphan until it can.
 func (os *Owners) revive(ctx context.Context, row *store.Row, drawn bool) bool {
 	o, _, err := os.ownAs(ctx, row.Key, nil, drawn, takePatience)
 	if err == nil && o.lease.next < row.Epoch {
-		// It was here before, and with others since.
+		// The owner is an old one: the task was with other processes since.
 		o.Evict()
 		o.Release()
 		o, _, err = os.ownAs(ctx, row.Key, nil, drawn, takePatience)
@@ -311,22 +310,22 @@ func (os *Owners) revive(ctx context.Context, row *store.Row, drawn bool) bool {
 	return false
 }
 
-// takePatience is how long a large task that is taken up waits for memory before
-// the next one has its turn.
+// takePatience is how long a large task that is taken up waits for memory before the next task
+// has its turn.
 const takePatience = time.Second
 
-// orphaning reports whether a task that could not be given an owner for this
-// reason may be this process's nevertheless.
+// orphaning reports whether a task may be this process's nevertheless, although it could not be
+// given an owner because of err.
 func orphaning(err error) bool {
 	return !errors.Is(err, a2a.ErrTaskNotFound) && !errors.Is(err, place.ErrTaken) && !errors.Is(err, a2a.ErrRateLimited)
 }
 
-// SlotTime is how long a task that says nothing has its slot, from when it runs:
-// long enough for most that are about to fail, or to say something.
+// SlotTime is how long a task holds its slot after its run began if its agent emits nothing:
+// long enough for most agents that are about to emit something or fail.
 const SlotTime = 250 * time.Millisecond
 
-// occupy gives o a slot until its agent has said something that is committed, or
-// has run for a while, or o leaves.
+// occupy gives o a slot until an entry of its agent is committed, the agent has run for
+// SlotTime, or o leaves. It returns false if o does not need one.
 func (o *Owner) occupy() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -349,8 +348,8 @@ func (o *Owner) vacateLocked() {
 	}
 }
 
-// search finds the tasks that a claim gave to this process before it failed. It
-// reads the whole index, which is only done after such a failure.
+// search finds the tasks that a claim gave to this process before it failed. It reads the whole
+// index, so it is only done after such a failure.
 func (os *Owners) search(ctx context.Context) error {
 	var after *store.Key
 	for {
@@ -385,8 +384,8 @@ func (os *Owners) Owned(k store.Key) bool {
 // OwnedLocked reports whether a task has an owner here. The lock is held.
 func (os *Owners) OwnedLocked(k store.Key) bool { return os.m[k] != nil }
 
-// awaitLocked leaves the task to an agent that is not there. It stays as it is in
-// the store, and this process's, until the agent comes.
+// awaitLocked makes the task wait for its agent, which this process does not have. In the store
+// the task stays as it is, and this process's, until the agent comes.
 func (o *Owner) awaitLocked() {
 	o.log().Info("task waits for its agent, which is not there")
 	o.enterLocked(phaseNoAgent)
@@ -394,17 +393,17 @@ func (o *Owner) awaitLocked() {
 	o.nudge()
 }
 
-// awaiting notes a task without an owner, for when its agent comes.
+// awaiting notes a task that has no owner and waits for its agent.
 func (os *Owners) awaiting(k store.Key) {
 	os.taker.mu.Lock()
 	os.taker.awaiting[k] = struct{}{}
 	os.taker.mu.Unlock()
-	if os.Agent(k) != nil { // it came meanwhile
+	if os.Agent(k) != nil { // the agent came meanwhile
 		os.Arrived(func(other store.Key) bool { return other == k })
 	}
 }
 
-// Arrived lets tasks go on whose agent is there by now.
+// Arrived resumes the tasks selected by is, whose agents have come.
 func (os *Owners) Arrived(is func(store.Key) bool) {
 	t := os.taker
 	t.mu.Lock()

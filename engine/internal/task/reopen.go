@@ -6,25 +6,25 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// A finished task of version 0.1 begins anew with its client's next message.
-// That may be there already when the turn ends: the agent did not take it, and
-// did not see it. Then the end and the beginning of the next turn are one
-// commit, so that the message is neither lost nor asked for again.
+// A finished task of version 0.1 begins anew with its client's next message. That message may
+// already be there when the turn ends, not taken by the agent. Then the end and the beginning
+// of the next turn are one commit, so that the message is not lost and its sender need not
+// repeat it.
 
 // successor is the turn that begins when the one before it has ended.
 type successor struct {
-	draft draft // as the next owner has it
+	draft draft // of the next owner
 	turn  turnState
 }
 
-// succession is how an owner makes room for the next one of its task.
+// succession is how an owner hands its task to the next owner.
 type succession struct {
-	left chan struct{} // if set, the owner leaves once the task's end is committed, without its agent; then it is closed
-	next *successor    // if set, the task begins anew with its end
+	left chan struct{} // if set, the owner leaves once the task's end is committed, without waiting for its agent, and then closes this
+	next *successor    // if set, this turn begins with the task's end
 }
 
-// reopenLocked begins a finished task anew, with all that was said and made in
-// it; the next record, in the same append, is the message that asks for it.
+// reopenLocked reopens a finished task, which keeps its messages and artifacts. The next
+// record, in the same append, is the message that reopens it.
 func (o *Owner) reopenLocked() error {
 	en := o.status(a2a.TaskStateSubmitted, nil)
 	if err := o.draft.reopen(en); err != nil {
@@ -38,14 +38,13 @@ func (o *Owner) reopenLocked() error {
 	return nil
 }
 
-// endLocked deals with the messages that the agent had not taken when the task
-// ended, with the record end: they begin the next turn, or their senders are told,
-// once the end is committed. If it never is, another process runs the agent, which
-// gets these messages.
+// endLocked handles the messages that the agent had not taken when the task ended with the
+// record end. They begin the next turn, or their senders are told once the end is committed. If
+// it never is, another process runs the agent, which gets these messages.
 func (o *Owner) endLocked(end *record) {
 	unread, credentials := o.turn.messages[o.turn.taken:], o.auth.over()
 	end.missed = append(slices.Clip(unread), credentials...)
-	spared := max(o.turn.canceled-o.turn.taken, 0) // a cancellation is for what came before it, too
+	spared := max(o.turn.canceled-o.turn.taken, 0) // a cancellation also covers the messages before it
 	if i := slices.IndexFunc(unread[spared:], func(p *Post) bool { return p.Reopen }); i >= 0 {
 		i += spared
 		ended := o.draft
@@ -59,13 +58,12 @@ func (o *Owner) endLocked(end *record) {
 				o.succession.left = make(chan struct{})
 			}
 		}
-		o.draft = ended // what o's agent says comes after the end
+		o.draft = ended // events of o's agent come after the end
 	}
 }
 
-// tellMissed tells the senders of messages that the agent never takes, if the end
-// behind which they are is committed. If it is not, they know as little as those of a
-// process that is gone.
+// tellMissed tells senders that the agent never takes their messages, if the task's end is
+// committed. If it is not, they learn nothing, as after the death of a process.
 func tellMissed(records []record, committed bool) {
 	for i := range records {
 		for _, p := range records[i].missed {
@@ -77,16 +75,16 @@ func tellMissed(records []record, committed bool) {
 	}
 }
 
-// began says where the turn begins: at seq, behind the end of another. It is
-// known before the append, so that nobody sees that end and knows no better.
+// began notes that the turn begins at seq, right after the end of the turn before. It is called
+// before the append, so that no sender takes that end for its own.
 func (s *successor) began(seq int64) {
 	for _, p := range s.turn.messages {
 		p.Over.Store(seq - 1)
 	}
 }
 
-// succeedLocked hands the task to the owner of its next turn: that of the last
-// one may have an agent that still speaks. It needs the lock of the topics, too.
+// succeedLocked hands the task to a new owner for its next turn, because this owner's agent may
+// still emit events. The caller holds the lock of the topics, too.
 func (o *Owner) succeedLocked() {
 	os := o.all
 	n := os.newOwner(o.key, o.contextID)
@@ -95,7 +93,7 @@ func (o *Owner) succeedLocked() {
 	n.out.exists, n.out.last = true, o.out.last
 	n.draft, n.turn = o.succession.next.draft, o.succession.next.turn
 	n.draft.artifacts = n.draft.artifacts.clone()
-	// Whether the agent takes these messages is known to n.
+	// From now on n decides whether the agent takes these messages.
 	o.turn.messages = o.turn.messages[:len(o.turn.messages)-len(n.turn.messages)]
 	n.turn.attempt = 0 // startLocked counts
 	n.mem.weight, n.adm.worked, n.tracing.first = o.mem.weight, o.adm.worked, o.tracing.first

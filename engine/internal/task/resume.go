@@ -14,17 +14,17 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// load folds the log of a stored task and makes o its owner. A task at work
-// whose process is gone is this one's from then on, in the store, so that
-// nobody claims it a second time; any other gets a higher epoch with the first
-// append. If the task wants a process, the agent runs again from the top of its
-// turn; if it waits for one, that is left to whoever draws it.
+// load folds the log of a stored task and makes o its owner. If the task was at work in a
+// process that is dead, the store gives it to this process, so that no other claims it, too;
+// any other task gets a higher epoch with its first append. If the task needs a process, the
+// agent runs again from the top of its turn. If the task waits for capacity, it is left to the
+// process that draws it.
 func (o *Owner) load(ctx context.Context, drawn bool, patience time.Duration) error {
 	rec, err := o.all.inherit(ctx, o.key)
 	if err != nil {
 		return err
 	}
-	// The task will have most of what its entries have.
+	// Holding all entries costs little: the task shares most of their content.
 	var entries []*a2a.Entry
 	var size int64
 	for en, bad := range o.all.Read.Entries(ctx, o.key, 0, rec.Last, stored.Blobs{}) {
@@ -34,7 +34,7 @@ func (o *Owner) load(ctx context.Context, drawn bool, patience time.Duration) er
 		if entries = append(entries, en); o.all.Weights == nil || size > budget.Small {
 			continue
 		}
-		if size += stored.Weight(en); size > budget.Small { // now that it is known to be large
+		if size += stored.Weight(en); size > budget.Small { // now that the task is known to be large
 			sized, bad := o.all.Store.Get(ctx, o.key, store.RowOnly+1)
 			if bad != nil {
 				return o.all.Read.Unread(ctx, bad, o.key)
@@ -80,12 +80,12 @@ func (o *Owner) load(ctx context.Context, drawn bool, patience time.Duration) er
 		}
 		switch en.Kind {
 		case a2a.EntryMessage:
-			// Reopen matters for tasks of version 0.1 alone.
+			// Reopen matters only for tasks of version 0.1.
 			p := &Post{Message: en.Message, From: recall(o.key, en.Received), Entry: en, Reopen: true}
 			p.Settled.Give()
 			switch {
 			case p.From.credentials: // which were not kept: the agent asks again
-			case answers: // in a log of a release that kept them
+			case answers: // in the log of a release that kept them
 				o.auth.came = append(o.auth.came, credentials{p, p.Message, o.auth.prompt})
 			default:
 				o.turn.messages = append(o.turn.messages, p)
@@ -96,7 +96,7 @@ func (o *Owner) load(ctx context.Context, drawn bool, patience time.Duration) er
 			o.turn.canceling = true
 		case a2a.EntryStatus:
 			if en.Status.Status.State == a2a.TaskStateSubmitted {
-				// The message that began the turn had come in the one before.
+				// The message that began this turn had come in the turn before.
 				o.turn.steps, o.turn.canceling = nil, false
 			}
 		}
@@ -109,7 +109,7 @@ func (o *Owner) load(ctx context.Context, drawn bool, patience time.Duration) er
 	o.turn.attempt = runs(&rec.Row, o.saved.row.Epoch)
 	o.turn.taken = len(o.turn.messages)
 	if waits || drawn {
-		o.turn.attempt = max(rec.Attempt, rec.Lost) // nobody has run since that was written
+		o.turn.attempt = max(rec.Attempt, rec.Lost) // the agent has not run since that was written
 	}
 	o.topic.Adopt(o, task, rec.Last)
 	if waits {
@@ -134,13 +134,12 @@ func (os *Owners) inherit(ctx context.Context, k store.Key) (*store.Record, erro
 			os.Meters.tookOver(ctx, k)
 			rec.Row = *row
 		case errors.Is(err, store.ErrNotFound):
-			// It was claimed in between, or has another process that lives.
+			// It was claimed in between, or its process is alive.
 			if rec, err = os.Store.Get(ctx, k, store.RowOnly); err == nil && rec.Active && rec.Node != os.Node && rec.Node != "" {
 				return nil, NotHere(&rec.Row)
 			}
 		default:
-			// Nothing was done, and to ask again is right: what the store could
-			// not do now it may do then.
+			// Nothing was changed, so the caller may ask again: the store may work by then.
 			os.Wrote(err)
 			return nil, stored.Unwritten(stored.Failed(err, "take over task "+k.ID))
 		}
@@ -151,21 +150,21 @@ func (os *Owners) inherit(ctx context.Context, k store.Key) (*store.Record, erro
 	return rec, nil
 }
 
-// runs is how often the agent was run in a task's current turn, if epoch is that
-// of the next owner. The row has it as of the last append, and a run may end
-// before its first: it is known by the claim that followed, which counted a lost
-// process or, in the first turn, an owner.
+// runs returns how often the agent was run in a task's current turn; epoch is that of the next
+// owner. The row has the number as of the last append. A run that died before its first append
+// is only known from the claim that followed, which counted a lost process or, in the first
+// turn, raised the epoch.
 func runs(r *store.Row, epoch int64) int32 {
 	n := max(r.Attempt, r.Lost)
-	const firstTurn = 2 // behind the created entry
+	const firstTurn = 2 // seq of the first message, after the created entry
 	if r.Turn == firstTurn {
 		n = max(n, int32(epoch-1))
 	}
 	return n
 }
 
-// resumeLocked goes on with a task whose owner is gone. interrupted means that
-// the agent was at work and did not end in good order.
+// resumeLocked resumes a task that has lost its owner. interrupted means that the agent was at
+// work and was not stopped in good order.
 func (o *Owner) resumeLocked(interrupted bool) error {
 	lost, limit := o.turn.lost, int32(o.all.MaxLost)
 	is := o.all.Agent(o.key)
@@ -198,11 +197,11 @@ func (o *Owner) resumeLocked(interrupted bool) error {
 	}
 	o.enterLocked(phaseResting)
 	o.tracing.takenOver = interrupted
-	if lost > 1 { // once is an accident
+	if lost > 1 { // one loss is an accident
 		o.adm.rest = wake.Backoff(int(lost)-2, maxRest)
 	}
 	if o.lease.drawn && o.turn.attempt == 0 {
-		return nil // as any other that begins
+		return nil // the task begins like any other
 	}
 	o.log().Info("task resumed", "attempt", o.turn.attempt+1, "lost", lost, "in", o.adm.rest.Round(time.Millisecond))
 	return nil
@@ -218,11 +217,11 @@ func interruptions(lost int32) string {
 // maxRest is the longest time between two runs.
 const maxRest = 30 * time.Second
 
-// endRest ends the time between two runs: at a drain, or when it is over and
-// nobody is about to act, who may cancel the task, and there is room, which a task that
-// waits for an authorization does not take. Messages that came meanwhile are in the log,
-// and the agent gets them when it asks. One that waits for memory may wait for what this
-// task gives back.
+// endRest ends the time between two runs at a drain, or when three conditions hold: the time is
+// over; no caller is about to act, because it may cancel the task; and there is capacity, which
+// a task that waits for an authorization does not need. Messages that came meanwhile are in the
+// log, and the agent gets them when it asks. Callers that wait for memory do not delay the run:
+// they may wait for what this task gives back.
 func (o *Owner) endRest(over bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

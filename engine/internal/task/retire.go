@@ -6,13 +6,13 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Retire makes this process forget a task before it is deleted: whoever reads
-// it is sent away, to find it gone or as it is, and a function that is parked
-// with its question ends. It does what a restart would do, so that nothing is
-// lost if the task stays. False means that the task is at work.
+// Retire makes this process forget a task before it is deleted. Its readers have to look it up
+// again, and find it deleted or as it is; an agent that is parked with its question ends. As
+// after a restart, nothing is lost if the task stays. Retire returns false if the task is at
+// work.
 //
-// It comes before the deletion, so that no reader can mistake a later task of
-// the same id for the rest of this one.
+// It is called before the deletion, so that no reader can mistake a later task with the same id
+// for the rest of this one.
 func (os *Owners) Retire(k store.Key) bool {
 	os.Topics.Lock()
 	defer os.Topics.Unlock()
@@ -23,11 +23,11 @@ func (os *Owners) Retire(k store.Key) bool {
 	return true
 }
 
-// retire ends an ownership that has nothing to do but to wait for its client.
-// The lock of the topics is held, so that no caller gets hold of o in between.
+// retire ends an ownership that only waits for its client. The lock of the topics is held, so
+// that no caller gets hold of o in between.
 func (o *Owner) retire() bool {
 	if !o.ready.Was() {
-		return false // being loaded for somebody
+		return false // being loaded for a caller
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()

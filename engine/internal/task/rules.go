@@ -8,10 +8,10 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// MayFollow is the state machine of docs/state-machine.md: whether a task in
-// state from may change to state to. Terminal states are final (specification
-// §3.1.1), unless the task's version reopens finished tasks (a2a.Version.Reopens):
-// such a task goes back to submitted with another message. No other task does.
+// MayFollow reports whether a task in state from may change to state to: the state machine of
+// docs/state-machine.md. Terminal states are final (specification §3.1.1), unless the task's
+// version reopens finished tasks (a2a.Version.Reopens): such a task returns to submitted with
+// its client's next message. No other task returns to submitted.
 func MayFollow(from, to a2a.TaskState, reopens bool) bool {
 	if !from.Valid() || !to.Valid() {
 		return false
@@ -28,27 +28,26 @@ var (
 	errClosed     = errors.New("engine: nothing can be appended to an artifact after its last chunk")
 )
 
-// draft is what the rules know of a task: its state and which artifacts take
-// more chunks. It runs ahead of the log, by what is emitted and not yet
-// committed.
+// draft is the state of a task that the rules check. It is ahead of the log by the entries that
+// are emitted and not committed yet.
 type draft struct {
 	state     a2a.TaskState
 	artifacts artifacts
 
 	generation int64        // see a2a.Task.Generation
-	words      *a2a.Message // of the newest status
+	words      *a2a.Message // message of the newest status
 	version    a2a.Version  // see a2a.Task.Version
-	reopened   int          // how often the task began anew
-	messages   int          // of the client
+	reopened   int          // how often the task was reopened
+	messages   int          // of the client, so far
 }
 
-// artifact is what the rules know of one.
+// artifact is the part of an artifact that the rules check.
 type artifact struct {
 	open bool  // chunks may be appended
-	size int64 // see artifactWeight
+	size int64 // in bytes, for Limits.ArtifactBytes
 }
 
-// artifacts are those of a task by their ids. Most have one, which needs no map.
+// artifacts are a task's artifacts by id. Most tasks have one, which needs no map.
 type artifacts struct {
 	only  artifact
 	id    string // of only
@@ -135,8 +134,8 @@ func (d *draft) write(ev *a2a.TaskArtifactUpdateEvent) {
 	d.generation++
 }
 
-// reopen applies the entry with which a finished task begins anew. It is apart
-// from follow, so that nothing but a client's message can do that.
+// reopen applies the entry that reopens a finished task. It is separate from follow so that
+// only a client's message can reopen a task.
 func (d *draft) reopen(en *a2a.Entry) error {
 	if !d.state.Terminal() || !MayFollow(d.state, en.Status.Status.State, d.version.Reopens()) {
 		return ErrTerminal
@@ -153,7 +152,7 @@ func (d *draft) become(ev *a2a.TaskStatusUpdateEvent) {
 	}
 }
 
-// replay applies an entry of a log that was accepted once already.
+// replay applies an entry of the log, which the rules have accepted before.
 func (d *draft) replay(en *a2a.Entry) {
 	switch en.Kind {
 	case a2a.EntryCreated:
@@ -169,20 +168,18 @@ func (d *draft) replay(en *a2a.Entry) {
 	}
 }
 
-// recorded takes the generation that an entry has in the log, for releases that did not
-// count messages.
+// recorded adopts the generation in a log entry, because older releases did not count messages.
 func (d *draft) recorded(generation int64) {
 	if generation > 0 {
 		d.generation = generation
 	}
 }
 
-// active reports whether a task in this state wants a process: it neither is
-// finished nor waits for its client.
+// active reports whether a task in state s needs a process: it is neither finished nor waiting
+// for its client.
 func active(s a2a.TaskState) bool { return !s.Terminal() && !s.Interrupted() }
 
-// CheckContext tells whether a message may join a task of this context
-// (specification §3.4.3).
+// CheckContext checks that a message may join a task of this context (specification §3.4.3).
 func CheckContext(message *a2a.Message, contextID string) error {
 	if message.ContextID != "" && message.ContextID != contextID {
 		return a2a.Invalid("message.contextId", "is not the context of task %s; leave it out or send the task's own", message.TaskID)

@@ -8,13 +8,13 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Standing is how a task of this process stands at a moment.
+// Standing is the state of a task of this process at one moment.
 type Standing struct {
 	store.Key               // its tenant is the caller's
 	Agent     string        // "" for the default one
 	Context   string        // contextId
 	State     a2a.TaskState // TaskStateUnspecified: it does not exist yet, and may never
-	Phase     string        // what this process does for it: docs/state-machine.md has them
+	Phase     string        // what this process does for the task, see docs/state-machine.md
 	Waits     Waits         // what it waits for
 	Since     time.Time     // of the newest entry of its log, or of its first message
 	Attempt   int           // runs of the agent in the current turn
@@ -22,7 +22,7 @@ type Standing struct {
 	Unsaved   int           // entries that are not on disk yet
 }
 
-// Standings returns how the tasks stand that this process has in memory, in no order.
+// Standings returns the standing of each task that this process has in memory, in no order.
 func (os *Owners) Standings() []Standing {
 	owners := os.AtWork()
 	all := make([]Standing, 0, len(owners))
@@ -68,22 +68,22 @@ func (o *Owner) stands() Standing {
 type Waits uint8
 
 const (
-	WaitsForNothing  Waits = iota // it is finished
-	WaitsForAgent                 // which runs
+	WaitsForNothing  Waits = iota // the task is finished
+	WaitsForAgent                 // the agent runs
 	WaitsForCapacity              // of this process, or of any
-	WaitsForRest                  // to be over, behind a run that failed
+	WaitsForRest                  // the pause before the next run
 	WaitsForClient
 	WaitsForNoAgent // there is no agent of its name
-	WaitsForProcess // to take it over
-	WaitsForOther   // another process has it, and knows
-	WaitsForStore   // to take what it has
+	WaitsForProcess // a process has to take the task over
+	WaitsForOther   // another process has the task, and knows what it waits for
+	WaitsForStore   // to read the task or to commit its entries
 )
 
 var waitNames = [...]string{"nothing", "agent", "capacity", "rest", "client", "agent missing", "process", "other", "store"}
 
 func (w Waits) String() string { return waitNames[w] }
 
-// WaitOf returns what the task of a row waits for, and since when, if that is known.
+// WaitOf returns what the task of r waits for and, if known, since when.
 func (os *Owners) WaitOf(r *store.Row) (Waits, time.Time) {
 	state := a2a.TaskState(r.State)
 	if state.Terminal() {
@@ -98,7 +98,7 @@ func (os *Owners) WaitOf(r *store.Row) (Waits, time.Time) {
 			return WaitsForClient, r.Updated
 		case r.Node == "":
 			return WaitsForCapacity, r.Updated
-		case r.Node != os.Node && os.Nodes.DeadBefore() != place.Everyone: // or all others are gone
+		case r.Node != os.Node && os.Nodes.DeadBefore() != place.Everyone: // Everyone: no other process is alive
 			return WaitsForOther, time.Time{}
 		}
 		return WaitsForProcess, time.Time{}

@@ -5,16 +5,16 @@ import "github.com/parley-a2a/parley/a2a"
 // maxSteps is how many steps of one name a turn may have.
 const maxSteps = 1 << 20
 
-// steps are those of a turn, by their names. A step is told by its name and by how
-// often that name came before, so that steps of different names may run side by side.
+// steps are the steps of a turn, by name. A step is identified by its name and by how often
+// that name came before, so that steps of different names may run side by side.
 type steps map[string]*namedSteps
 
-// namedSteps are those of one name, in the order in which they begin.
+// namedSteps are the steps of one name, in the order in which they begin.
 type namedSteps struct {
-	results  []a2a.JSON // nil where none is recorded
+	results  []a2a.JSON // nil if none is recorded
 	recorded int
 	taken    []bool // by this run
-	free     int    // none before this one is free
+	free     int    // all before this index are taken
 }
 
 func (s *steps) of(name string) *namedSteps {
@@ -29,7 +29,7 @@ func (s *steps) of(name string) *namedSteps {
 	return n
 }
 
-// again is for a run from the top: no step is taken.
+// again prepares for a run from the top: no step is taken.
 func (s steps) again() {
 	for _, n := range s {
 		clear(n.taken)
@@ -54,13 +54,13 @@ func (n *namedSteps) take() (i int, result a2a.JSON) {
 	return i, result
 }
 
-// release is for a step that came to nothing: the next of its name is the same one.
+// release gives back the place of a step that failed: the next step of its name gets it.
 func (n *namedSteps) release(i int) {
 	n.taken[i] = false
 	n.free = min(n.free, i)
 }
 
-// entry is what records the result of the step at a place.
+// entry returns the record of the result of the step at place i.
 func (n *namedSteps) entry(name string, i int, result a2a.JSON) *a2a.Step {
 	s := &a2a.Step{Name: name, Result: result}
 	if i != n.recorded {
@@ -69,8 +69,7 @@ func (n *namedSteps) entry(name string, i int, result a2a.JSON) *a2a.Step {
 	return s
 }
 
-// replay notes a step that is recorded. One at an impossible place is ignored: it runs
-// again.
+// replay adds a recorded step. One at an impossible place is ignored, so it runs again.
 func (s *steps) replay(r *a2a.Step) {
 	n := s.of(r.Name)
 	i := n.recorded

@@ -7,15 +7,16 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// Sync is that of agent.Turn: it waits until all entries that are pending now are committed.
+// Sync implements agent.Turn.Sync: it waits until all entries that are pending now are
+// committed.
 func (h *host) Sync(ctx context.Context) error {
 	o := (*Owner)(h)
 	o.mu.Lock()
 	if o.phase != phaseClosed {
 		o.createLocked()
 	}
-	// Nothing else can be committed between the two: an append under way is in
-	// ahead until it is.
+	// Nothing can get lost between the two: an append under way stays in ahead until it is
+	// committed.
 	last := o.topic.Committed()
 	if n := len(o.out.ahead); n > 0 {
 		last = o.out.ahead[n-1].entry.Seq
@@ -27,7 +28,7 @@ func (h *host) Sync(ctx context.Context) error {
 		o.mu.Lock()
 		defer o.mu.Unlock()
 		if o.phase == phaseClosed && (o.err == nil || o.err == errOver) {
-			return nil // it has left in good order, with nothing pending
+			return nil // the owner has left in good order, with nothing pending
 		}
 	}
 	return err

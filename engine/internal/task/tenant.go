@@ -2,8 +2,8 @@ package task
 
 import "strings"
 
-// Mark stands before and behind the name of an agent in a tenant. No tenant of a
-// caller may have it.
+// Mark stands before and after the name of an agent in a tenant. A caller's tenant must not
+// contain it.
 const Mark = '\x1f'
 
 // AgentOf returns the name of the agent that a task belongs to, "" for the one
@@ -16,7 +16,7 @@ func AgentOf(tenant string) (name, callers string) {
 	return name, callers
 }
 
-// TenantOf is the other way round.
+// TenantOf is the inverse of AgentOf.
 func TenantOf(name, callers string) string {
 	if name == "" {
 		return callers

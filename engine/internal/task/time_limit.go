@@ -7,8 +7,8 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// limit looks at what the task does now, and sets the timer for when it has been at work
-// for as long as it may.
+// limit sets the timer for when the task exceeds Limits.Wall, or clears it if the task is not
+// at work.
 func (o *Owner) limit() {
 	l, most := &o.loop, o.all.limits.Load().Wall
 	if most <= 0 || l.stopDue != nil {
@@ -28,7 +28,7 @@ func (o *Owner) limit() {
 	l.limitDue = l.limitTimer.C
 }
 
-// workLeft is for how long the task may still be at work, if it is.
+// workLeft returns how long the task may still be at work, if it is.
 func (o *Owner) workLeft(limit time.Duration) (left time.Duration, works bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -38,8 +38,8 @@ func (o *Owner) workLeft(limit time.Duration) (left time.Duration, works bool) {
 	return limit - o.adm.worked - time.Since(o.adm.since), true
 }
 
-// timeout ends the work of a task that took too long. If its agent runs it is
-// told, and true returned.
+// timeout ends a task that was at work for too long. If its agent runs, it is only told to
+// stop, and timeout returns true.
 func (o *Owner) timeout() bool {
 	limit := o.all.limits.Load().Wall
 	o.mu.Lock()
@@ -65,10 +65,10 @@ func (o *Owner) tooLong() *a2a.Entry {
 
 // workClock adds up how long a task was at work from the entries of its log.
 type workClock struct {
-	waits bool      // before an agent's first word on a message it may have waited for a process
-	said  bool      // the newest entry is the client's, or came with it
+	waits bool      // between a message and the agent's next entry the task may have waited for a process
+	said  bool      // the newest entry is the client's, or came with the client's
 	last  time.Time // of the newest entry
-	works bool      // behind it
+	works bool      // the task is at work after it
 	total time.Duration
 }
 

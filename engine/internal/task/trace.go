@@ -16,12 +16,12 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// tracing is what an owner knows of its task's traces. The log has it: each message
-// brought the span of its call (a2a.Received), so a run finds its parent, and the
-// first message's span to link to, in whatever process it is.
+// tracing has the spans of an owner's task. They are in the log, too: each message brought the
+// span of its call (a2a.Received). So a run finds its parent, and the first message's span to
+// link to, in any process.
 type tracing struct {
 	first     spanText // of the task's first message
-	takenOver bool     // the run goes on for a process that was lost
+	takenOver bool     // the run takes over from a process that was lost
 
 	newest  atomic.Pointer[string] // the newest run's traceparent, for logs
 	attempt atomic.Int32           // of the newest run, for logs; 0 before there is one
@@ -38,7 +38,7 @@ func textOf(c *a2a.Caller) spanText { return spanText{c.Trace, c.TraceState} }
 
 func (s spanText) context() trace.SpanContext { return telemetry.SpanContext(s.parent, s.state) }
 
-// title is an agent as spans name it.
+// title describes an agent in spans.
 type title struct {
 	name, version, kind string
 
@@ -54,7 +54,7 @@ func newTitle(name, version, kind string) title {
 	}
 }
 
-// titled is the task's agent.
+// titled returns the title of the task's agent.
 func (o *Owner) titled() *title {
 	if a := o.all.Agent(o.key); a != nil {
 		return &a.title
@@ -64,10 +64,10 @@ func (o *Owner) titled() *title {
 	return &gone
 }
 
-// tracesLocked reports whether the run that is about to begin has a span; if it has none,
-// its records still name the trace. The usual case of a server that keeps one trace in a
-// hundred is that the call's span was dropped, and the run's with it. What the agent calls
-// gets the call's traceparent.
+// tracesLocked reports whether the run that is about to begin has a span. If it has none, its
+// log records still name the trace. On a server that keeps one trace in a hundred, the call's
+// span was usually dropped, and the run's with it. Calls that the agent makes carry the
+// incoming call's traceparent.
 func (o *Owner) tracesLocked() bool {
 	if o.all.Tracer == nil {
 		return false
@@ -119,7 +119,7 @@ func (o *Owner) traceRun(ctx context.Context) context.Context {
 	return ctx
 }
 
-// ofRun returns what the span of a run says.
+// ofRun returns the attributes of a run's span.
 func (o *Owner) ofRun(p *Post, is *title, turn int, attempt int32, takenOver bool) []attribute.KeyValue {
 	attrs := append(make([]attribute.KeyValue, 0, 10),
 		telemetry.Text(telemetry.A2ATaskID, o.key.ID), telemetry.Text(telemetry.GenAIConversationID, o.contextID),
@@ -137,7 +137,7 @@ func (o *Owner) ofRun(p *Post, is *title, turn int, attempt int32, takenOver boo
 	return attrs
 }
 
-// endRun ends the span of a run, as Run returned.
+// endRun ends the span of a run; err is what Run returned.
 func (o *Owner) endRun(err error) {
 	o.mu.Lock()
 	span := o.tracing.span
@@ -157,7 +157,7 @@ func (o *Owner) endRun(err error) {
 	if said != nil && o.all.TraceContent {
 		span.SetAttributes(telemetry.GenAIOutputMessages.String(contents(said, roleOut)))
 	}
-	if open { // as conclude is going to have it
+	if open { // the state that conclude is going to set
 		switch {
 		case canceling:
 			state = a2a.TaskStateCanceled
@@ -183,7 +183,7 @@ func (o *Owner) endRun(err error) {
 	span.End()
 }
 
-// span is the span of the run; nil if it is not traced.
+// span returns the span of the run; nil if it is not traced.
 func (o *Owner) span() trace.Span {
 	if o.all.Tracer == nil {
 		return nil
@@ -193,8 +193,8 @@ func (o *Owner) span() trace.Span {
 	return o.tracing.span
 }
 
-// asking is a question to the client, as the run's span has it: the wait may last for
-// days, so it has two events and no span. The zero value is of a run that is not traced.
+// asking is a question to the client in the run's span. The wait may last for days, so it is
+// two events and not a span. The zero value belongs to a run that is not traced.
 type asking struct {
 	span trace.Span
 	at   time.Time
@@ -222,7 +222,7 @@ func (a asking) answered(p *Post) {
 	}
 }
 
-// traceStep begins the span of a step, the i-th of its name. The result ends it.
+// traceStep begins the span of a step, the i-th of its name. The returned function ends it.
 func (o *Owner) traceStep(ctx context.Context, name string, i int, replayed bool) (context.Context, func(error)) {
 	run := o.span()
 	if run == nil {
@@ -236,11 +236,11 @@ func (o *Owner) traceStep(ctx context.Context, name string, i int, replayed bool
 	return ctx, func(err error) { telemetry.End(span, err) }
 }
 
-// maxContent is how many bytes of a message's texts are in a span.
+// maxContent is how many bytes of a message's texts a span holds.
 const maxContent = 8 << 10
 
-// contents are a message as the conventions have it in gen_ai.input.messages and
-// gen_ai.output.messages: its texts, and of other parts their kind.
+// contents returns a message in the form of gen_ai.input.messages and gen_ai.output.messages:
+// its texts and URLs, and only the kind of other parts.
 func contents(m *a2a.Message, role string) string {
 	type part struct {
 		Type    string `json:"type"`
@@ -273,7 +273,7 @@ func contents(m *a2a.Message, role string) string {
 	}
 	doc, err := json.Marshal(list)
 	if err != nil {
-		return "" // of strings alone: it cannot be
+		return "" // cannot happen: there are only strings
 	}
 	return string(doc)
 }

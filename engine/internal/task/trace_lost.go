@@ -10,23 +10,23 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// runSpan is the span of a run. Its id follows from the task, so that another process
-// can write the span if this one is killed.
+// runSpan returns the span of a run. Its id follows from the task, so that another process can
+// write the span if this one is killed.
 func (o *Owner) runSpan(in trace.TraceID, message string, attempt int32) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: in, SpanID: telemetry.RunID(in, o.key.Tenant, o.key.Owner, o.key.ID, message, attempt),
 	})
 }
 
-// traceLostLocked writes the spans that were open in a process that was killed: of the
-// run, and of the call that waited for it. Spans that were sent, and those that other
-// processes write, name them.
+// traceLostLocked writes the spans that were open in a process that was killed: the run's, and
+// that of the call that waited for it. They are the parents of spans that were sent before, and
+// of those that other processes write.
 func (o *Owner) traceLostLocked() {
 	if o.all.Tracer == nil || len(o.turn.messages) == 0 {
 		return
 	}
-	// The call of the newest message was open, as far as anybody can tell: earlier ones
-	// were answered with a question. Another crash before this one has been told of it.
+	// Presumably the newest message's call was open: earlier ones were answered with a
+	// question. After an earlier crash, its span is written already.
 	if p := o.turn.messages[len(o.turn.messages)-1]; p.From.Call != "" && o.turn.attempt <= 1 {
 		operation, parent := telemetry.ReadCall(p.From.Call)
 		o.writeLost(operation, trace.SpanKindServer, textOf(&p.From.Caller).context(), spanText{parent, p.From.Caller.TraceState}.context(), p)
@@ -40,12 +40,12 @@ func (o *Owner) traceLostLocked() {
 	}
 }
 
-// writeLost writes a span from the time of a message to the last sign of life.
+// writeLost writes a span from the time of a message to the task's last sign of life.
 func (o *Owner) writeLost(name string, kind trace.SpanKind, is, parent trace.SpanContext, p *Post, attrs ...attribute.KeyValue) {
 	ctx := telemetry.WithIdentity(trace.ContextWithSpanContext(context.Background(), parent), is)
 	_, span := o.all.Tracer.Start(ctx, name, trace.WithSpanKind(kind), trace.WithTimestamp(p.Entry.Time), trace.WithAttributes(attrs...))
 	if span.SpanContext().SpanID() != is.SpanID() {
-		return // the provider makes ids of its own: the span is nobody's parent
+		return // the provider makes ids of its own, so no span has this one as its parent
 	}
 	span.SetAttributes(
 		telemetry.Lost.Bool(true), telemetry.ErrorType.String("process_lost"),

@@ -11,19 +11,19 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
-// account is what a run tells a client that asked for the traceability extension. The
-// owner's lock protects it. The trace is an artifact beside the end of the task, in the
-// same append, so a reader that sees the end has it, also after a crash; a direct answer
-// has it in its metadata.
+// account collects the trace of a run for a client that asked for the traceability extension.
+// The owner's lock protects it. The trace is an artifact in the same append as the task's end,
+// so that a reader that sees the end has it, even after a crash. A direct answer has it in its
+// metadata.
 type account struct {
 	began time.Time
 	steps []a2a.TraceStep
-	next  int // ids
-	more  int // steps that are left out
+	next  int // the last id
+	more  int // number of steps that are left out
 }
 
-// maxAccount is how many steps a client is told of: more than people read, and at some
-// 400 bytes each no burden for the task.
+// maxAccount is how many steps a trace lists: more than people read and, at some 400 bytes
+// each, no burden for the task.
 const maxAccount = 500
 
 // accountLocked begins the account of a run, if the client asked for one and the card
@@ -35,7 +35,8 @@ func (o *Owner) accountLocked() {
 	}
 }
 
-// accountStep begins a step. The function ends it; both do nothing if nobody asked.
+// accountStep begins a step, and the returned function ends it. Both do nothing if the client
+// did not ask for a trace.
 func (o *Owner) accountStep(ctx context.Context, name string, replayed bool) (context.Context, func(error)) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -70,7 +71,7 @@ func (o *Owner) accountStep(ctx context.Context, name string, replayed bool) (co
 	}
 }
 
-// traceLocked is the account as it stands; nil if nobody asked.
+// traceLocked returns the trace so far; nil if the client did not ask for one.
 func (o *Owner) traceLocked() *a2a.ResponseTrace {
 	a := o.turn.account
 	if a == nil {
@@ -82,14 +83,14 @@ func (o *Owner) traceLocked() *a2a.ResponseTrace {
 			t.TraceID = c.TraceID().String()
 		}
 	}
-	if is := o.titled(); is.kind == "proxy" { // its steps are bookkeeping: what it did was one call
+	if is := o.titled(); is.kind == "proxy" { // a proxy's steps are bookkeeping: all it did was one call
 		end := o.all.Now()
 		t.Steps = []a2a.TraceStep{{
 			StepID: "1", CallType: "AGENT", Action: a2a.TraceAction{Agent: &a2a.TracedAgent{Name: is.name}},
 			Start: a.began, End: end, Latency: end.Sub(a.began).Milliseconds(),
 		}}
 	}
-	slices.SortFunc(t.Steps, func(a, b a2a.TraceStep) int { // as they began
+	slices.SortFunc(t.Steps, func(a, b a2a.TraceStep) int { // in the order in which they began
 		return cmp.Or(cmp.Compare(len(a.StepID), len(b.StepID)), cmp.Compare(a.StepID, b.StepID))
 	})
 	for i := range t.Steps {
@@ -101,7 +102,7 @@ func (o *Owner) traceLocked() *a2a.ResponseTrace {
 	return t
 }
 
-// accountForLocked puts the account before the entry that ends the task.
+// accountForLocked emits the trace before the entry that ends the task.
 func (o *Owner) accountForLocked(end *a2a.Entry) error {
 	if o.turn.account == nil || end.Kind != a2a.EntryStatus || !end.Status.Status.State.Terminal() || o.draft.state.Terminal() {
 		return nil

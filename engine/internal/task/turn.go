@@ -14,8 +14,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Take is post for a message that may have to wait for memory, and that another process
-// may have taken.
+// Take is post for a message that may have to wait for memory, and that another process may
+// already have accepted.
 func (o *Owner) Take(ctx context.Context, p *Post) error {
 	if err := CheckContext(p.Message, o.contextID); err != nil {
 		return err
@@ -31,9 +31,9 @@ func (o *Owner) Take(ctx context.Context, p *Post) error {
 	return o.post(p)
 }
 
-// acceptedBefore reports whether another process has taken a message, since it was
-// looked for last and before this process loaded its task. Whoever does so later
-// is met by the append, for the log has grown then.
+// acceptedBefore returns store.ErrDuplicate if another process accepted the message after the
+// engine last looked for it and before this process loaded its task. If another one accepts it
+// later, the log grows and this process's append is refused.
 func (o *Owner) acceptedBefore(ctx context.Context, p *Post) error {
 	if p.contested = o.topic.Contested(); !p.contested || p.Identity == nil {
 		return nil
@@ -49,15 +49,13 @@ func (o *Owner) acceptedBefore(ctx context.Context, p *Post) error {
 	return nil
 }
 
-// Left returns a channel that is closed when an owner that refused a message with
-// errRetiring has left.
-func (o *Owner) Left() <-chan struct{} { return o.succession.left } // set by then, and constant
+// Left returns a channel that is closed when an owner that returned ErrRetiring has left.
+func (o *Owner) Left() <-chan struct{} { return o.succession.left } // set before ErrRetiring is returned, then constant
 
-// post takes a message for the task: into the log, then to the agent. If the
-// agent runs it gets the message from Next; otherwise a turn begins. If the
-// task has ended it returns errTerminal, and the end may not be committed yet;
-// if the task goes on, or may with this message, but the one that ended it here is not
-// gone yet, errRetiring.
+// post puts a message into the task's log and then hands it to the agent: an agent that runs
+// gets it from Next, otherwise a turn begins. It returns ErrTerminal if the task has ended;
+// that end may not be committed yet. It returns ErrRetiring if the task goes on, or may with
+// this message, but the owner whose turn has ended is still there.
 func (o *Owner) post(p *Post) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -93,14 +91,14 @@ func (o *Owner) post(p *Post) error {
 		return err
 	}
 	if waits {
-		// The answer came: the client's stream begins with a task at work. A
-		// process that is lost must not leave a task that has its answer and
-		// still waits.
+		// The message answers a question, so the client's stream begins with a task at work.
+		// The two entries are in one append: if the process dies, the task must not be left
+		// with its answer and still waiting.
 		o.out.pending[len(o.out.pending)-1].tied = true
 		if err := o.emitLocked(o.status(a2a.TaskStateWorking, nil)); err != nil {
 			return err
 		}
-		o.turn.lost = 0 // the turn has got somewhere
+		o.turn.lost = 0 // the turn has made progress
 	}
 	o.out.pending[len(o.out.pending)-1].post = p
 	o.waiting = append(o.waiting, p)
@@ -111,10 +109,10 @@ func (o *Owner) post(p *Post) error {
 		o.turn.messages = append(o.turn.messages, p)
 	}
 	switch {
-	case !here: // whoever draws the task goes on with it
+	case !here: // the process that draws the task goes on with it
 	case p.contested && (waits || reopens):
-		// Any process may go on with a task that waited, and only the one whose
-		// append is the first has it.
+		// Any process may go on with a task that waited; the first one to append gets it. So
+		// the agent gets the message only once it is committed.
 		p.held = true
 		if o.phase == phaseIdle || o.phase == phaseNoAgent {
 			o.enterLocked(phaseStarting)
@@ -127,7 +125,7 @@ func (o *Owner) post(p *Post) error {
 	return nil
 }
 
-// heldLocked lets the agent have what was committed of a flight.
+// heldLocked gives the agent the messages that were held until the flight was committed.
 func (o *Owner) heldLocked(f *flight) {
 	any := false
 	for i := range f.records {
@@ -147,19 +145,19 @@ func (o *Owner) heldLocked(f *flight) {
 	}
 }
 
-// admitLocked judges a message by what the task is now.
+// admitLocked checks a message against the task as it is now.
 func (o *Owner) admitLocked(p *Post) error {
 	if o.draft.state.Terminal() {
-		if o.succession.next != nil { // others may see the next turn already, and not that this one ended
+		if o.succession.next != nil { // others may see the next turn already, and not that this one has ended
 			return ErrRetiring
 		}
 		if !p.Reopen || !MayFollow(o.draft.state, a2a.TaskStateSubmitted, o.draft.version.Reopens()) {
 			return ErrTerminal
 		}
 		if o.out.used {
-			// What ran here may still speak, and must not be heard in the next
-			// turn, nor may a cancellation of this one be: that gets an owner
-			// of its own.
+			// The agent that ran here may still emit events, and a cancellation of this turn
+			// may still come. Neither may reach the next turn, so that gets an owner of its
+			// own.
 			if o.succession.left == nil {
 				o.succession.left = make(chan struct{})
 				o.nudge()
@@ -211,7 +209,7 @@ func (o *Owner) runAgent(p *Player, why string, stood time.Duration, traced bool
 	}()
 	grow()
 	err := errNoReturn
-	ctx, measured := o.ctx.Context, context.Background() // an owner's has no span, and is long to search
+	ctx, measured := o.ctx.Context, context.Background() // the owner's context has no span, and looking for one takes long
 	if traced {
 		ctx = o.traceRun(ctx)
 		measured = ctx
@@ -233,9 +231,8 @@ func (o *Owner) runAgent(p *Player, why string, stood time.Duration, traced bool
 
 var errNoReturn = errors.New("the agent's goroutine ended without returning")
 
-// grow makes room on the stack of a goroutine that has just begun. What an agent
-// says needs it, and to grow then, with a dozen frames to be moved, was a sixth of
-// the time for a quick task.
+// grow enlarges the stack of a goroutine that has just begun. An agent's events need the room,
+// and growing later, with a dozen frames to move, took a sixth of a quick task's time.
 //
 //go:noinline
 func grow() byte {
@@ -243,15 +240,15 @@ func grow() byte {
 	return room[someByte]
 }
 
-var someByte uint8 // which the compiler does not know
+var someByte uint8 // a variable, so that the compiler cannot remove room
 
-// conclude ends the task as the agent's Run returned.
+// conclude ends the task according to err, which the agent's Run returned.
 func (o *Owner) conclude(err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	was := o.phase
 	if was != phaseRunning && was != phaseEnding {
-		return // nobody waited for it any more
+		return // the run was given up before
 	}
 	o.enterLocked(phaseIdle)
 	if was == phaseEnding {
@@ -271,7 +268,7 @@ func (o *Owner) conclude(err error) {
 		end = o.status(a2a.TaskStateCompleted, nil)
 	case context.Cause(o.ctx.Context) == agent.ErrDraining:
 		log := o.log()
-		if !errors.Is(err, agent.ErrDraining) { // else nothing went wrong
+		if !errors.Is(err, agent.ErrDraining) { // otherwise nothing went wrong
 			log = log.With("error", err)
 		}
 		log.Info("left for the next start")
@@ -293,11 +290,10 @@ func (o *Owner) conclude(err error) {
 	}
 }
 
-// RequestCancel puts the wish to cancel into the log. The agent hears of it
-// once that is committed; between two runs there is none to hear of it. It
-// returns whether the end is still to come; the caller waits in any case, for
-// one that came may not be committed. asked, if not nil, is settled when the
-// wish is committed, or is not going to be.
+// RequestCancel puts a cancel request into the log. An agent that runs is told once the request
+// is committed; if none runs, the task is canceled at once. coming reports whether the end is
+// still to come; the caller waits in any case, because an end that came may not be committed.
+// asked, if not nil, is settled when the request is committed or cannot be.
 func (o *Owner) RequestCancel(c *a2a.CancelRequested) (asked *Post, coming bool, _ error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -327,7 +323,7 @@ func (o *Owner) RequestCancel(c *a2a.CancelRequested) (asked *Post, coming bool,
 }
 
 // desert ends the task without its agent, which was told to stop and did not in time. The
-// agent's goroutine goes on alone; nothing it says is taken any more.
+// agent's goroutine goes on alone; its events are refused.
 func (o *Owner) desert() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -9,39 +9,38 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// A message that comes when this process has no capacity is accepted nevertheless:
-// it goes into the store as a task without an owner, and a process with capacity
-// draws it, this one or another. Nothing of it stays here but those who wait for
-// its end.
+// A message that comes when this process has no capacity is accepted nevertheless: it goes into
+// the store as a task without an owner, and a process with capacity draws it, this one or
+// another. Only the callers that wait for the task's end stay here.
 //
-// A task that waits has no owner in between. Who has something for it (a message,
-// a cancellation) writes that with the epoch as it stands: so either that append
-// or a Draw comes first, and the other one is refused.
+// While a task waits, it has no owner. A message or a cancellation for it is appended with the
+// epoch as it is stored. So either that append or a Draw comes first, and the other one is
+// refused.
 
-// yieldLocked leaves the task to whoever draws it. An agent of it that waits for
-// its client is told to stop: it runs again there.
+// yieldLocked leaves the task to the process that draws it. If its agent runs, waiting for its
+// client, it is told to stop: it runs again in that process.
 func (o *Owner) yieldLocked() {
 	ran := o.phase == phaseRunning
 	o.enterLocked(phaseYielding)
-	if ran { // nobody waits for it to return
-		o.ctx.end(agent.ErrDraining) // which says that the agent will run again
+	if ran { // its return is not waited for
+		o.ctx.end(agent.ErrDraining) // which tells the agent that it will run again
 		o.wake.Ring()
 	}
 }
 
-// beginLocked begins the first turn of a task that was born here, and may run here
-// or has to wait.
+// beginLocked begins the first turn of a task that is new here: the turn runs here, or the task
+// has to wait.
 func (o *Owner) beginLocked(here bool) {
 	if here {
 		o.startLocked()
 		return
 	}
-	o.lease.next, o.saved.row.Epoch = 0, 0 // whoever draws it is its first owner
+	o.lease.next, o.saved.row.Epoch = 0, 0 // the process that draws the task is its first owner
 	o.yieldLocked()
 	o.createLocked()
 }
 
-// waits says that a task may have been left in the store to be drawn.
+// waits notes that a task may have been left in the store to be drawn.
 func (os *Owners) waits() {
 	os.Admission.Behind(true)
 	os.taker.mu.Lock()
@@ -50,7 +49,7 @@ func (os *Owners) waits() {
 	os.taker.look()
 }
 
-// draw takes up to n tasks that wait, those of each tenant in turn.
+// draw takes up to n tasks that wait for capacity; tenants take turns.
 func (os *Owners) draw(ctx context.Context, n int) (slots int, _ error) {
 	t := os.taker
 	return os.obtain(ctx, n, &t.draws, true, func() ([]store.Row, error) {
@@ -69,8 +68,8 @@ func (t *taker) unbegun(k store.Key) {
 	t.mu.Unlock()
 }
 
-// giveBack lets tasks that this process did not begin wait again. It has left
-// already, so another may be quicker and go on with them.
+// giveBack lets tasks that this process drew but did not begin wait again. This process has
+// left already, so another one may have taken them first.
 func (os *Owners) giveBack(ctx context.Context) error {
 	os.taker.mu.Lock()
 	back := os.taker.back
@@ -89,8 +88,8 @@ func (os *Owners) giveBack(ctx context.Context) error {
 
 var ErrDrawn = errors.New("engine: a process has drawn the task meanwhile")
 
-// errBegun is what those get who had something for a task that waited, when it
-// waits no more. They look again who has it.
+// errBegun refuses a message or a cancellation for a task that waited, because it waits no
+// more. The caller looks up its owner again.
 func errBegun() error {
 	return &a2a.Error{
 		Code:    a2a.CodeUnavailable,

@@ -8,8 +8,8 @@ import (
 	"github.com/parley-a2a/parley/engine/internal/stored"
 )
 
-// sayLocked is emitLocked for what agents say: it fails the task when it goes
-// beyond a limit, and notes that the agent has spoken.
+// sayLocked is emitLocked for events of the agent. If the event exceeds a limit, the task
+// fails; otherwise the authorization is told of it.
 func (o *Owner) sayLocked(en *a2a.Entry) error {
 	if o.phase == phaseYielding {
 		return agent.ErrEnded // it runs again elsewhere
@@ -29,8 +29,8 @@ func (o *Owner) sayLocked(en *a2a.Entry) error {
 	return nil
 }
 
-// exceedsLocked reports whether the task would be too large with another entry
-// of its agent's.
+// exceedsLocked returns an error if the task would be too large with en, an entry of its
+// agent's.
 func (o *Owner) exceedsLocked(en *a2a.Entry) *agent.PublicError {
 	l := o.all.limits.Load()
 	if o.phase == phaseClosed || o.draft.state.Terminal() {
