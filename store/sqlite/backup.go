@@ -15,12 +15,11 @@ import (
 
 var link = os.Link // not constant, for tests
 
-// Backup writes a copy of the database to a new file, as of one moment, beside
-// whoever works with it. The copy is checked by opening it and reading all of
-// it, and is durable when Backup returns; it is as small as it can be. A
-// file that exists is refused. While it runs the write-ahead log cannot begin
-// anew and grows with what is written. begun, unless it is nil, is told of the file
-// that grows towards Size meanwhile.
+// Backup writes a copy of the database, as of one moment, to a new file. It works while other
+// processes use the database. The copy is checked by opening it and reading all of it; it is
+// durable when Backup returns and as small as possible. A file that exists is refused. While
+// Backup runs, the write-ahead log cannot restart, so it grows with every write. begun,
+// unless nil, gets the name of the file that grows towards Size meanwhile.
 func (r *Reader) Backup(ctx context.Context, file string, begun func(part string)) error {
 	switch err := r.backup(ctx, file, begun); {
 	case err == nil:
@@ -64,8 +63,8 @@ func (r *Reader) backup(ctx context.Context, file string, begun func(part string
 	if err := syncFile(tmp.Name()); err != nil {
 		return err
 	}
-	// A link, unlike a rename, replaces nothing that appeared meanwhile. On a file system
-	// without links the rename replaces an empty file that is made for it.
+	// Unlike a rename, a link never replaces a file that appeared meanwhile. On a file system
+	// without links, the rename replaces only an empty file that was created for it.
 	err = link(tmp.Name(), file)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		var empty *os.File
@@ -82,7 +81,7 @@ func (r *Reader) backup(ctx context.Context, file string, begun func(part string
 	return syncDir(file)
 }
 
-// Size is about how large a backup would be, in bytes; 0 if that is not known.
+// Size returns the approximate size of a backup in bytes, or 0 if it is unknown.
 func (r *Reader) Size(ctx context.Context) (size int64) {
 	_ = r.read(ctx, func(c *conn) error {
 		pages, err := c.pragma("page_count")
@@ -102,15 +101,15 @@ func (r *Reader) copyTo(ctx context.Context, file string) error {
 		return err
 	}
 	defer c.close()
-	if err := c.Exec("PRAGMA query_only = OFF"); err != nil { // it would forbid the copy, too
+	if err := c.Exec("PRAGMA query_only = OFF"); err != nil { // it would forbid the copy too
 		return err
 	}
 	c.SetInterrupt(ctx)
 	return c.Exec("VACUUM INTO '" + strings.ReplaceAll(file, "'", "''") + "'")
 }
 
-// checkCopy opens a copy as a Store would, reads all of it, and leaves it in
-// the mode in which a Store works.
+// checkCopy opens a copy as a Store would, reads all of it, and leaves it in the journal mode
+// that a Store uses.
 func checkCopy(ctx context.Context, file string) error {
 	c, err := openConn(file, "rw")
 	if err != nil {

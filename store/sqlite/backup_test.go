@@ -27,8 +27,8 @@ func mustRead(t testing.TB, path string) *Reader {
 	return r
 }
 
-// A reader sees what is committed beside its writer, and leaves no trace that
-// a later Open minds.
+// A reader sees committed data while the writer works, and leaves nothing behind that breaks
+// a later Open.
 func TestReaderBesideAStore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "parley.db")
 	if _, err := OpenReader(path); err == nil || !strings.Contains(err.Error(), "there is no database") {
@@ -224,8 +224,8 @@ func deleteUntilKilled(path string) error {
 	}
 }
 
-// A process that is killed while it deletes leaves tasks that are whole or
-// gone, no rest that a later task could inherit, and nothing for ever.
+// A process that is killed while it deletes leaves each task whole or deleted, nothing that a
+// later task could inherit, and no garbage for ever.
 func TestKilledWhileDeleting(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "parley.db")
 	var keys []store.Key
@@ -311,7 +311,7 @@ func killAfterEnv(t *testing.T, env, path string, lines int) {
 	cmd.Wait()
 }
 
-// leaving is a context that ends when it is asked as often as left says whether it has.
+// leaving is a context that ends at the n-th call of Err, n being the initial left.
 type leaving struct {
 	context.Context
 	end  func(error)
@@ -327,8 +327,8 @@ func (l *leaving) Err() error {
 	return l.Context.Err()
 }
 
-// A backup that is canceled says so, whatever it did at that moment: nothing is wrong with
-// the copy or the database.
+// A backup that is canceled returns the cause, whatever it was doing at that moment, and does
+// not report a fault of the copy or the database.
 func TestBackupIsCanceled(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "parley.db")
 	mustAppend(t, mustOpen(t, path, nil), task("a", 500))

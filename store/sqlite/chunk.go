@@ -10,32 +10,33 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// A large append takes several commits, so that small ones do not wait for all of it:
-// its values are written before it, in chunks, and it refers to them. Until then a value
-// is noted as staged, by which one is found that a crash left, or an append that failed.
-// On a disk that is nearly full a value takes room that small ones would have had, until
+// A large append takes several commits, so that small ones do not wait for all of it: its
+// values are written first, in chunks, and the append then refers to them. Until the append
+// is committed, each value is noted as staged, so values left by a crash or a failed append
+// can be found and removed. On a disk that is nearly full, a value takes space that small
+// appends could have used, until it runs out of space itself.
 // there is none for it either.
 
-// maxChunk is about the size of a chunk in bytes, and of an append from which on it is
-// large. Not constant, for tests.
+// maxChunk is the approximate size of a chunk in bytes; an append above it is large. Not
+// constant, for tests.
 var maxChunk = 128 << 10
 
 const (
-	valueKeys = 1 << 16 // of the chunks of a value, as the schema says
-	sweepMost = 64      // chunks that are removed in one transaction
+	valueKeys = 1 << 16 // of the chunks of one value, as in the schema
+	sweepMost = 64      // chunks removed in one transaction
 )
 
 var errChunks = errors.New("chunks of a large value are missing")
 
-// chunked are the values of an append that are in chunks, each by the key of the first
-// one; 0: the append itself has it.
+// chunked says which values of an append are in chunks: each number is the key of a value's
+// first chunk; 0 means that the append itself has the value.
 type chunked struct {
 	log, body int64
-	blobs     []int64 // as the append's
+	blobs     []int64 // in the order of the append's blobs
 
-	// the writer's
-	err     error // of a chunk, or of the append
-	settled bool  // the values are not used, and are removed
+	// owned by the writer
+	err     error // error of a chunk or of the append
+	settled bool  // the append failed and its values are queued for removal
 }
 
 // Append implements store.Store.
@@ -50,8 +51,9 @@ func (s *Store) Append(a *store.Append, done func(error)) {
 	s.group.Add(w, &a.Row.Key, size, done)
 }
 
-// stage queues the values of an append as chunks, and returns how many bytes of it they
-// are. All have their keys before the first chunk is queued: one that fails ends them all.
+// stage queues the large values of an append as chunks, and returns how many bytes of the
+// append they are. It assigns all keys before it queues the first chunk, because one failed
+// chunk ends all values of the append.
 func (s *Store) stage(a *store.Append, k *chunked) (size int) {
 	type value struct {
 		key    *int64
@@ -90,8 +92,9 @@ func (s *Store) stage(a *store.Append, k *chunked) (size int) {
 	return size
 }
 
-// chunk is the change that writes one chunk of a value, the first or another, unless it
-// is of no use: the value is a blob that is there already, or a chunk before it failed.
+// chunk returns the change that writes one chunk of a value; first says whether it is the
+// first one. The change does nothing if the value is a blob that is already stored, or if an
+// earlier chunk failed.
 func (k *chunked) chunk(value *int64, at int64, first bool, b *store.Blob, data []byte) func(*conn) (bool, error) {
 	return func(c *conn) (bool, error) {
 		if k.err != nil || *value == 0 {
@@ -113,7 +116,7 @@ func (k *chunked) chunk(value *int64, at int64, first bool, b *store.Blob, data 
 	}
 }
 
-// inRow are the values of an append that has all of them itself.
+// inRow stands for an append that has all its values itself.
 var inRow chunked
 
 func (k *chunked) blob(i int) int64 {
@@ -123,8 +126,8 @@ func (k *chunked) blob(i int) int64 {
 	return k.blobs[i]
 }
 
-// value binds a value, and the key of its chunks. A value that is in chunks is not staged
-// any more.
+// value binds a value and the key of its chunks (0: none). A value in chunks is no longer
+// staged afterwards.
 func (s *stmt) value(c *conn, v []byte, chunks int64) *stmt {
 	if chunks == 0 {
 		return s.blob(v).null()
@@ -139,7 +142,7 @@ func (s *stmt) value(c *conn, v []byte, chunks int64) *stmt {
 	return s.blob(nil).int(chunks)
 }
 
-// settle ends the values of appends that failed.
+// settle discards the values of appends that failed.
 func (s *Store) settle(batch []work, errs []error) {
 	for i, w := range batch {
 		if k := w.chunks; k != nil && errs[i] != nil && !k.settled {
@@ -151,8 +154,8 @@ func (s *Store) settle(batch []work, errs []error) {
 	if len(s.unused) == 0 {
 		return
 	}
-	// The values of an append whose COMMIT failed may be used. Then they are not staged,
-	// and are left.
+	// If a COMMIT failed, its append may still have happened. In that case its values are no
+	// longer staged, and sweep leaves them.
 	var err [1]error
 	s.transact([]work{{change: s.sweep}}, err[:])
 	if err[0] == nil {
@@ -160,7 +163,7 @@ func (s *Store) settle(batch []work, errs []error) {
 	}
 }
 
-// sweep removes chunks of a value that is not used.
+// sweep removes some chunks of one unused value.
 func (s *Store) sweep(c *conn) (changed bool, err error) {
 	for len(s.unused) > 0 {
 		value := s.unused[0]
@@ -182,26 +185,26 @@ func (s *Store) sweep(c *conn) (changed bool, err error) {
 	return false, nil
 }
 
-// sweepOn has the next commit remove more, if there is more.
+// sweepOn makes the next commit remove more unused values, if there are any.
 func (s *Store) sweepOn() {
 	if len(s.unused) > 0 {
 		s.group.Add(work{change: func(*conn) (bool, error) { return false, nil }}, nil, 0, func(error) {})
 	}
 }
 
-// staged returns the values that a crash left, and the highest key of a value.
+// staged returns the values that a crash left behind, and the highest key of a value.
 func (c *conn) staged() (left []int64, highest int64, err error) {
 	if left, err = collect(c.stmt("SELECT value FROM staged"), scanNumber); err != nil {
 		return nil, 0, err
 	}
-	// A value that is staged need not have a chunk any more: its sweep may have been cut off.
+	// A staged value may have no chunk left, because its sweep may have been interrupted.
 	highest, _, err = c.stmt("SELECT max(key) FROM (SELECT max(key) AS key FROM chunk UNION ALL SELECT max(value) FROM staged)").one()
 	return left, highest / valueKeys * valueKeys, err
 }
 
-// value returns what a column has or, if the other one is not NULL, what the chunks have
-// of which that is the first. own reports whether it is the caller's; otherwise it is
-// valid until the row's end.
+// value returns the value in a column or, if the column chunks is not NULL, the value in the
+// chunks that begin with that key. If own is true, the bytes belong to the caller; otherwise
+// they are valid until the row ends.
 func (c *conn) value(r *sqlite3.Stmt, column, chunks int) (b []byte, own bool, err error) {
 	if r.ColumnType(chunks) == sqlite3.NULL {
 		b = r.ColumnRawBlob(column)
@@ -217,13 +220,13 @@ func (c *conn) value(r *sqlite3.Stmt, column, chunks int) (b []byte, own bool, e
 		return nil, false, err
 	}
 	b = make([]byte, 0, size)
-	c.grow(int(size)) // the pages of the chunks are in its cache
+	c.grow(int(size)) // the connection's cache has the pages of the chunks
 	err = c.stmt("SELECT data FROM chunk WHERE key >= ? AND key < ? ORDER BY key").int(first).int(first + valueKeys).
 		each(func(r *sqlite3.Stmt) error { b = append(b, r.ColumnRawBlob(0)...); return nil })
 	return b, true, err
 }
 
-// owned is value for one that is to be kept.
+// owned is value, copied if necessary so that the caller may keep it.
 func (c *conn) owned(r *sqlite3.Stmt, column, chunks int) ([]byte, error) {
 	b, own, err := c.value(r, column, chunks)
 	if !own {
@@ -232,7 +235,7 @@ func (c *conn) owned(r *sqlite3.Stmt, column, chunks int) ([]byte, error) {
 	return b, err
 }
 
-// The SQL for how many bytes of a value are in chunks.
+// The SQL for the number of bytes of a value that are in chunks.
 const (
 	entryChunks = "iif(entry.chunks IS NULL, 0, " + sizeOfChunks + "entry.chunks AND chunk.key < entry.chunks + 65536))"
 	sealChunks  = "iif(seal.chunks IS NULL, 0, " + sizeOfChunks + "seal.chunks AND chunk.key < seal.chunks + 65536))"

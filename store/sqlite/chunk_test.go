@@ -21,7 +21,7 @@ func chunks(t testing.TB, size int) {
 	t.Cleanup(func() { maxChunk = was })
 }
 
-// A store does the same with values in chunks.
+// A store with values in chunks passes the suite.
 func TestStoreInChunks(t *testing.T) {
 	chunks(t, 1<<10)
 	storetest.RunAreas(t, file, "log", "sizes", "retention", "random-operations")
@@ -34,8 +34,8 @@ func random(n int) []byte {
 	return b
 }
 
-// big is an append of which everything is large: two entries with a small one between,
-// a blob and a seal.
+// big returns an append in which every value is large: two entries with a small one between
+// them, a blob and a seal.
 func big(id string) *store.Append {
 	a := task(id, 0)
 	for i, n := range []int{3 * maxChunk, 10, maxChunk + 1, 1, 40, maxChunk - 3} {
@@ -49,7 +49,7 @@ func big(id string) *store.Append {
 	return a
 }
 
-// sameAs compares what a store has of a task with what was appended.
+// sameAs compares the stored task with the appends that made it.
 func sameAs(t *testing.T, st interface {
 	store.Log
 	store.Index
@@ -84,8 +84,8 @@ func left(t *testing.T, st *Store) string {
 	return rows(t, st, "SELECT count(*) FROM chunk")[0]
 }
 
-// swept checks that soon after the database was opened no value is staged, and that each
-// is used.
+// swept checks that, soon after the database was opened, no value is staged and each value is
+// used.
 func swept(t *testing.T, st *Store) {
 	t.Helper()
 	for {
@@ -154,7 +154,8 @@ func TestChunks(t *testing.T) {
 	}
 }
 
-// A sealed task that is in chunks, however small, is not packed as those of older versions.
+// A sealed task with values in chunks, however small, is not packed like those of older
+// versions.
 func TestChunksAreNotPacked(t *testing.T) {
 	chunks(t, 4<<10)
 	for what, cut := range map[string]func(*store.Append){
@@ -176,7 +177,7 @@ func TestChunksAreNotPacked(t *testing.T) {
 	}
 }
 
-// Of an append that is refused, or fails, nothing stays.
+// A refused or failed append leaves nothing behind.
 func TestChunksOfNothing(t *testing.T) {
 	chunks(t, 8<<10)
 	path := filepath.Join(t.TempDir(), "parley.db")
@@ -217,8 +218,8 @@ func TestChunksOfNothing(t *testing.T) {
 	sameAs(t, st, big("b"))
 }
 
-// A crash leaves chunks of what was not appended any more. They go when the database is
-// opened, and nothing else does.
+// A crash leaves chunks of values that were never appended. Opening the database removes
+// them, and nothing else.
 func TestChunksOfACrash(t *testing.T) {
 	chunks(t, 8<<10)
 	st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
@@ -241,12 +242,14 @@ func TestChunksOfACrash(t *testing.T) {
 	sameAs(t, st, b)
 }
 
-// Two appends bring the same blob, and their transaction comes to nothing. So does its
-// finding that the blob was there: the second append keeps its chunks and makes the blob.
+// Two appends have the same blob, and their transaction is rolled back. The finding that the
+// blob was stored already is rolled back too: the second append keeps its chunks and stores
+// the blob.
 func TestChunksOfABlobThatCameToNothing(t *testing.T) {
 	chunks(t, 1<<10)
 	st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
-	// The first append goes well beside a change that happens once; the third never does.
+	// The first append succeeds only after a change that works once; the third never
+	// succeeds.
 	err := st.writer.Exec("CREATE TEMP TABLE once (n); " +
 		"CREATE TEMP TRIGGER no BEFORE INSERT ON task WHEN new.id = 'c' OR new.id = 'a' AND NOT EXISTS (SELECT 1 FROM once) " +
 		"BEGIN SELECT raise(FAIL, 'as this test wants it'); END")

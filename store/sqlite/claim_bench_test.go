@@ -9,9 +9,9 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// BenchmarkClaim claims 100,000 tasks of two dead nodes in batches of 16,
-// beside a living one with as many. The claimer's name comes before theirs in
-// the index, so that what it has already is in the way of a careless scan.
+// BenchmarkClaim claims 100,000 tasks of two dead nodes in batches of 16, beside a living
+// node with as many. The claimer's name sorts before theirs in the index, so a careless scan
+// would read the tasks that the claimer already has.
 func BenchmarkClaim(b *testing.B) {
 	const tasks, batch = 100_000, 16
 	var longest, took time.Duration

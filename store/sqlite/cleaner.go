@@ -13,15 +13,15 @@ import (
 // moved into the database: 16 MiB.
 const cleanAt = 4096
 
-// cleaner moves the write-ahead log into the database (a checkpoint) on a
-// connection and a goroutine of its own. SQLite would do it within a commit,
-// and while readers overlap it would never find the moment to begin the log
-// anew: it grows, and each commit pays for another attempt.
+// cleaner moves the write-ahead log into the database (a checkpoint) on its own connection
+// and goroutine. SQLite would do it within a commit. While readers overlap it would never
+// find a moment to restart the log, so the log would grow and each commit would pay for
+// another attempt.
 //
-// The goroutine moves the bulk beside the writer. The short rest, for which no commit may
-// be under way, is the writer's to move, between two of its own: a lock between the two
-// would pass from one goroutine to the other and back, each time behind all others that
-// wait for a processor.
+// The goroutine moves most of the log while the writer works. The short rest can only be
+// moved while no commit runs, so the writer moves it between two commits. A lock between the
+// two goroutines would pass back and forth, each time behind all other goroutines that wait
+// for a processor.
 type cleaner struct {
 	// set at start, then constant
 	logger *slog.Logger
@@ -29,14 +29,14 @@ type cleaner struct {
 	quit   chan struct{} // closed by close
 	ended  chan struct{} // closed by run
 
-	// the writer's
-	next   int // pages of the log at which to hint
-	length int // of the log, in pages
+	// owned by the writer
+	next   int // length of the log, in pages, at which to hint
+	length int // length of the log, in pages
 
 	using sync.Mutex // protects the fields below
 	conn  *conn
-	moved int // pages of the log that the last pass left moved; 0: the writer has seen to that
-	pass  int // passes since the log began anew
+	moved int // pages of the log that the last pass has moved; 0: the writer has handled that pass
+	pass  int // passes since the log last restarted
 }
 
 func startCleaner(path string, logger *slog.Logger) (*cleaner, error) {
@@ -60,20 +60,20 @@ func startCleaner(path string, logger *slog.Logger) (*cleaner, error) {
 	return k, nil
 }
 
-// committed is the writer's hook: after each commit it gets the log's length.
+// committed is called after each commit of the writer with the length of the log.
 func (k *cleaner) committed(_ *sqlite3.Conn, _ string, pages int) error {
 	k.length = pages
 	if pages < cleanAt {
-		k.next = cleanAt // the log began anew
+		k.next = cleanAt // the log restarted
 	}
 	if pages >= k.next {
-		k.next = pages + cleanAt // if readers are in the way now, not again at each commit
+		k.next = pages + cleanAt // if readers block the checkpoint, wait for more pages instead of retrying at each commit
 		k.clean()
 	}
 	return nil
 }
 
-// clean has the goroutine move what there is of the log.
+// clean asks the goroutine to move the log.
 func (k *cleaner) clean() {
 	select {
 	case k.hint <- struct{}{}:
@@ -99,8 +99,9 @@ func (k *cleaner) run() {
 	}
 }
 
-// restart lets the log begin anew if nearly all of it is moved. While much is written
-// the rest is not short, and is part of another bulk. It is called between two commits.
+// restart lets the log restart if nearly all of it is moved. If the rest is long, because
+// much was written meanwhile, it starts another pass instead. It is called between two
+// commits.
 func (k *cleaner) restart() {
 	if !k.using.TryLock() {
 		return
@@ -111,7 +112,7 @@ func (k *cleaner) restart() {
 	}
 	const (
 		short  = 256 // pages
-		passes = 16  // or the log would grow on
+		passes = 16  // then restart anyway, or the log would grow on
 	)
 	left := k.length - k.moved
 	k.moved = 0
@@ -120,9 +121,9 @@ func (k *cleaner) restart() {
 		return
 	}
 	k.pass = 0
-	// Readers that use the log are waited for, by all writers with this one: for
-	// longer only if the log is long because they were not. If they take longer still,
-	// the log grows on until the next attempt.
+	// This waits for readers that use the log, and all writers wait with it. It waits longer
+	// only if the log has become long because earlier attempts failed. If the readers take
+	// even longer, the log grows until the next attempt.
 	wait := 5 * time.Millisecond
 	if k.length >= 4*cleanAt {
 		wait = 20 * time.Millisecond

@@ -10,8 +10,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// The write-ahead log begins anew again and again, although readers overlap
-// all the time.
+// The write-ahead log restarts again and again, although readers overlap all the time.
 func TestLogStaysShort(t *testing.T) {
 	if testing.Short() {
 		t.Skip("writes 64 MiB")
@@ -35,8 +34,8 @@ func TestLogStaysShort(t *testing.T) {
 			}
 		})
 	}
-	// The log is cleaned at 16 MiB, and writers go on meanwhile: how far depends
-	// on the machine. That it falls behind what was written does not.
+	// The log is cleaned at 16 MiB while writers continue: how far it grows depends on the
+	// machine, but it must not grow with all that is written.
 	const round, most = 4 << 20, 512 << 20
 	written, size := 0, 0
 	for i := 0; written < 64<<20 || size > written-16<<20; i++ {

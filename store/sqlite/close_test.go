@@ -13,8 +13,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Reads that are cut short leave their connection usable, and Close, in the
-// midst of everything, gives nobody any other error than ErrClosed.
+// Reads that are interrupted leave their connection usable. Close, called while everything
+// runs, causes no error other than ErrClosed.
 func TestCloseBeneathItsUsers(t *testing.T) {
 	st := mustOpen(t, filepath.Join(t.TempDir(), "x.db"), &Options{Readers: 2})
 	body := make([]byte, 64<<10)

@@ -10,22 +10,22 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// maxMemory caps what one connection may use, in bytes. It must hold the
-// largest row a few times; memory is taken from the system as it is used.
+// maxMemory caps the memory of one connection, in bytes. It must hold the largest row a few
+// times; memory is taken from the system as needed.
 const maxMemory = 1 << 30
 
-// conn is a connection with its prepared statements. One goroutine at a time.
+// conn is a connection with its prepared statements. It serves one goroutine at a time.
 type conn struct {
 	*sqlite3.Conn
 	stmts   map[string]*stmt
-	version int64  // of the database, as far as it is known: see sql
-	clear   []byte // scratch of logOf
-	grown   bool   // a value was read for which it took much memory: see grow
+	version int64  // schema version of the database, if known: see sql
+	clear   []byte // buffer of logOf
+	grown   bool   // a large value was read, which took much memory: see grow
 }
 
-// patience is how long a connection waits for another program to end its
-// transaction. Our own connections do not collide, the lock file keeps other
-// copies of the program away; the sqlite3 tool remains.
+// patience is how long a connection waits for another program to end its transaction. Our own
+// connections do not collide, and the lock file keeps other processes of this program away,
+// but the sqlite3 tool may hold a lock.
 var patience = 5 * time.Second // not constant, for tests
 
 // openConn opens an existing database; mode is ro or rw.
@@ -39,8 +39,8 @@ func openConn(path, mode string) (*conn, error) {
 	c := &conn{Conn: raw, stmts: map[string]*stmt{}}
 	err = c.BusyTimeout(patience)
 	if err == nil {
-		// The plan of a statement must not depend on what its arguments were: it is
-		// prepared anew, otherwise, each time that its LIMIT is bound.
+		// The plan of a statement must not depend on the values of its arguments. Otherwise
+		// SQLite would prepare it again each time its LIMIT is bound.
 		_, err = c.Config(sqlite3.DBCONFIG_ENABLE_QPSG, true)
 	}
 	if err != nil {
@@ -50,9 +50,9 @@ func openConn(path, mode string) (*conn, error) {
 	return c, nil
 }
 
-// grownFrom is the size, in bytes, of a value from which on the connection that read
-// it is closed. SQLite gives no memory back to the system: a connection keeps twice
-// the size of the largest value that it has read, or a cache full of chunks.
+// grownFrom is a size in bytes: a connection that reads a value of this size or more is
+// closed afterwards. SQLite returns no memory to the system: a connection keeps twice the
+// size of the largest value that it has read, or a cache full of chunks.
 const grownFrom = 1 << 20
 
 // grow notes that a value of n bytes was read.
@@ -84,17 +84,17 @@ func (c *conn) pragma(name string) (int64, error) {
 	return s.ColumnInt64(0), nil
 }
 
-// hasTable reports whether the database has a table: an older one has fewer.
+// hasTable reports whether the database has a table; older schemas have fewer.
 func (c *conn) hasTable(name string) (there bool, err error) {
 	_, there, err = c.stmt("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").text(name).one()
 	return there, err
 }
 
-// transaction runs f between BEGIN IMMEDIATE and COMMIT. After an error of any
-// of the three nothing is open any more; only if COMMIT itself failed may the
-// changes still be there after a crash.
+// transaction runs f between BEGIN IMMEDIATE and COMMIT. If any of the three fails, no
+// transaction is open afterwards. Only if COMMIT itself failed may the changes still be there
+// after a crash.
 func (c *conn) transaction(f func() error) error {
-	c.rollback() // of one whose end failed
+	c.rollback() // a transaction whose end failed
 	if err := c.stmt("BEGIN IMMEDIATE").exec(); err != nil {
 		return err
 	}
@@ -108,11 +108,11 @@ func (c *conn) transaction(f func() error) error {
 	return err
 }
 
-// rollback ends a transaction that failed, unless SQLite did that by itself,
-// as it does after some I/O errors.
+// rollback ends a failed transaction, unless SQLite did so itself, as it does after some I/O
+// errors.
 func (c *conn) rollback() {
 	if !c.GetAutocommit() {
-		// If even this fails the next BEGIN does too, and says so.
+		// If even this fails, the next BEGIN fails too and returns the error.
 		_ = c.stmt("ROLLBACK").exec()
 	}
 }
@@ -132,15 +132,14 @@ func (c *conn) stmt(sql string) *stmt {
 	return s
 }
 
-// bigArg is the size in bytes from which an argument is not kept bound until
-// the statement's next use.
+// bigArg is a size in bytes: larger arguments are unbound after the statement has run.
 const bigArg = 64 << 10
 
-// stmt takes arguments in the order of the statement's parameters, then runs.
-// The first error sticks.
+// stmt binds arguments in the order of the statement's parameters, then runs. It keeps the
+// first error.
 type stmt struct {
 	s   *sqlite3.Stmt
-	n   int // arguments bound
+	n   int // number of arguments bound
 	big bool
 	err error
 }
@@ -171,7 +170,7 @@ func (s *stmt) bool(v bool) *stmt {
 	return s.int(0)
 }
 
-// blob binds v; nil is empty, not NULL.
+// blob binds v; nil is empty bytes, not NULL.
 func (s *stmt) blob(v []byte) *stmt {
 	if s.err == nil {
 		s.n++
@@ -198,8 +197,7 @@ func (s *stmt) exec() error {
 	return s.err
 }
 
-// each runs a statement and calls f for each row, which is valid during the
-// call.
+// each runs a statement and calls f for each row, which is valid during the call.
 func (s *stmt) each(f func(row *sqlite3.Stmt) error) error {
 	if s.err != nil {
 		return s.err

@@ -9,28 +9,27 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// disk is the driver's file system, but an error that says that there is no
-// space or no right to write reaches the caller as such. The driver keeps what
-// the system said until the next call to the file system, which comes before
-// SQLite has returned, and its own look for a full disk misses the error that
-// Go wraps (vfs/os_unix.go in v0.35.6).
+// disk is the driver's file system, but it reports a lack of space or of permission with an
+// SQLite code that says so. The driver keeps the system's error only until the next call to the file
+// system, which comes before SQLite returns, and its own check for a full disk misses errors
+// that Go wraps (vfs/os_unix.go in v0.35.6).
 type disk struct{ vfs.VFSFilename }
 
-// system is the name of the disk that connections are opened on.
+// system is the name of the disk on which connections are opened.
 var system = mount("parley", vfs.Find("os").(vfs.VFSFilename)) // not constant, for tests
 
-// mount makes a file system known to SQLite and returns its name.
+// mount registers a file system with SQLite and returns its name.
 func mount(name string, under vfs.VFSFilename) string {
 	vfs.Register(name, disk{under})
 	return name
 }
 
-// refused is what a write without the right to it becomes: a kind of I/O error,
-// so that SQLite ends the transaction as after any, of a code that it leaves to
-// the file system and never uses itself.
+// refused is the code of a write without permission. It is a kind of I/O error, so SQLite
+// ends the transaction as after any I/O error. SQLite leaves this code to file systems and
+// never uses it itself.
 const refused = sqlite3.IOERR_AUTH
 
-// explained gives errors of writes a code of SQLite's that says why.
+// explained gives a write error the SQLite code for its reason, if that is known.
 func explained(err error) error {
 	if err == nil {
 		return nil
@@ -38,8 +37,8 @@ func explained(err error) error {
 	return cmp.Or(reason(err), err)
 }
 
-// reason returns the error of a write with such a code, nil if there is none
-// for it.
+// reason returns a write error with the SQLite code for its reason, or nil if there is no
+// such code.
 func reason(err error) error {
 	switch {
 	case isOneOf(err, fullErrors):
@@ -61,7 +60,7 @@ func (d disk) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vf
 	return &bulkFile{diskFile: diskFile{f}}, flags, nil
 }
 
-// diskFile has the methods that SQLite looks for in a file in write-ahead mode.
+// diskFile has the methods that SQLite uses on a file in write-ahead mode.
 type diskFile struct{ vfs.File }
 
 func (f diskFile) WriteAt(b []byte, at int64) (int, error) {
@@ -73,7 +72,7 @@ func (f diskFile) Truncate(size int64) error { return explained(f.File.Truncate(
 
 func (f diskFile) Sync(flags vfs.SyncFlag) error { return explained(f.File.Sync(flags)) }
 
-// SizeHint tells how long the file is going to be.
+// SizeHint passes on the size that the file is going to have.
 func (f diskFile) SizeHint(size int64) error {
 	if h, ok := f.File.(vfs.FileSizeHint); ok {
 		return explained(h.SizeHint(size))
@@ -81,7 +80,7 @@ func (f diskFile) SizeHint(size int64) error {
 	return nil
 }
 
-// SharedMemory is the index of the write-ahead log.
+// SharedMemory returns the index of the write-ahead log.
 func (f diskFile) SharedMemory() vfs.SharedMemory {
 	if m, ok := f.File.(vfs.FileSharedMemory); ok {
 		return m.SharedMemory()
@@ -89,19 +88,19 @@ func (f diskFile) SharedMemory() vfs.SharedMemory {
 	return nil
 }
 
-// DeviceCharacteristics leaves out writes of several pages at once, which only
-// a rollback journal would use, with methods that are not here.
+// DeviceCharacteristics hides the ability to write several pages at once. Only a rollback
+// journal would use it, through methods that diskFile does not have.
 func (f diskFile) DeviceCharacteristics() vfs.DeviceCharacteristic {
 	return f.File.DeviceCharacteristics() &^ vfs.IOCAP_BATCH_ATOMIC
 }
 
-// bulk is how much is written to a file, in bytes, before the system is asked to begin
-// with the disk.
+// bulk is how many bytes are written to a file before the system is asked to start writing
+// them to the disk.
 const bulk = 1 << 20
 
-// bulkFile is any file but the log. The pages that a checkpoint moves into the database
-// go to the disk as they come. If all of them waited for the sync at the end, the commits
-// beside it would wait for the disk as long.
+// bulkFile is any file except the log. It sends the pages that a checkpoint moves into the
+// database to the disk as they come. If all of them waited for the sync at the end,
+// concurrent commits would wait for the disk as long.
 type bulkFile struct {
 	diskFile
 	pending int // bytes

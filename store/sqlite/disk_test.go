@@ -14,7 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// faultyDisk is a file system that fails when it is told to.
+// faultyDisk is a file system that fails on command.
 type faultyDisk struct {
 	vfs.VFSFilename
 	write, sync atomic.Pointer[unix.Errno] // of files that are open; nil: they work
@@ -54,16 +54,16 @@ func (f *faultyFile) Sync(flags vfs.SyncFlag) error {
 	return f.File.Sync(flags)
 }
 
-// onFaultyDisk lets SQLite work on such a disk for the rest of a test.
+// onFaultyDisk makes SQLite work on such a disk for the rest of a test.
 func onFaultyDisk(t *testing.T) *faultyDisk {
 	d := &faultyDisk{VFSFilename: vfs.Find("os").(vfs.VFSFilename)}
 	onDisk(t, "faulty", d)
 	return d
 }
 
-// A disk that fails under a running store: the caller hears it, the operator
-// can tell why, reads go on, what was acknowledged is there, and when the disk
-// works again so does the store.
+// The disk fails under a running store. The caller gets an error, the operator can tell why,
+// reads continue, acknowledged data is kept, and when the disk works again the store does
+// too.
 func TestDiskFails(t *testing.T) {
 	for _, c := range []struct {
 		errno unix.Errno

@@ -9,27 +9,25 @@
 //
 // # Concurrency
 //
-// A Store may be used by any number of goroutines. There is one writer: all
-// appends that wait are one transaction, so that 64 writers share an fsync
-// instead of queueing for it. Readers have connections of their own and never
-// wait for the writer, nor it for them.
+// A Store may be used by any number of goroutines. There is one writer: it puts all waiting
+// appends into one transaction, so 64 writers share an fsync instead of queueing for it.
+// Readers have their own connections; readers and the writer never wait for each other.
 //
-// One process at a time: a second Open of the same file fails and names the
-// process that has it. The lock goes with the process, however it ends.
+// One process at a time: a second Open of the same file fails and names the process that has
+// it. The lock ends with the process, however the process ends.
 //
 // # Errors
 //
-// Those of [store.Store]. After an I/O error, with a full disk, without the right
-// to write, or while another program has the database locked for more than 5
-// seconds, the transaction is rolled back and its appends get the error; the
-// next one starts afresh. Writes and [Open] tell which by [store.ErrFull],
-// [store.ErrReadOnly] and [store.ErrBusy]; reads go on in all these cases.
+// The errors of [store.Store]. If an I/O error occurs, the disk is full, the process may not
+// write, or another program keeps the database locked for more than 5 seconds, the
+// transaction is rolled back and its appends get the error. The next transaction starts
+// afresh. Writes and [Open] wrap [store.ErrFull], [store.ErrReadOnly] or [store.ErrBusy] to
+// tell which; reads continue in all these cases.
 //
 // # On disk
 //
-// The file is at the path given. While it is open there are three more beside
-// it: the write-ahead log (-wal), its index (-shm) and the lock (.lock). They
-// go when the store is closed; after a crash they stay, and -wal holds
-// committed data: copy it along, or use [Reader.Backup], which works beside a Store.
-// The schema is in migrations/.
+// The file is at the given path. While it is open, three more files are beside it: the
+// write-ahead log (-wal), its index (-shm) and the lock (.lock). They are removed when the
+// store is closed. After a crash they stay, and -wal holds committed data: copy it along, or
+// use [Reader.Backup], which works while a Store is open. The schema is in migrations/.
 package sqlite

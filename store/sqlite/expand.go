@@ -5,19 +5,19 @@ import (
 	"strings"
 )
 
-// firstDistance is the distance of a block that begins with a copy of none.
+// firstDistance is the distance of a repeated copy that comes before any other copy.
 var firstDistance = len(words) - strings.LastIndex(words, firstWord)
 
-// expand fills dst with the first bytes that a piece has in clear, and decodes no more of
-// it: a list wants heads, which come first, and package s2 decodes blocks as a whole.
-// A block is a row of elements. The low two bits of the first byte of each are its kind:
+// expand fills dst with the first bytes of a piece and decodes no more than that, because a
+// list needs only heads, which come first, and package s2 decodes only whole blocks. A block
+// is a sequence of elements. The low two bits of an element's first byte are its kind:
 //
 //	0  literal  length-1 in the other bits; 60 and 61: in the next byte, or two
-//	1  copy     length-4 in 3 bits, distance in 3 bits and a byte; 0: see again
+//	1  copy     length-4 in 3 bits, distance in 3 bits and a byte; distance 0: see again
 //	2  copy     length-1 in the other bits, distance in two bytes
 //
-// A copy reads what dst has, or the words as if they were before it. Larger ones do not
-// occur in so few bytes.
+// A copy reads from dst, or from words as if they preceded it. Kinds of larger elements do
+// not occur in so few bytes.
 func expand(dst, piece []byte) error {
 	if len(dst) > sizeOf(piece) {
 		return errPiece
@@ -26,7 +26,7 @@ func expand(dst, piece []byte) error {
 	src := piece[1+n:]
 	distance := firstDistance
 	for d := 0; d < len(dst); {
-		if len(src) < 2 { // no element has fewer
+		if len(src) < 2 { // the shortest element
 			return errPiece
 		}
 		length := int(src[0] >> 2)
@@ -69,7 +69,7 @@ func expand(dst, piece []byte) error {
 			return errPiece
 		}
 		length = min(length, len(dst)-d)
-		if distance > d { // it is in the words
+		if distance > d { // it begins in words
 			at := len(words) - distance + d
 			if at < 0 || at+length > len(words) {
 				return errPiece
@@ -80,15 +80,15 @@ func expand(dst, piece []byte) error {
 		if distance == 0 {
 			return errPiece
 		}
-		for end := d + length; d < end; { // it may read what it writes
+		for end := d + length; d < end; { // a copy may read bytes that it writes
 			d += copy(dst[d:end], dst[d-distance:d])
 		}
 	}
 	return nil
 }
 
-// again returns the length, less 4, of a copy from where the one before was; less than 0:
-// it is damaged. 5 and 6: it is in the next bytes.
+// again returns the length-4 of a copy that repeats the distance of the copy before, or -1 if
+// the piece is damaged. For 5 and 6 the length is in the next one or two bytes.
 func again(length int, src *[]byte) int {
 	b := *src
 	switch {

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// wrap adds what was tried to errors that no caller tests for, and why it
-// failed where that can be told.
+// wrap adds what was attempted, and the reason of the failure if it is known, to errors that
+// no caller tests for.
 func wrap(what string, err error) error {
 	if err == nil || err == store.ErrClosed {
 		return err
@@ -19,10 +19,10 @@ func wrap(what string, err error) error {
 	return classified(fmt.Errorf("sqlite: %s: %w", what, err))
 }
 
-// classified adds why a call failed, where that can be told.
+// classified adds the reason of the failure, if it is known.
 func classified(err error) error { return store.Because(err, classOf(err)) }
 
-// classOf returns which of the errors for operators an error is, or nil.
+// classOf returns the error for operators that err amounts to, or nil.
 func classOf(err error) error {
 	switch {
 	case err == nil:

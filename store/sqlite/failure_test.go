@@ -52,8 +52,7 @@ func TestClassOf(t *testing.T) {
 	}
 }
 
-// impatient lets connections that are opened in a test wait no longer for
-// others than for a moment.
+// impatient lets connections that are opened in a test wait only a moment for other programs.
 func impatient(t *testing.T) {
 	was := patience
 	patience = 10 * time.Millisecond
@@ -81,7 +80,7 @@ func TestLockedByAnother(t *testing.T) {
 	}, store.ErrBusy, false)
 }
 
-// Its transaction ends in time: nobody hears of it.
+// Its transaction ends in time, so no caller notices.
 func TestLockedForAMoment(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "parley.db")
 	st := mustOpen(t, path, nil)
@@ -149,8 +148,8 @@ func TestOpenIsBusy(t *testing.T) {
 	}
 }
 
-// testTrouble lets all writes fail and wants a reason. late says that a write
-// fails so late that a crash may bring it back.
+// testTrouble makes all writes fail and checks their reason. late means that a write fails so
+// late that a crash may bring it back.
 func testTrouble(t *testing.T, st *Store, fails func(bool), want error, late bool) {
 	t.Helper()
 	ctx := t.Context()
@@ -266,7 +265,7 @@ func testTrouble(t *testing.T, st *Store, fails func(bool), want error, late boo
 	}
 }
 
-// writeOnly is a disk on which nothing can be opened for reading only.
+// writeOnly is a disk on which no file can be opened for reading only.
 type writeOnly struct{ vfs.VFSFilename }
 
 func (d writeOnly) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.File, vfs.OpenFlag, error) {
@@ -276,7 +275,7 @@ func (d writeOnly) OpenFilename(name *vfs.Filename, flags vfs.OpenFlag) (vfs.Fil
 	return d.VFSFilename.OpenFilename(name, flags)
 }
 
-// An error says once that it is SQLite's, wherever a connection that reads is missing.
+// An error names SQLite once, whatever prevents opening a reading connection.
 func TestErrorsNameThePackageOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "parley.db")
 	mustOpen(t, path, nil).Close()

@@ -19,9 +19,8 @@ import (
 // pageSize is SQLite's default, in bytes.
 const pageSize = 4096
 
-// locate makes path absolute, follows links, makes the directory, and refuses
-// what is not a database of ours at first sight, before anything is made
-// beside it.
+// locate makes path absolute, follows links, creates the directory, and refuses a file that
+// is obviously not a database of ours before it creates anything beside it.
 func locate(path string) (string, error) {
 	if path == "" {
 		return "", errors.New("sqlite: the database has no path")
@@ -45,7 +44,7 @@ func locate(path string) (string, error) {
 	return path, nil
 }
 
-// existing is locate for a database that has to be there; else it is fs.ErrNotExist.
+// existing is locate for a database that must exist; otherwise it returns fs.ErrNotExist.
 func existing(path string) (string, error) {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
@@ -54,8 +53,8 @@ func existing(path string) (string, error) {
 	return locate(path)
 }
 
-// makeDir makes the directory of a database. One that it makes and that is hidden, such
-// as .parley in somebody's project, is kept out of git: tasks and keys are in it.
+// makeDir creates the directory of a database. If it creates a hidden one, such as .parley in
+// a project, it keeps it out of git, because the database contains tasks and keys.
 func makeDir(dir string) error {
 	_, err := os.Stat(dir)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -67,7 +66,7 @@ func makeDir(dir string) error {
 	return os.WriteFile(filepath.Join(dir, ".gitignore"), []byte("*\n"), 0o600)
 }
 
-// glance reads the header of the file, if there is one.
+// glance checks the header of the file, if the file exists.
 func glance(path string) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -87,8 +86,8 @@ func glance(path string) error {
 		return fmt.Errorf("sqlite: open the database: %w", err)
 	}
 	defer f.Close()
-	// The application id is at 68, sqlite.org/fileformat.html section 1.3. It
-	// is in every file of ours from its first byte on, see create.
+	// The application id is at 68, sqlite.org/fileformat.html section 1.3. Each of our files
+	// has it from the start, see create.
 	header := make([]byte, 72)
 	if _, err := io.ReadFull(f, header); err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("sqlite: open the database: %w", err)
@@ -100,8 +99,8 @@ func glance(path string) error {
 	return nil
 }
 
-// prepare makes the database if there is none, and otherwise makes sure that
-// it may be opened. The lock is held.
+// prepare creates the database if there is none; otherwise it checks that the database may be
+// opened. The caller holds the lock.
 func prepare(path string, sc *schema) error {
 	info, err := os.Stat(path)
 	switch {
@@ -118,10 +117,10 @@ func prepare(path string, sc *schema) error {
 	return sidecars(path)
 }
 
-// sidecars makes the files beside the database. SQLite would make them with the
-// mode of the umask, and they hold content too. Where they are there already, a
-// crash left them, or another process has them open: what others could read of
-// them was written by a version that let SQLite make them.
+// sidecars creates the files beside the database. SQLite would create them with the umask's
+// mode, although they hold content too. If they already exist, a crash left them or another
+// process has them open. If other users can read them, a version that let SQLite create them
+// wrote them.
 func sidecars(path string) error {
 	for _, end := range []string{"-wal", "-shm"} {
 		f, err := fileowner.Open(path+end, path, os.O_RDWR)
@@ -129,18 +128,17 @@ func sidecars(path string) error {
 			return unwritable(path, err)
 		}
 		if info, err := f.Stat(); err == nil && info.Mode().Perm()&0o007 != 0 {
-			_ = f.Chmod(info.Mode().Perm() &^ 0o007) // the owner's to do; others can use the files as they are
+			_ = f.Chmod(info.Mode().Perm() &^ 0o007) // only the owner can; anyone else can use the files as they are
 		}
 		f.Close()
 	}
 	return nil
 }
 
-// create makes a database beside path and moves it there when it is whole, so
-// that a crash leaves either no database or a complete one.
+// create makes a database beside path and renames it when it is complete, so a crash leaves
+// either no database or a complete one.
 func create(path string, sc *schema) error {
-	// SQLite would take what it finds in the log of another, deleted database
-	// for changes of this one.
+	// SQLite would apply the log of another, deleted database to this one.
 	for _, end := range []string{"-wal", "-journal"} {
 		if info, err := os.Stat(path + end); err == nil && info.Size() > 0 {
 			return fmt.Errorf("sqlite: %s is missing or empty but %s is there: bring the database back, or move that file away to begin anew",
@@ -149,7 +147,7 @@ func create(path string, sc *schema) error {
 	}
 	fresh := path + ".new"
 	for _, end := range []string{"", "-wal", "-shm", "-journal"} {
-		os.Remove(fresh + end) // of an attempt that crashed
+		os.Remove(fresh + end) // left by an attempt that crashed
 	}
 	f, err := fileowner.Open(fresh, filepath.Dir(path), os.O_WRONLY|os.O_EXCL)
 	if err != nil {
@@ -186,10 +184,10 @@ func fill(path string, sc *schema) error {
 	return errors.Join(err, c.close())
 }
 
-// inspect opens the database and looks whether it can be used. If not, all
-// files are as they were.
+// inspect opens the database and checks whether it can be used. If not, it leaves all files
+// as they were.
 func inspect(path string, sc *schema) error {
-	var made []string // files that are needed for looking
+	var made []string // files that only the check needs
 	for _, end := range []string{"-wal", "-shm"} {
 		if _, err := os.Stat(path + end); errors.Is(err, fs.ErrNotExist) {
 			made = append(made, path+end)
@@ -210,9 +208,9 @@ func inspect(path string, sc *schema) error {
 	return err
 }
 
-// openUnchanged opens and verifies a database that has its sidecars, and changes no byte
-// of it: the last connection to close would move the log into it, which is for the Store
-// to do.
+// openUnchanged opens and verifies a database that has its sidecars, and changes no byte of
+// it. By default the last connection to close would move the log into the database; that is
+// left to the Store.
 func openUnchanged(path string, sc *schema) (*conn, error) {
 	c, err := openConn(path, "rw")
 	if err != nil {

@@ -104,8 +104,7 @@ func TestOpenMakesFileAndDirectory(t *testing.T) {
 	}
 }
 
-// Whatever a database was like when it was opened, what stands beside it is for
-// nobody else's eyes.
+// However a database came to exist, other users cannot read the files beside it.
 func TestFilesBesideAreNotForOthers(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no file modes")
@@ -377,8 +376,8 @@ func TestLogWithoutDatabaseIsRefused(t *testing.T) {
 	wantRefused(t, path, "parley.db-wal is there")
 }
 
-// A hidden directory that is made for a database keeps out of git; one that was there
-// is left alone, and so is one that somebody made for the purpose.
+// A hidden directory created for a database is kept out of git. An existing directory is left
+// alone, even if a user created it for the database.
 func TestMadeDirectoriesKeepOutOfGit(t *testing.T) {
 	dir := t.TempDir()
 	for name, want := range map[string]bool{".parley": true, "data": false, ".there": false} {

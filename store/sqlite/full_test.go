@@ -11,8 +11,8 @@ import (
 	"github.com/parley-a2a/parley/store/storetest"
 )
 
-// When the disk is full appends fail with the reason, what fits still goes in,
-// nothing is half written, and with room again all goes on.
+// When the disk is full, appends fail with that reason, smaller ones that fit still succeed,
+// nothing is half written, and when there is space again everything continues.
 func TestFullDisk(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "parley.db")
 	st := mustOpen(t, path, &Options{MaxSize: 1 << 20})
@@ -59,7 +59,7 @@ func TestFullDisk(t *testing.T) {
 		}
 	}
 	check(st)
-	// What is deleted makes room, also while the disk is full.
+	// Deleting makes space, also while the disk is full.
 	first := task("0-0", 0).Row.Key
 	r, err := st.Get(t.Context(), first, store.RowOnly)
 	if err != nil {
@@ -70,7 +70,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	written[first] = false
 	mustAppend(t, st, task("in its place", 40_000))
-	// The chunks of those that did not fit had room that small ones would have had.
+	// The chunks of appends that did not fit used space that small appends could have had.
 	for i := 0; err == nil && i < 26; i++ {
 		more := task(fmt.Sprint("more ", i), 40_000)
 		err = store.Do(t.Context(), st, more)
@@ -102,7 +102,7 @@ func queued(st store.Store, batch []*store.Append) []error {
 	return errs
 }
 
-// A transaction that somebody left open is no reason to fail for ever.
+// A transaction left open by a bug must not make the store fail for ever.
 func TestWriterRecovers(t *testing.T) {
 	st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
 	a := task("a", 10)

@@ -7,32 +7,31 @@ import (
 	"github.com/ncruces/go-sqlite3/vfs"
 )
 
-// maxGathered caps what is held back of the write-ahead log, in bytes.
+// maxGathered caps how many bytes of the write-ahead log are held back.
 const maxGathered = 1 << 20
 
-// logFile is a write-ahead log. SQLite writes each page of a commit with two
-// calls, one for the frame's header; on the connection that writes, these are
-// gathered, so that a commit is one write and one sync.
+// logFile is a write-ahead log. SQLite writes each page of a commit with two calls, one of
+// them for the frame's header. On the writing connection, logFile gathers these writes, so
+// that a commit is one write and one sync.
 //
-// Nobody misses what is held back. With synchronous=FULL SQLite syncs the log
-// at the end of each commit, before it enters the frames into the log's index,
-// from which alone others know of them (sqlite3WalFrames: sqlite3OsSync, then
-// walIndexAppend and walIndexWriteHdr). So nothing is held any more once a
-// commit is seen or acknowledged, and an error of the write is one of the
-// commit. Frames of a transaction that outgrew the cache are not synced, but
-// seen by its own connection only, which reads through this file. Those of one
-// that was rolled back must not reach the log any more, for its place in it is
-// free to others from then on: see forget.
+// No reader misses what is held back. With synchronous=FULL, SQLite syncs the log at the end
+// of each commit, before it enters the frames into the log's index, and other connections
+// find frames only through the index (sqlite3WalFrames: sqlite3OsSync, then walIndexAppend
+// and walIndexWriteHdr). So nothing is held back any more once a commit is visible or
+// acknowledged, and if the write fails, the commit fails. Frames of a transaction that
+// outgrew the cache are not synced, but only its own connection sees them, and it reads
+// through this file. Frames of a transaction that was rolled back must not reach the log,
+// because their place in the log may then be used by others: see forget.
 //
-// One goroutine at a time, as its connection.
+// Like its connection, it serves one goroutine at a time.
 type logFile struct {
 	diskFile
 	gathers bool
-	held    []byte // written by SQLite, and not to the file yet
-	at      int64  // where held belongs
+	held    []byte // written by SQLite, but not yet to the file
+	at      int64  // offset of held in the file
 }
 
-// gather makes a connection gather what it writes to the log. It must sync each
+// gather makes a connection gather its writes to the log. The connection must sync each
 // commit.
 func (c *conn) gather() error {
 	if _, err := c.pragma("user_version"); err != nil { // opens the log
@@ -49,8 +48,7 @@ func (c *conn) gather() error {
 	return nil
 }
 
-// forget drops what is held. It is called when a transaction was rolled back,
-// however it came to that.
+// forget drops held. It is called after each rollback, whatever caused it.
 func (f *logFile) forget() { f.held = f.held[:0] }
 
 func (f *logFile) WriteAt(b []byte, at int64) (int, error) {
@@ -67,16 +65,16 @@ func (f *logFile) WriteAt(b []byte, at int64) (int, error) {
 	return len(b), nil
 }
 
-// flush writes what is held. If that fails it stays, so that nothing which
-// SQLite takes for written is ever missing from what a sync confirms.
+// flush writes held to the file. If that fails, held stays, so a sync never confirms less
+// than what SQLite believes to be written.
 func (f *logFile) flush() error {
 	if len(f.held) == 0 {
 		return nil
 	}
 	if _, err := f.File.WriteAt(f.held, f.at); err != nil {
-		return cmp.Or(reason(err), vfs.SystemError(err, sqlite3.IOERR_WRITE)) // whatever SQLite was about to do
+		return cmp.Or(reason(err), vfs.SystemError(err, sqlite3.IOERR_WRITE)) // a write error, whichever operation SQLite called
 	}
-	if len(f.held) > maxGathered/2 { // there is more to come, which the sync would wait for
+	if len(f.held) > maxGathered/2 { // more will follow, and the sync would wait for all of it
 		beginWriteback(f.File)
 	}
 	f.held = f.held[:0]

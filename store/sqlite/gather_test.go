@@ -17,8 +17,8 @@ import (
 	"github.com/parley-a2a/parley/store/storetest"
 )
 
-// plainFile is a file in memory. The write after room is used up writes as much
-// as there is room for, and fails.
+// plainFile is a file in memory. The write that exceeds room writes as much as fits, and
+// fails.
 type plainFile struct {
 	vfs.File
 	data         []byte
@@ -55,8 +55,8 @@ func (f *plainFile) Size() (int64, error)    { return int64(len(f.data)), nil }
 
 const endless = 1 << 40
 
-// A log that gathers is read as one that does not, whatever is done with it,
-// and holds nothing back from a sync.
+// A log that gathers reads the same as one that does not, whatever is done with it, and holds
+// nothing back from a sync.
 func TestGatheredLogIsTheLog(t *testing.T) {
 	for range 200 {
 		seed := rand.Uint64()
@@ -138,8 +138,8 @@ func TestGatheredWriteFails(t *testing.T) {
 	}
 }
 
-// watched is a file system that knows what is done to the log, and whose log
-// takes so many bytes at a time.
+// watched is a file system that records the calls on the log, and whose log takes a limited
+// number of bytes at a time.
 type watched struct {
 	vfs.VFSFilename
 	writes, syncs int
@@ -193,8 +193,8 @@ func TestCommitIsOneWrite(t *testing.T) {
 	}
 }
 
-// A commit whose one write ends in the middle did not happen, also after a
-// crash, and the next one does.
+// If the only write of a commit ends in the middle, the commit did not happen, also after a
+// crash, and the next commit works.
 func TestTornCommit(t *testing.T) {
 	d := watch(t)
 	path := filepath.Join(t.TempDir(), "parley.db")
@@ -223,9 +223,9 @@ func TestTornCommit(t *testing.T) {
 	}
 }
 
-// A transaction that outgrows the cache reads back what it wrote, others do
-// not, and it may still come to nothing: then it is nothing to whoever writes
-// next to the same place in the log.
+// A transaction that outgrows the cache reads back what it wrote, while others do not see it.
+// If it is rolled back, its frames do not disturb the connection that writes next to the same
+// place in the log.
 func TestSpilledTransaction(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "parley.db")
 	st := mustOpen(t, path, nil)

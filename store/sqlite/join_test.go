@@ -9,8 +9,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// What many callers change meanwhile is part of one commit, and what fails of it takes
-// nothing else with it.
+// Concurrent changes of many callers share one commit, and one that fails does not affect the
+// others.
 func TestJoinsShareACommit(t *testing.T) {
 	const many = 20
 	path := filepath.Join(t.TempDir(), "parley.db")
@@ -60,8 +60,8 @@ func TestJoinsShareACommit(t *testing.T) {
 	}
 }
 
-// A change that ends the transaction takes nothing else with it either, whether it says so
-// or not.
+// A change that ends the transaction does not affect the others either, whether it returns an
+// error or not.
 func TestJoinThatEndsTheTransaction(t *testing.T) {
 	for _, says := range []error{store.ErrFull, nil} {
 		st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)

@@ -9,8 +9,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// A Vault beside the Store may change the value under a name, so a caller that
-// reads and changes it does both in one transaction.
+// A Vault may change a value while the Store is open, so reading and changing a value happens
+// in one transaction.
 
 // Secret implements store.Store.
 func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {
@@ -41,8 +41,8 @@ func (c *conn) secret(name string) (secret []byte, err error) {
 	return secret, err
 }
 
-// Keep implements store.Store. With nothing for nothing it reads, as others
-// read: it does not wait for the writer.
+// Keep implements store.Store. If both was and is are nil it only reads, and does not wait
+// for the writer.
 func (s *Store) Keep(ctx context.Context, name string, was, is []byte) (now []byte, err error) {
 	if was == nil && is == nil {
 		err = s.read(ctx, func(c *conn) (err error) {
@@ -58,7 +58,7 @@ func (s *Store) Keep(ctx context.Context, name string, was, is []byte) (now []by
 	return now, wrap("keep", err)
 }
 
-// kept returns what is kept under a name, nil if it is nothing.
+// kept returns the value with a name, or nil if there is none.
 func (c *conn) kept(name string) (now []byte, err error) {
 	err = c.stmt("SELECT value FROM kept WHERE name = ?").text(name).
 		each(func(r *sqlite3.Stmt) error { now = append([]byte{}, r.ColumnRawBlob(0)...); return nil })
@@ -89,7 +89,7 @@ func (r *Reader) Kept(ctx context.Context) (all map[string][]byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if all == nil { // a database without that table
+	if all == nil { // a database without the table
 		all = map[string][]byte{}
 	}
 	return all, nil

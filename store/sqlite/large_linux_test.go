@@ -15,8 +15,8 @@ import (
 	"github.com/parley-a2a/parley/store/storetest"
 )
 
-// outsideGo is the memory that the process has and Go's runtime does not, in bytes:
-// SQLite's, beside the program.
+// outsideGo returns the process's memory that Go's runtime does not manage, in bytes: that of
+// SQLite, and the program itself.
 func outsideGo(t *testing.T) int64 {
 	b, err := os.ReadFile("/proc/self/status")
 	if err != nil {
@@ -37,8 +37,8 @@ func outsideGo(t *testing.T) int64 {
 	return 0
 }
 
-// A server to which large messages are sent all day does not grow by them. The log of
-// the database is long, as it is beside readers who take their time.
+// A server that gets large messages all day does not grow. The database's log is long, as it
+// is when readers are slow.
 func TestLargeAppendsLeaveNoMemory(t *testing.T) {
 	if b, _ := debug.ReadBuildInfo(); b != nil && slices.Contains(b.Settings, debug.BuildSetting{Key: "-race", Value: "true"}) {
 		t.Skip("the race detector keeps memory of its own, which cannot be told from SQLite's")

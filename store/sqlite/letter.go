@@ -21,8 +21,8 @@ func (c *conn) bury(push int64, letters []store.DeadLetter) error {
 	return nil
 }
 
-// DeadLetters implements store.Store. The order is that of the table, so a page
-// costs what is on it.
+// DeadLetters implements store.Store. Its order is that of the table, so the cost of a page
+// depends only on its size.
 func (r *Reader) DeadLetters(ctx context.Context, q store.LetterQuery) ([]store.DeadLetter, error) {
 	if err := store.CheckLimit(q.Limit); err != nil {
 		return nil, err

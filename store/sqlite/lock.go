@@ -13,16 +13,16 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// lock keeps other processes from a database: a file beside it, locked as long
-// as it is open. The system unlocks it when the process ends, also by kill -9.
+// lock keeps other processes from a database: it is a file beside the database that stays
+// locked while it is open. The system unlocks it when the process ends, even after kill -9.
 type lock struct {
 	file *os.File
 }
 
-// errLocked is what lockFile returns if somebody has the lock.
+// errLocked means that the lock is held: lockFile returns it.
 var errLocked = errors.New("locked")
 
-// acquire locks the database at path, or says who has it.
+// acquire locks the database at path, or returns an error that names the holder.
 func acquire(path string) (*lock, error) {
 	name := path + ".lock"
 	for tries := 0; ; tries++ {
@@ -31,7 +31,7 @@ func acquire(path string) (*lock, error) {
 			return nil, unwritable(path, err)
 		}
 		if err := lockFile(f); err != nil {
-			if errors.Is(err, errLocked) && tries < 1000 && !isLocked(f) { // it was shared, for a moment, by one that looks: see holder
+			if errors.Is(err, errLocked) && tries < 1000 && !isLocked(f) { // another process is checking the lock and shares it for a moment: see holder
 				f.Close()
 				time.Sleep(time.Millisecond)
 				continue
@@ -42,14 +42,13 @@ func acquire(path string) (*lock, error) {
 			}
 			return nil, fmt.Errorf("sqlite: lock %s: %w", name, err)
 		}
-		// release removes the file: between opening and locking, it may have
-		// been replaced by another's.
+		// release removes the file, so it may have been replaced between opening and locking.
 		if !same(f, name) {
 			f.Close()
 			continue
 		}
 		if err := f.Truncate(0); err == nil {
-			_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0) // only for the message
+			_, _ = f.WriteAt([]byte(strconv.Itoa(os.Getpid())), 0) // shown in error messages only
 		}
 		return &lock{f}, nil
 	}
@@ -64,8 +63,8 @@ func same(f *os.File, name string) bool {
 	return err == nil && os.SameFile(opened, there)
 }
 
-// release removes the lock file and unlocks it, in this order. Somebody may have
-// removed it by hand: then there may be another's in its place, which stays.
+// release removes the lock file and then unlocks it. If a user removed the file by hand,
+// there may be another process's lock file in its place, which stays.
 func (l *lock) release() {
 	if same(l.file, l.file.Name()) {
 		removeLocked(l.file.Name())
@@ -73,7 +72,7 @@ func (l *lock) release() {
 	l.file.Close()
 }
 
-// pidIn returns which process has the lock; 0: it is not known.
+// pidIn returns the pid of the process that has the lock; 0: unknown.
 func pidIn(f *os.File) int {
 	text := make([]byte, 20)
 	n, _ := f.ReadAt(text, 0)
@@ -81,7 +80,7 @@ func pidIn(f *os.File) int {
 	return pid
 }
 
-// inUse says who has the database open.
+// inUse returns an error that says which process has the database open.
 func inUse(path string, f *os.File) error {
 	who := "another process"
 	switch pid := pidIn(f); pid {

@@ -10,27 +10,27 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// maxAppend caps one append, in bytes. SQLite holds a row several times while
-// it writes it, all of which must fit in maxMemory.
+// maxAppend caps one append, in bytes. SQLite holds several copies of a row while it writes
+// it, all of which must fit in maxMemory.
 const maxAppend = 256 << 20
 
-// work is what the group commits: an append, or a change that is part of a commit.
+// work is an item that the group commits: an append, or another change within a commit.
 type work struct {
 	append *store.Append
-	chunks *chunked // the values of the append, or those that the change is for; or nil
+	chunks *chunked // of the append, or of the append for which change writes a chunk; or nil
 	change func(*conn) (changed bool, err error)
 }
 
-// commit is the group's writer: one transaction and one fsync for the batch.
+// commit applies a batch in one transaction with one fsync. The group calls it.
 func (s *Store) commit(batch []work) []error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
 	s.cleaner.restart()
 	errs := make([]error, len(batch))
 	if !s.transact(batch, errs) && len(batch) > 1 {
-		// One of them could not be written, so none was. Each gets its own
-		// transaction now, that it may not take the others with it. Chunks are first:
-		// those of a value for which there is no room leave theirs to the rest.
+		// One item could not be written, so none was. Now each gets its own transaction, so
+		// that it does not take the others down. Chunks go first: if a value does not fit on
+		// the disk, its chunks are removed, and the rest can use their space.
 		clear(errs)
 		for _, chunk := range []bool{true, false} {
 			for i, w := range batch {
@@ -46,9 +46,9 @@ func (s *Store) commit(batch []work) []error {
 	return errs
 }
 
-// transact applies a batch in one transaction and sets errs. It returns false if a
-// statement in between failed: then certainly nothing happened, and the caller may try
-// otherwise. A failed COMMIT leaves the outcome open and must not be repeated.
+// transact applies a batch in one transaction and sets errs. It returns false if a statement
+// before the COMMIT failed: then certainly nothing happened, and the caller may try another
+// way. After a failed COMMIT the outcome is unknown and must not be repeated.
 func (s *Store) transact(batch []work, errs []error) (settled bool) {
 	writing := false // between BEGIN and COMMIT
 	applied, entries, changed := 0, 0, false
@@ -70,7 +70,7 @@ func (s *Store) transact(batch []work, errs []error) (settled bool) {
 					return broken
 				}
 				if errs[i], changed = err, changed || did; err != nil && w.chunks != nil {
-					w.chunks.err = err // the append may be in this batch
+					w.chunks.err = err // the append may be in the same batch
 				}
 				continue
 			}
@@ -104,11 +104,11 @@ func (s *Store) transact(batch []work, errs []error) (settled bool) {
 			(*watcher)(store.Commit{Appends: applied, Entries: entries, Took: end.Sub(begun), Sync: end.Sub(written)})
 		}
 		return true
-	case errors.Is(err, errNothing): // all was refused, each for its reason, or changed nothing
+	case errors.Is(err, errNothing): // each item was refused, with its own reason, or changed nothing
 		return true
 	}
 	s.tally.forget()
-	s.unused = unused // a blob that was there may have come with this transaction
+	s.unused = unused // the blob that made a value unused may be part of this failed transaction
 	for i, w := range batch {
 		if errs[i] = err; w.append != nil {
 			errs[i] = wrap("append", err)
@@ -117,12 +117,11 @@ func (s *Store) transact(batch []work, errs []error) (settled bool) {
 	return !writing
 }
 
-// errNothing rolls a transaction back that has nothing to commit, which saves
-// the fsync.
+// errNothing rolls back a transaction that has nothing to commit, which saves the fsync.
 var errNothing = errors.New("nothing to commit")
 
-// apply writes one append, whose values may be in chunks. refused says why it must not
-// be; then nothing was written. err is a failure.
+// apply writes one append, whose values may be in chunks. If the append must be refused,
+// refused says why, and nothing was written. err is a failure.
 func (s *Store) apply(a *store.Append, k *chunked) (refused, err error) {
 	if err := a.Validate(); err != nil {
 		return err, nil
@@ -180,8 +179,8 @@ func (s *Store) apply(a *store.Append, k *chunked) (refused, err error) {
 	return nil, c.issue(task, a)
 }
 
-// keepEntries writes the entries of an append as a row of their own, unless their bytes
-// are in chunks, to which it refers.
+// keepEntries writes the entries of an append as one row. If their bytes are in chunks, the
+// row refers to them instead.
 func (s *Store) keepEntries(task int64, a *store.Append, chunks int64) error {
 	if s.packed = s.packed[:0]; chunks == 0 {
 		s.packed = store.Pack(s.packed, a.Entries)
@@ -198,7 +197,7 @@ func (c *conn) keepPacked(task, first, last int64, packed []byte, chunks int64) 
 		int(task).int(first).int(last).value(c, packed, chunks).exec()
 }
 
-// keep stores a blob unless it is there, and that the task refers to it.
+// keep stores a blob unless it exists, and notes that the task refers to it.
 func (c *conn) keep(task int64, b *store.Blob, chunks int64) (there bool, err error) {
 	key, there, err := c.stmt("SELECT key FROM blob WHERE hash = ?").text(b.Hash).one()
 	if err != nil {
@@ -215,10 +214,10 @@ func (c *conn) keep(task int64, b *store.Blob, chunks int64) (there bool, err er
 		int(key).int(task).exec()
 }
 
-// errEnough ends a read whose page is full.
+// errEnough ends a read when the page is full.
 var errEnough = errors.New("enough")
 
-// logSQL selects the rows of a log, and behind them what the task's own row has of it.
+// logSQL selects the rows of a log, followed by the part that is in the task's own row.
 const logSQL = "SELECT first, last, body, NULL, entry.chunks FROM entry WHERE task = (SELECT key FROM task WHERE tenant = ?1 AND owner = ?2 AND id = ?3) AND last > ?4 " +
 	"UNION ALL SELECT 0, last, head, head_size + body_size, NULL FROM task WHERE tenant = ?1 AND owner = ?2 AND id = ?3 AND last > ?4 AND head_size IS NOT NULL ORDER BY 2"
 

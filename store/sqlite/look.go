@@ -7,18 +7,18 @@ import (
 	"os"
 )
 
-// State is what Look found.
+// State is the result of Look.
 type State struct {
-	Version, Knows int64   // of the database's schema, and of this program's
+	Version, Knows int64   // of the schema: of the database, and of this program
 	Locked         bool    // a Store has it open
-	PID            int     // of the process with the Store; 0: not known
-	Refused        error   // why this program cannot use the database; nil: it can
-	Reader         *Reader // nil: there is nothing to read without making files; the caller closes it
+	PID            int     // of the process with the Store; 0: unknown
+	Refused        error   // why this program cannot use the database; nil if it can
+	Reader         *Reader // to be closed by the caller; nil if nothing can be read without creating files
 }
 
-// Look looks at a database that may be in use, without changing anything: unlike
-// OpenReader it makes no file beside it. Without a database it is fs.ErrNotExist; a
-// file of another program is an error, too.
+// Look examines a database that may be in use, without changing anything. Unlike OpenReader,
+// it creates no files beside it. If there is no database, it returns fs.ErrNotExist; a file
+// of another program is an error too.
 func Look(path string) (*State, error) {
 	path, err := existing(path)
 	if err != nil {
@@ -36,8 +36,8 @@ func Look(path string) (*State, error) {
 	mode := "ro"
 	switch log := there("-wal"); {
 	case !log && !s.Locked:
-		mode += "&immutable=1" // nobody writes, and there is nothing but the file itself
-	case !there("-shm"): // SQLite would make it
+		mode += "&immutable=1" // nothing writes, and the file itself is all there is
+	case !there("-shm"): // SQLite would create it
 		if s.Version > s.Knows {
 			s.Refused = newer(path, s.Version, s.Knows)
 		}
@@ -62,9 +62,8 @@ func Look(path string) (*State, error) {
 	return s, nil
 }
 
-// headVersion reads the version of the schema from the file itself: what the
-// write-ahead log says of it is not there. It is at 60, sqlite.org/fileformat.html
-// section 1.3.
+// headVersion reads the schema version from the file itself, at offset 60
+// (sqlite.org/fileformat.html section 1.3). The write-ahead log may have a newer one.
 func headVersion(path string) (int64, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -81,8 +80,8 @@ func headVersion(path string) (int64, error) {
 	return int64(int32(binary.BigEndian.Uint32(b[:]))), nil
 }
 
-// holder says who has the lock of a database, without taking it for itself: a lock that
-// is shared for a moment is the only way to ask.
+// holder reports whether the lock of a database is held, and by which process. The only way
+// to ask is to share the lock for a moment, if it is free.
 func holder(path string) (locked bool, pid int) {
 	f, err := os.Open(path + ".lock")
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// Look tells what a database is, whoever has it, and leaves the directory as it is.
+// Look describes a database, whichever process has it open, and leaves the directory
+// unchanged.
 func TestLook(t *testing.T) {
 	names := func(path string) (list []string) {
 		files, err := os.ReadDir(filepath.Dir(path))

@@ -14,12 +14,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mountEnv tells a copy of the test binary to work on a small file system that
-// it mounts on the directory that it names. Nobody else sees that mount.
+// mountEnv tells a copy of the test binary to work on a small file system that it mounts on
+// the named directory. Only that process sees the mount.
 const mountEnv = "PARLEY_TEST_MOUNT"
 
-// A real file system that is full, then read-only. Only who may mount one can
-// run it; TestDiskFails is the same for all.
+// The test uses a real file system that is full, then read-only. It needs the right to mount
+// one; TestDiskFails covers the same without it.
 func TestSmallFileSystem(t *testing.T) {
 	cmd := exec.Command(os.Args[0])
 	cmd.Env = append(os.Environ(), mountEnv+"="+t.TempDir())

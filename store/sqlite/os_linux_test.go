@@ -62,15 +62,15 @@ func TestReadOnlyDirectoryIsExplained(t *testing.T) {
 	})
 }
 
-// limitEnv tells a copy of the test binary that it may limit its files.
+// limitEnv tells a copy of the test binary that it may limit the size of its files.
 const limitEnv = "PARLEY_TEST_LIMIT"
 
 // A commit that cannot be written is reported and leaves
 // nothing; the writer goes on as soon as the disk does.
 func TestCommitThatCannotBeWritten(t *testing.T) {
 	if os.Getenv(limitEnv) == "" {
-		// In a process of its own: the limit is for all files of a process,
-		// the log that go test keeps of what a test opens among them.
+		// The test runs in a process of its own, because the limit applies to all files of a
+		// process, including the log of opened files that go test keeps.
 		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
 		cmd.Env = append(os.Environ(), limitEnv+"=1")
 		out, err := cmd.CombinedOutput()

@@ -11,17 +11,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What the system says where a write fails. A quota and the longest file that
-// the file system or the process may have are an end of the space, too.
+// Errors of the system that explain a failed write. A quota, and the largest file that the
+// file system or the process may have, also count as a lack of space.
 var (
 	fullErrors     = []error{unix.ENOSPC, unix.EDQUOT, unix.EFBIG}
 	readOnlyErrors = []error{unix.EROFS}
 	busyErrors     []error
 )
 
-// lockFile takes the lock without waiting. It is flock, not fcntl: SQLite's
-// own locks are of the other kind, and this one also holds against a second
-// Open in the same process.
+// lockFile takes the lock without waiting. It uses flock, not fcntl, because SQLite's own
+// locks are fcntl locks, and because flock also works against a second Open in the same
+// process.
 func lockFile(f *os.File) error {
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
@@ -46,16 +46,16 @@ func isLocked(f *os.File) bool {
 
 func removeLocked(name string) { os.Remove(name) }
 
-// syncDir makes the names of the files beside path durable: an fsync of a file
-// does not. The driver means to do this for the write-ahead log, but syncs the
-// log twice instead (vfs/file.go in v0.35.6).
+// syncDir makes the names of the files beside path durable, which an fsync of the files does
+// not. The driver means to do this for the write-ahead log, but syncs the log twice instead
+// (vfs/file.go in v0.35.6).
 func syncDir(path string) error {
 	d, err := os.Open(filepath.Dir(path))
 	if err != nil {
 		return fmt.Errorf("sync the directory: %w", err)
 	}
 	defer d.Close()
-	if err := d.Sync(); err != nil && !errors.Is(err, unix.EINVAL) { // some file systems cannot and need not
+	if err := d.Sync(); err != nil && !errors.Is(err, unix.EINVAL) { // some file systems neither can nor need to
 		return fmt.Errorf("sync the directory: %w", err)
 	}
 	return nil

@@ -7,15 +7,15 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// What the system says where a write fails.
+// Errors of the system that explain a failed write.
 var (
 	fullErrors     = []error{windows.ERROR_DISK_FULL, windows.ERROR_HANDLE_DISK_FULL, windows.ERROR_DISK_QUOTA_EXCEEDED}
 	readOnlyErrors = []error{windows.ERROR_WRITE_PROTECT}
 	busyErrors     = []error{windows.ERROR_SHARING_VIOLATION, windows.ERROR_LOCK_VIOLATION}
 )
 
-// lockFile takes the lock without waiting. It locks a byte far behind the
-// content, so that others can still read whose it is.
+// lockFile takes the lock without waiting. It locks a byte far behind the content, so that
+// other processes can still read the holder's pid.
 func lockFile(f *os.File) error {
 	at := &windows.Overlapped{OffsetHigh: 1}
 	err := windows.LockFileEx(windows.Handle(f.Fd()),
@@ -36,9 +36,9 @@ func isLocked(f *os.File) bool {
 	return errors.Is(err, windows.ERROR_LOCK_VIOLATION)
 }
 
-// removeLocked does nothing: an open file cannot be removed here. The
-// lock file stays, unlocked.
+// removeLocked does nothing, because Windows cannot remove an open file. The lock file stays,
+// unlocked.
 func removeLocked(string) {}
 
-// syncDir does nothing: there is no such thing here.
+// syncDir does nothing, because Windows has no such operation.
 func syncDir(string) error { return nil }

@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// dropLetters is how many dead letters one step of a removal takes.
+// dropLetters is how many dead letters one step of a removal deletes.
 const dropLetters = 1000
 
 // setPush writes a push config of a task.
@@ -19,7 +19,7 @@ func (c *conn) setPush(task int64, p *store.PushConfig) error {
 		int(task).text(p.ID).text(p.Host).blob(p.Body).time(p.Created).text(p.Node).bool(p.Live).progress(&p.Progress).exec()
 }
 
-// setPushes writes the push configs of an append, and their letters.
+// setPushes writes the push configs of an append and their dead letters.
 func (c *conn) setPushes(task int64, a *store.Append) error {
 	for i := range a.Pushes {
 		if err := c.setPush(task, &a.Pushes[i]); err != nil {
@@ -47,7 +47,7 @@ func (s *stmt) progress(p *store.Progress) *stmt {
 	return s.int(p.Cursor).int(int64(p.Tries)).maybe(p.Since).maybe(p.Due).text(p.Reason)
 }
 
-// maybe binds a time, NULL where it is zero.
+// maybe binds a time, or NULL if it is zero.
 func (s *stmt) maybe(t time.Time) *stmt {
 	if t.IsZero() {
 		return s.null()
@@ -84,7 +84,7 @@ func maybe(r *sqlite3.Stmt, column int) time.Time {
 	return milli(r.ColumnInt64(column))
 }
 
-// taskKey selects the key of a task by its name.
+// taskKey selects the key of a task by tenant, owner and ID.
 const taskKey = "(SELECT key FROM task WHERE tenant = ? AND owner = ? AND id = ?)"
 
 // SetPush implements store.Store.
@@ -139,8 +139,8 @@ func (s *Store) DropPush(ctx context.Context, id store.PushID) error {
 	return nil
 }
 
-// dropPush removes a part of a push config's letters, or with the last part
-// the config. done means that nothing is left.
+// dropPush removes some of a push config's dead letters and, when none is left, the config
+// itself. done means that nothing is left.
 func (c *conn) dropPush(id store.PushID) (changed, done bool, err error) {
 	key, there, err := c.stmt("SELECT key FROM push WHERE task = " + taskKey + " AND id = ?").
 		text(id.Tenant).text(id.Owner).text(id.Key.ID).text(id.ID).one()
@@ -155,11 +155,11 @@ func (c *conn) dropPush(id store.PushID) (changed, done bool, err error) {
 	return true, true, c.stmt("DELETE FROM push WHERE key = ?").int(key).exec()
 }
 
-// dropPushes removes push configs of a task that is gone, and their letters, no
-// more than a step of its deletion may. rest means that some may be left.
+// dropPushes removes push configs of a deleted task and their dead letters, but no more than
+// one step of the deletion may. rest means that some may be left.
 func (c *conn) dropPushes(task int64) (rest bool, err error) {
-	// Letters go before their configs: no other config, which may get the key of
-	// one that is gone, inherits them.
+	// Letters are removed before their configs, so that no later config, which may get the
+	// same key, inherits them.
 	err = c.stmt("DELETE FROM letter WHERE (push, seq) IN (SELECT l.push, l.seq FROM push AS p JOIN letter AS l ON l.push = p.key WHERE p.task = ? LIMIT ?)").
 		int(task).int(deleteEntries).exec()
 	if err != nil || c.Changes() == deleteEntries {
@@ -193,8 +193,8 @@ func (c *conn) advance(a *store.Advance) (changed bool, err error) {
 		}
 		return st.text(a.Tenant).text(a.Owner).text(a.Key.ID).text(a.ID).time(a.Created).text(a.Node).text(a.Node).one()
 	}
-	// Most go on being live. Then the index, which SQLite touches where a
-	// statement sets one of its columns, is left alone.
+	// Most configs stay live. Then live is not set, because SQLite would write the index
+	// whenever a statement sets one of its columns.
 	var push int64
 	if a.Live {
 		push, changed, err = run("UPDATE push SET cursor = ?, tries = ?, since = ?, due = ?, reason = ?"+which+" AND live = 1 RETURNING key", true)
@@ -210,7 +210,7 @@ func (c *conn) advance(a *store.Advance) (changed bool, err error) {
 
 var lostPushes = lostOf("push", "push_live", "live = 1")
 
-// ClaimPushes implements store.Store. Like Claim it costs what it claims.
+// ClaimPushes implements store.Store. Like Claim, its cost depends only on what it claims.
 func (s *Store) ClaimPushes(ctx context.Context, node string, deadBefore time.Time, limit int) (n int, err error) {
 	err = s.change(ctx, "claim push configs", func(c *conn) (changed bool, err error) {
 		n, err = c.claimPushes(node, deadBefore, limit)
@@ -228,7 +228,7 @@ func (c *conn) claimPushes(node string, deadBefore time.Time, limit int) (n int,
 		if err != nil || n >= limit {
 			break
 		}
-		// The configurations of a deleted task have no owner any more.
+		// The configs of a deleted task have no task row any more.
 		err = c.stmt("UPDATE push SET node = ? WHERE key IN (SELECT p.key FROM push AS p INDEXED BY push_live WHERE p.live = 1 AND p.node = ? " +
 			"AND EXISTS (SELECT 1 FROM task AS t WHERE t.key = p.task) LIMIT ?)").
 			text(node).text(name).int(int64(limit - n)).exec()
@@ -242,15 +242,14 @@ func (r *Reader) LivePushes(ctx context.Context, node string, after int64, limit
 	return r.pushStates(ctx, "INDEXED BY push_live JOIN task AS t ON t.key = p.task WHERE p.live = 1 AND p.node = ?3", after, limit, node)
 }
 
-// AllPushes returns up to limit push configs of all tasks and nodes, live or
-// not, in the order in which they were made, from behind the one whose At is
-// after; 0: from the first. limit must be at least 1. It is for operators, and
-// looks at every config.
+// AllPushes returns up to limit push configs of all tasks and nodes, live or not, in the
+// order in which they were created, starting after the config whose At is after (0: from the
+// first). limit must be at least 1. It is for operators.
 func (r *Reader) AllPushes(ctx context.Context, after int64, limit int) ([]store.PushState, error) {
 	return r.pushStates(ctx, "JOIN task AS t ON t.key = p.task WHERE true", after, limit)
 }
 
-// pushStates reads a page of the push configs that which selects, with its arguments.
+// pushStates reads a page of the push configs that the SQL which selects.
 func (r *Reader) pushStates(ctx context.Context, which string, after int64, limit int, args ...string) ([]store.PushState, error) {
 	if err := store.CheckLimit(limit); err != nil {
 		return nil, err
@@ -265,7 +264,7 @@ func (r *Reader) pushStates(ctx context.Context, which string, after int64, limi
 	})
 }
 
-// scanPushState reads pushColumns, the end of the log and the place.
+// scanPushState reads pushColumns, the end of the log and the position.
 func scanPushState(r *sqlite3.Stmt) store.PushState {
 	return store.PushState{PushConfig: scanPush(r), Last: r.ColumnInt64(14), At: r.ColumnInt64(15)}
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// manyPushes makes a store with so many push configs, 100 for a task; every
-// tenth is live, of one of nodes by turns.
+// manyPushes makes a store with that many push configs, 100 per task. Every tenth is live; the live
+// ones belong to the nodes in turn.
 func manyPushes(b *testing.B, configs int, nodes ...string) *Store {
 	st := mustOpen(b, filepath.Join(b.TempDir(), "parley.db"), nil)
 	var appends []*store.Append
@@ -35,10 +35,9 @@ func manyPushes(b *testing.B, configs int, nodes ...string) *Store {
 	return st
 }
 
-// BenchmarkClaimPushes claims 50,000 live push configs of a dead node among
-// 1,000,000, beside a living one with as many, 500 at a time. The claimer's name
-// comes before theirs in the index, so that what it has already is in the way of
-// a careless scan.
+// BenchmarkClaimPushes claims 50,000 live push configs of a dead node among 1,000,000, beside
+// a living node with as many, 500 at a time. The claimer's name sorts before theirs in the
+// index, so a careless scan would read the configs that the claimer already has.
 func BenchmarkClaimPushes(b *testing.B) {
 	const batch = 500
 	var longest, took time.Duration

@@ -9,9 +9,9 @@ import (
 	"github.com/parley-a2a/parley/store/storetest"
 )
 
-// A task with many push configs or dead letters is gone with the first step of
-// its deletion, which is a small one. What is left of them nobody sees, claims
-// or inherits, whatever happens before the rest goes.
+// A task with many push configs or dead letters disappears in the first, small step of its
+// deletion. Until the rest is removed, no caller can see, claim or inherit it, whatever
+// happens in between.
 func TestPushesOfDoomedTasks(t *testing.T) {
 	for what, size := range map[string]struct{ configs, letters int64 }{
 		"many configs": {5 * deleteEntries, 0},
@@ -78,7 +78,7 @@ func TestPushesOfDoomedTasks(t *testing.T) {
 	}
 }
 
-// A task that is made while the rest of another is there gets none of it.
+// A task that is created before the rest of another is removed inherits none of it.
 func TestPushesAreNotInherited(t *testing.T) {
 	st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
 	a := task("a", 1)

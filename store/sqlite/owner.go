@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// write calls f with the writer connection, between two commits of the group.
+// write calls f with the writing connection, between two commits of the group.
 func (s *Store) write(ctx context.Context, f func(*conn) error) error {
 	s.writing.Lock()
 	defer s.writing.Unlock()
@@ -20,8 +20,8 @@ func (s *Store) write(ctx context.Context, f func(*conn) error) error {
 		return err
 	}
 	s.cleaner.restart()
-	// ctx does not interrupt the write: once begun it is quick, and a caller
-	// who left would not know whether it happened.
+	// ctx does not interrupt the write, because the write is quick once begun, and a caller
+	// that left early would not know whether it happened.
 	if err := f(s.writer); err != nil {
 		s.writer.rollback()
 		return err
@@ -29,8 +29,8 @@ func (s *Store) write(ctx context.Context, f func(*conn) error) error {
 	return nil
 }
 
-// change is write in a transaction. If f says that it changed nothing it is rolled
-// back, which saves the fsync.
+// change runs f in a transaction on the writing connection. If f changed nothing, the
+// transaction is rolled back, which saves the fsync.
 func (s *Store) change(ctx context.Context, what string, f func(*conn) (changed bool, err error)) error {
 	err := s.write(ctx, func(c *conn) error {
 		err := c.transaction(func() error {
@@ -69,8 +69,8 @@ func (s *Store) Leave(ctx context.Context, node string) error {
 	return wrap("leave", err)
 }
 
-// AllNodes returns the nodes that are registered or left and are not forgotten yet,
-// by name. It is for operators.
+// AllNodes returns the nodes that are registered or left and are not yet forgotten, by name.
+// It is for operators.
 func (r *Reader) AllNodes(ctx context.Context) ([]store.NodeState, error) {
 	return find(ctx, r, "node", scanNode, func(c *conn) *stmt {
 		return c.sql("SELECT name, nullif(beat, 0), gone FROM node ORDER BY name")
@@ -81,20 +81,19 @@ func scanNode(r *sqlite3.Stmt) store.NodeState {
 	return store.NodeState{Name: r.ColumnText(0), Beat: maybe(r, 1), Left: r.ColumnBool(2)}
 }
 
-// give is the part of a statement that gives tasks to a node, whose name it
-// takes first.
+// give is the part of a statement that gives tasks to a node. Its first argument is the
+// node's name.
 const give = "UPDATE task SET node = ?, epoch = epoch + 1, " +
 	"lost = lost + NOT EXISTS (SELECT 1 FROM node WHERE node.name = task.node AND node.gone = 1) "
 
-// free is the part that says that the tasks of a node, whose name is n.name,
-// may be taken. It takes the name of the node that wants them, and the time
-// before which others are dead.
+// free is the condition under which the tasks of the node n.name may be taken. Its arguments
+// are the node that wants them, and the time of the oldest heartbeat of a living node.
 const free = "n.name <> ? AND NOT EXISTS (SELECT 1 FROM node WHERE node.name = n.name AND node.gone = 0 AND node.beat >= ?) "
 
-// lostOf selects the nodes whose rows of a table may be taken, by an index on
-// node that has only the rows to which that applies. It goes from name to name
-// in the index, one step each, however many rows a node has: those that the
-// claimer or the living have are not looked at.
+// lostOf selects the nodes whose rows of a table may be taken. It uses an index on node that
+// has only the rows that can be taken at all. It steps from name to name in the index,
+// however many rows a node has, so it does not read the rows of the claimer or of living
+// nodes.
 func lostOf(table, index, which string) string {
 	first := "SELECT min(node) FROM " + table + " INDEXED BY " + index + " WHERE " + which
 	return "WITH RECURSIVE n (name) AS (" + first + " UNION ALL SELECT (" + first + " AND node > n.name) FROM n WHERE n.name IS NOT NULL) " +
@@ -103,13 +102,13 @@ func lostOf(table, index, which string) string {
 
 var lost = lostOf("task", "task_active", "active = 1 AND node <> ''")
 
-// lostNodes runs what lostOf made.
+// lostNodes runs a statement of lostOf.
 func (c *conn) lostNodes(sql, node string, deadBefore time.Time) (from []string, err error) {
 	return collect(c.stmt(sql).text(node).time(deadBefore), scanText)
 }
 
-// Claim implements store.Store. It costs what it claims, however many tasks
-// there are.
+// Claim implements store.Store. Its cost depends on what it claims, not on the number of
+// tasks.
 func (s *Store) Claim(ctx context.Context, node string, deadBefore time.Time, limit int) ([]store.Row, error) {
 	var claimed []store.Row
 	err := s.change(ctx, "claim", func(c *conn) (changed bool, err error) {
@@ -120,7 +119,7 @@ func (s *Store) Claim(ctx context.Context, node string, deadBefore time.Time, li
 		return true, c.stmt("DELETE FROM node WHERE name <> ? AND (gone = 1 OR beat < ?)").text(node).time(deadBefore).exec()
 	})
 	if err != nil {
-		return nil, err // not what was rolled back
+		return nil, err // without claimed, which was rolled back
 	}
 	return claimed, nil
 }

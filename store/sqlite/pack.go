@@ -10,30 +10,29 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// Tasks that ended before version 8 of the schema have their seal and their log in rows
-// of their own. After the start they are packed as piece.go says, in the order of their
-// keys and in small transactions, as deletions are: an append waits for one at most. How
-// far that has come is kept in the transactions themselves, so that the next start goes
-// on from there.
+// Tasks that ended before version 8 of the schema have separate rows for their seal and their
+// log. After the start they are packed as piece.go describes, in the order of their keys and,
+// like deletions, in small transactions: an append waits for at most one. The progress is
+// stored in the same transactions, so the next start continues there.
 
 const (
-	packTasks  = 16   // in one transaction
-	packLook   = 4096 // keys that are looked at before the next pause
-	packMost   = 512  // entries of a task
-	packShare  = 4    // pauses are so many times as long as the work before
+	packTasks  = 16   // per transaction
+	packLook   = 4096 // keys read before the next pause
+	packMost   = 512  // entries of a task that is packed
+	packShare  = 4    // a pause is this many times as long as the work before it
 	packPause  = 20 * time.Millisecond
-	packAtLast = time.Second // while there are commits, the pause before a transaction
+	packAtLast = time.Second // longest extra pause while there are commits
 	packAgain  = time.Minute // after an error
 )
 
-// packAfter is how long after Open the first one is packed. Not constant, for tests.
+// packAfter is the delay between Open and the first packing. Not constant, for tests.
 var packAfter = time.Second
 
-// packing is how far the packing of old tasks has come: to the first key of two. The
-// second is the last one there was when it began, and those behind it need none.
+// packing is the progress of packing old tasks: keys up to at are done. end was the last key
+// when packing began; later tasks need no packing.
 type packing struct{ at, end int64 }
 
-// packingName is where that is kept. It is not one of the store's values.
+// packingName is where the progress is kept. It is hidden from Kept.
 const packingName = "sqlite packing"
 
 func (c *conn) packing() (p packing, begun bool, err error) {
@@ -47,8 +46,8 @@ func (c *conn) packing() (p packing, begun bool, err error) {
 	return p, true, nil
 }
 
-// Packing returns how far the packing of tasks of an older version has come, in keys of
-// tasks; 0 of 0: it has not begun. It is for operators.
+// Packing returns the progress of packing tasks of an older version, as keys of tasks done
+// and in total; 0 of 0 means that it has not begun. It is for operators.
 func (r *Reader) Packing(ctx context.Context) (done, of int64, err error) {
 	err = r.readTable(ctx, "kept", func(c *conn) error {
 		p, _, err := c.packing()
@@ -63,8 +62,8 @@ func (c *conn) keepPacking(p packing) error {
 		text(packingName).blob(fmt.Append(nil, p.at, p.end)).exec()
 }
 
-// startPacking starts to pack old tasks, if there may be any. s.packer is closed at the
-// end of it.
+// startPacking starts to pack old tasks, if there may be any. s.packer is closed when that
+// ends.
 func (s *Store) startPacking(log *slog.Logger) error {
 	p, begun, err := s.writer.packing()
 	if err != nil {
@@ -109,8 +108,8 @@ func (s *Store) packAll(p packing, log *slog.Logger) {
 	}
 }
 
-// leave leaves the store to others for a time, and for longer while they commit. It
-// returns false if the store closes.
+// leave pauses for wait or, while other commits happen, longer. It returns false if the store
+// closes.
 func (s *Store) leave(wait time.Duration) bool {
 	for left := max(packAtLast, wait); ; {
 		commits := s.commits.Load()
@@ -125,10 +124,10 @@ func (s *Store) leave(wait time.Duration) bool {
 	}
 }
 
-// sealedApart are the tasks with a seal that may become a piece.
+// sealedApart selects the sealed tasks that may become a piece.
 const sealedApart = "active = 0 AND head IS NOT NULL AND head_size IS NULL AND last <= ? AND length(head) <= ?"
 
-// pack packs the next tasks and returns how many.
+// pack packs the next tasks and returns how many it packed.
 func (s *Store) pack(p *packing) (n int, err error) {
 	ctx, next := context.Background(), *p
 	var keys []int64
@@ -166,10 +165,10 @@ func (s *Store) pack(p *packing) (n int, err error) {
 	return n, nil
 }
 
-// packTask packs a task, unless it is not as it was or too large.
+// packTask packs a task, unless it has changed or is too large.
 func (s *Store) packTask(c *conn, key int64) (is bool, err error) {
 	const size = "(SELECT sum(length(entry.body)) FROM entry WHERE entry.task = task.key)"
-	// A value in chunks stays there, whatever its size.
+	// Values in chunks stay in chunks, whatever their size.
 	const inRows = " AND NOT EXISTS (SELECT 1 FROM entry WHERE entry.task = task.key AND entry.chunks IS NOT NULL) AND NOT EXISTS (SELECT 1 FROM seal WHERE seal.task = task.key AND seal.chunks IS NOT NULL)"
 	var last int64
 	head, body := -1, 0
@@ -196,10 +195,10 @@ func (s *Store) packTask(c *conn, key int64) (is bool, err error) {
 			} else {
 				end = -1
 			}
-			s.clear = append(s.clear, r.ColumnRawBlob(2)...) // framed one by one
+			s.clear = append(s.clear, r.ColumnRawBlob(2)...) // each row has framed entries, so they can be concatenated
 			return nil
 		})
-	if end != last || err != nil { // a damaged one is left as it is
+	if end != last || err != nil { // leave a damaged log as it is
 		return false, err
 	}
 	piece := s.squeeze()

@@ -120,8 +120,8 @@ func packsAfter(t *testing.T, d time.Duration) {
 	t.Cleanup(func() { packAfter = was })
 }
 
-// Tasks of an older version are packed after the start, once, and are what they were;
-// those that are large or at work stay as they are.
+// Tasks of an older version are packed after the start, once, and read the same as before;
+// large or active ones stay unpacked.
 func TestOldTasksArePacked(t *testing.T) {
 	path, memory, keys := aged(t, 80)
 	packsAfter(t, 0)
@@ -147,7 +147,7 @@ func TestOldTasksArePacked(t *testing.T) {
 		if err != nil || p.at != p.end || p.end != 80 {
 			t.Errorf("start %d: %+v, %v", i, p, err)
 		}
-		// Tasks that are packed go on, and go.
+		// Packed tasks can continue and be deleted.
 		a := goOn(quickTask(0, true))
 		a.Row.Key, a.Seal, a.After, a.Row.Active, a.Row.Node, a.Entries[0].Seq = keys[i*8], nil, 4, true, "node", 5
 		for _, s := range []store.Store{st, memory} {
@@ -178,7 +178,7 @@ func TestOldTasksArePacked(t *testing.T) {
 	}
 }
 
-// Wherever a process is killed, the next one goes on.
+// Wherever a process is killed, the next one continues packing.
 func TestPackingGoesOnAfterACrash(t *testing.T) {
 	path, memory, keys := aged(t, 100)
 	for transactions := 0; ; transactions++ {
@@ -215,8 +215,8 @@ func TestPackingGoesOnAfterACrash(t *testing.T) {
 	}
 }
 
-// ageing is a Store whose tasks become old with some of the appends, and are packed in
-// part.
+// ageing is a Store in which some appends turn tasks into those of an older version, and
+// others pack some of these.
 type ageing struct {
 	*Store
 	t    testing.TB
@@ -311,7 +311,7 @@ func TestPackingBesideReaders(t *testing.T) {
 	storetest.Check(t, st, keys...)
 }
 
-// A disk that fails leaves what was packed, and packing goes on behind that.
+// If the disk fails, packed tasks stay packed, and packing continues after them.
 func TestPackingOnAFaultyDisk(t *testing.T) {
 	path, memory, keys := aged(t, 60)
 	d := onFaultyDisk(t)
@@ -336,7 +336,7 @@ func TestPackingOnAFaultyDisk(t *testing.T) {
 	storetest.Check(t, st, keys...)
 }
 
-// Packing leaves the store to whoever commits, but not for ever.
+// Packing gives way to commits, but not for ever.
 func TestPackingYields(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &Store{over: make(chan struct{})}

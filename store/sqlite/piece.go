@@ -8,26 +8,26 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// A task that is sealed has its seal and the entries that end its log in its row, as
-// one piece: a quick task, which is sealed by its first append, is one row. The three
-// say the same words, so they are compressed together. In clear a piece is
+// A sealed task has its seal and the last entries of its log in its own row, as one piece. So
+// a quick task, which is sealed by its first append, is a single row. Head, body and entries
+// contain the same words, so they are compressed together. Uncompressed, a piece is
 //
 //	head    as long as the row's head_size says
 //	body    as long as its body_size says
 //	first   varint, the seq of the first entry
 //	entries framed as store.Pack does, up to the row's last
 //
-// and a byte goes before it that says how it is compressed.
+// A byte before the piece says how it is compressed.
 const byWords = 1
 
-// A piece is only made where it is small: lists read rows one after the other.
+// Pieces are limited to a small size, because lists read one row after the other.
 const (
 	maxPiece = 2 << 10  // bytes, compressed
-	maxClear = 16 << 10 // bytes, before
+	maxClear = 16 << 10 // bytes, uncompressed
 )
 
-// words is what the engine's heads, bodies and entries are made of. Pieces of
-// databases refer to it, so it stays as it is: other words get another number.
+// words is the compression dictionary: typical heads, bodies and entries of the engine.
+// Pieces in databases depend on it, so it must not change; other words need another number.
 const words = `"TASK_STATE_FAILED","TASK_STATE_CANCELED","TASK_STATE_REJECTED","metadata":{"mediaType":"application/octet-stream","filename":"` +
 	`"append":true,"TASK_STATE_WORKING","message":{"role":"ROLE_AGENT","data":{` +
 	`{"generation":3,"messages":1,"history":176,"metadata":392,"task":{"id":"01900000-0000-7000-8000-000000000000","contextId":"01900000-0000-7000-8000-000000000000",` +
@@ -42,8 +42,8 @@ var dictionary = s2.MakeDict([]byte(words), []byte(firstWord))
 
 var errPiece = errors.New("a sealed task is damaged")
 
-// piece returns what a sealed task has in its row; nil: it goes elsewhere. It is valid
-// until the next call.
+// piece returns the piece for a sealed task's row, or nil if the append does not fit in one.
+// It is valid until the next call.
 func (s *Store) piece(a *store.Append) []byte {
 	if a.Seal == nil || a.Seal.Size() > maxClear {
 		return nil
@@ -62,8 +62,8 @@ func (s *Store) piece(a *store.Append) []byte {
 	return s.squeeze()
 }
 
-// squeeze compresses what is in s.clear; nil: it is too large. The piece is valid until
-// the next call.
+// squeeze compresses s.clear, or returns nil if it is too large. The piece is valid until the
+// next call.
 func (s *Store) squeeze() []byte {
 	if len(s.clear) > maxClear {
 		return nil
@@ -79,8 +79,8 @@ func (s *Store) squeeze() []byte {
 	return s.squeezed[:1+n]
 }
 
-// sealOf returns the seal in a piece, whose parts have these sizes; body < 0: only its
-// head.
+// sealOf returns the seal in a piece. head and body are the sizes of its parts; with body < 0
+// it returns only the head.
 func sealOf(piece []byte, head, body int) (*store.Seal, error) {
 	if head < 0 || max(head, body) > maxClear {
 		return nil, errPiece
@@ -96,7 +96,7 @@ func sealOf(piece []byte, head, body int) (*store.Seal, error) {
 	return s, nil
 }
 
-// logOf returns the entries in a piece, packed, and the seq of the first. They are valid
+// logOf returns the entries in a piece, framed, and the seq of the first. They are valid
 // until the next call.
 func (c *conn) logOf(piece []byte, seal int) (packed []byte, first int64, err error) {
 	n := sizeOf(piece)
@@ -117,7 +117,7 @@ func (c *conn) logOf(piece []byte, seal int) (packed []byte, first int64, err er
 	return b[seal+n:], int64(at), nil
 }
 
-// sizeOf returns how long a piece is in clear; -1: it is damaged.
+// sizeOf returns the uncompressed length of a piece, or -1 if it is damaged.
 func sizeOf(piece []byte) int {
 	if len(piece) == 0 || piece[0] != byWords {
 		return -1

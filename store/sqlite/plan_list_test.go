@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// However deep a page is and however a list is filtered, it is one range of one
-// index, in the order of the list, and its total another, or a tally. Small
-// contexts are searched for a state.
+// However deep a page is and however a list is filtered, reading it scans one range of one
+// index, in the order of the list, and its total scans another range or comes from a tally.
+// Only small contexts are searched for a state.
 func TestPlansOfLists(t *testing.T) {
 	st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
 	used(t, st)

@@ -186,8 +186,8 @@ func used(t *testing.T, st *Store) {
 	}
 }
 
-// No statement reads a whole table that grows: not on the way of an append,
-// not on that of a claim, nor anywhere else.
+// No statement reads a whole table that grows, neither in an append nor in a claim nor
+// anywhere else.
 func TestNothingIsScanned(t *testing.T) {
 	st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
 	used(t, st)
@@ -223,8 +223,7 @@ func TestNothingIsScanned(t *testing.T) {
 	}
 }
 
-// Receipts are found by the index that is made for the question, and claims go
-// from name to name.
+// Receipts are found by the index made for the query, and claims step from name to name.
 func TestPlans(t *testing.T) {
 	st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
 	used(t, st)

@@ -8,17 +8,17 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// pool hands out connections that only read.
+// pool lends connections that only read.
 type pool struct {
 	path  string
-	mode  string        // of openConn
-	slots chan struct{} // one token per connection that is lent
+	mode  string        // argument of openConn
+	slots chan struct{} // one token per lent connection
 
-	back chan struct{} // a hint that one is idle again
+	back chan struct{} // hints that a connection is idle again
 
 	mu     sync.Mutex // protects the fields below
-	open   int        // idle or lent
-	idle   []*conn    // the last one lent is lent first, its cache is warm
+	open   int        // number of connections, idle or lent
+	idle   []*conn    // the connection lent last is lent first, because its cache is warm
 	closed bool
 }
 
@@ -42,8 +42,8 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 			c, err = openReader(p.path, p.mode)
 			more := p.opened(err == nil)
 			if err != nil && more {
-				// The process has no file descriptor for another one, perhaps: the
-				// next one that comes back will do.
+				// Perhaps the process has no file descriptor left. Wait for a connection that
+				// is returned.
 				select {
 				case <-p.back:
 					continue
@@ -60,8 +60,8 @@ func (p *pool) get(ctx context.Context) (*conn, error) {
 	}
 }
 
-// opened counts a connection that was opened, if it was, and reports whether there
-// are any.
+// opened counts a new connection if is is true, and reports whether the pool has any
+// connections.
 func (p *pool) opened(is bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -71,7 +71,7 @@ func (p *pool) opened(is bool) bool {
 	return p.open > 0
 }
 
-// tell hints that a connection is idle. p.mu is held.
+// tell hints that a connection is idle. The caller holds p.mu.
 func (p *pool) tell() {
 	select {
 	case p.back <- struct{}{}:
@@ -93,12 +93,12 @@ func (p *pool) take() (*conn, error) {
 	c := p.idle[n-1]
 	p.idle = p.idle[:n-1]
 	if n > 1 {
-		p.tell() // others may wait for the rest
+		p.tell() // other callers may wait for the rest
 	}
 	return c, nil
 }
 
-// put takes a connection back, unless it has grown too large to be kept.
+// put returns a connection to the pool, unless it has grown too large to be kept.
 func (p *pool) put(c *conn) {
 	if c.grown {
 		c = p.shed(c)
@@ -112,8 +112,8 @@ func (p *pool) put(c *conn) {
 	<-p.slots
 }
 
-// shed closes a connection that has grown, and returns another one if it was the last.
-// It stays if there is none: a process may have no file descriptor for it.
+// shed closes a connection that has grown. If it was the last one, shed returns a new one, or
+// c itself if no other can be opened (the process may have no file descriptor for it).
 func (p *pool) shed(c *conn) *conn {
 	p.mu.Lock()
 	last := p.open == 1
@@ -132,7 +132,7 @@ func (p *pool) shed(c *conn) *conn {
 	return fresh
 }
 
-// close waits for what is lent and closes all.
+// close waits for lent connections and closes all.
 func (p *pool) close() {
 	p.mu.Lock()
 	p.closed = true
@@ -145,7 +145,7 @@ func (p *pool) close() {
 	}
 	p.idle = nil
 	for range cap(p.slots) {
-		<-p.slots // whoever comes later finds the pool closed rather than full
+		<-p.slots // later callers of get find the pool closed rather than full
 	}
 }
 
@@ -161,12 +161,11 @@ func openReader(path, mode string) (*conn, error) {
 	return c, nil
 }
 
-// snapshot runs f's reads on one state of the database.
+// snapshot runs f so that all its reads see one state of the database.
 func (c *conn) snapshot(f func() error) error {
-	// Also a BEGIN that says it was interrupted may have worked. And a context
-	// that ended must not keep the snapshot open: whoever reads on this
-	// connection next would see the past, and the write-ahead log could not be
-	// cleaned.
+	// A BEGIN that returns an interrupt may have worked nevertheless. And a context that
+	// ended must not leave the snapshot open: the next user of this connection would read old
+	// data, and the write-ahead log could not be cleaned.
 	defer func() {
 		c.SetInterrupt(context.Background())
 		c.rollback()

@@ -18,9 +18,9 @@ import (
 	"github.com/parley-a2a/parley/store/storetest"
 )
 
-// platters is a file system of which one can see what a power cut at this moment
-// would leave: what was synced, and any part of what was written since, in
-// any order. Names of files are not lost; see syncDir.
+// platters is a file system that can show what a power cut at this moment would leave:
+// everything synced, and any part of what was written since, in any order. File names are not
+// lost; see syncDir.
 type platters struct {
 	vfs.VFSFilename
 	lies bool // a sync does nothing
@@ -256,8 +256,7 @@ func TestPowerCutLosesNothing(t *testing.T) {
 	}
 }
 
-// The test before can fail: with a disk that does not do what a sync says, much
-// is lost.
+// This shows that the test above can fail: on a disk whose sync does nothing, much is lost.
 func TestPowerCutLosesWhatIsNotSynced(t *testing.T) {
 	bad, _ := powerCuts(t, 3, true, func(path string, acked []int64) bool {
 		st, err := Open(path, nil)

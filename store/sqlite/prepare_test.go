@@ -7,8 +7,8 @@ import (
 	"github.com/ncruces/go-sqlite3"
 )
 
-// A statement is prepared once, whatever its arguments are: to prepare that of a
-// list takes as long as to read a page.
+// A statement is prepared once, whatever its arguments are: preparing that of a list takes as
+// long as reading a page.
 func TestStatementsArePreparedOnce(t *testing.T) {
 	st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
 	used(t, st)

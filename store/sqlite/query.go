@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// columns are those of a row, in the order in which scan reads them.
+// columns are the columns of a store.Row, in the order in which scan reads them.
 const columns = "tenant, owner, id, context, state, updated, created, last, active, node, epoch, lost, turn, attempt"
 
 // scan reads columns.
@@ -31,7 +31,8 @@ func scan(r *sqlite3.Stmt) store.Row {
 	}
 }
 
-// fieldsOf are how much of its tasks a query selects: the heads of their seals, or all.
+// fieldsOf returns the columns that a query needs: with the heads of seals, or with whole
+// seals.
 func fieldsOf(q *store.Query) string {
 	if q.Body {
 		return allFields
@@ -39,12 +40,11 @@ func fieldsOf(q *store.Query) string {
 	return headFields
 }
 
-// records selects records of tasks, those that rest says, each with its seal if
-// that is within most. What is not, is not read either: SQLite finds the length of
-// a column without reading the pages that it overflows to. fields are columns, headFields
-// or allFields.
+// records selects the records of the tasks that rest selects, each with its seal if that is
+// at most most bytes. Larger seals are not read at all, because SQLite finds the length of a
+// column without reading its overflow pages. fields is columns, headFields or allFields.
 func (c *conn) records(fields string, most int64, rest string) *stmt {
-	sql := getAll // which is asked for most
+	sql := getAll // the most frequent one, without a concatenation
 	if fields != allFields || rest != named {
 		sql = "SELECT " + fields + " FROM " + rest
 	}
@@ -60,9 +60,10 @@ const (
 	getAll = "SELECT " + allFields + " FROM " + named
 )
 
-// What records selects: columns, the size, the size of a piece's head, the head or piece,
-// and for the whole task the size of a piece's body, and the body. ?1 is the most that
-// head and body may have; a piece is small and read in any case.
+// The fields of records: columns; the size; the size of a piece's head (NULL: no piece); the
+// head or piece; and with allFields the size of a piece's body, the body, and the key of the
+// body's chunks. ?1 is the limit for head and body in bytes; a piece is small and always
+// read.
 const (
 	sizeOfLog   = "coalesce((SELECT sum(length(entry.body) + " + entryChunks + ") FROM entry WHERE entry.task = task.key), 0)"
 	sizeOfBlobs = "coalesce((SELECT sum((SELECT length(data) + " + blobChunks + " FROM blob WHERE blob.key = blob_task.blob)) FROM blob_task WHERE blob_task.task = task.key), 0)"
@@ -70,7 +71,7 @@ const (
 	headFields = columns + ", coalesce(head_size, length(head), " + sizeOfLog + " + " + sizeOfBlobs + "), head_size, " +
 		"CASE WHEN head_size IS NOT NULL OR length(head) <= ?1 THEN head END"
 
-	// A body is in the row or, if it is large, in the table of seals.
+	// A body is in the row or, if it is large, in the table seal.
 	allFields = columns + ", coalesce(head_size + body_size, length(head) + coalesce(length(task.body), (SELECT length(seal.body) + " + sealChunks + " FROM seal WHERE seal.task = task.key)), " + sizeOfLog + ") + " + sizeOfBlobs + ", head_size, " +
 		"CASE WHEN head_size IS NOT NULL OR length(head) + coalesce(length(task.body), 0) <= ?1 THEN head END, body_size, " +
 		"CASE WHEN head_size IS NOT NULL THEN NULL WHEN task.body IS NULL THEN " + largeBody + " WHEN length(head) + length(task.body) <= ?1 THEN task.body END, " +
@@ -78,8 +79,8 @@ const (
 	largeBody = "CASE WHEN head IS NOT NULL THEN (SELECT CASE WHEN length(head) + length(seal.body) + " + sealChunks + " <= ?1 THEN seal.body END FROM seal WHERE seal.task = task.key) END"
 )
 
-// since are the columns that later versions of the database added, as an older one
-// has them.
+// since lists the columns that later versions of the schema added, and what replaces them in
+// a database of an older version.
 var since = []struct {
 	version int64
 	columns *strings.Replacer
@@ -90,11 +91,11 @@ var since = []struct {
 	{9, strings.NewReplacer(entryChunks, "0", sealChunks, "0", blobChunks, "0", "entry.chunks", "NULL", "seal.chunks", "NULL", "blob.chunks", "NULL")},
 }
 
-// sql is stmt, for a database of any version: a Reader on its own may read an older
-// one, which may be of this version from one call to the next.
+// sql is stmt for a database of any version. A Reader on its own may read an older database,
+// which may be migrated between two calls.
 func (c *conn) sql(sql string) *stmt {
 	if c.version < current.version() {
-		// If it cannot be read, the statement says more.
+		// If the version cannot be read, the statement returns a better error.
 		c.version, _ = c.pragma("user_version")
 		for _, s := range since {
 			if c.version < s.version {
@@ -105,13 +106,13 @@ func (c *conn) sql(sql string) *stmt {
 	return c.stmt(sql)
 }
 
-// scanRecord reads what records selects.
+// scanRecord reads the fields of records.
 func (c *conn) scanRecord(r *sqlite3.Stmt, fields string, most int64) (rec store.Record, err error) {
 	rec.Row = scan(r)
 	if fields == columns {
 		return rec, nil
 	}
-	// More than the head and the body may count.
+	// The size also counts blobs, so it may exceed most even if head and body do not.
 	if rec.Size = r.ColumnInt64(14); rec.Size > most || r.ColumnType(16) == sqlite3.NULL {
 		return rec, nil
 	}
@@ -160,11 +161,10 @@ func (c *conn) get(k store.Key, fields string, most int64) (rec *store.Record, e
 	return rec, err
 }
 
-// List implements store.Store. It costs what its page has, wherever that starts
-// and however many tasks match: about 0.1 ms for 50 records. Total is counted
-// where an owner or a context has some 1,000 tasks or fewer, and kept in a tally
-// where they are more (docs/design/0010-speed.md). Lists of any owner cost more,
-// see query_all.go.
+// List implements store.Store. Its cost depends on the size of the page only, not on where
+// the page starts or how many tasks match: about 0.1 ms for 50 records. Total is counted if
+// an owner or a context has about 1,000 tasks or fewer, and kept in a tally if it has more
+// (docs/design/0010-speed.md). Lists of all owners cost more, see query_all.go.
 func (r *Reader) List(ctx context.Context, q store.Query) (*store.Page, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
@@ -192,7 +192,7 @@ func (r *Reader) List(ctx context.Context, q store.Query) (*store.Page, error) {
 	return p, nil
 }
 
-// scopeFor returns the scope that a query is about, or nil if it has no tally.
+// scopeFor returns the scope that a query asks for, or nil if it has no tally.
 func (c *conn) scopeFor(q *store.Query) (*scope, error) {
 	all, err := c.scopesOf("tenant = ? AND owner = ? AND context = ?", func(st *stmt) {
 		st.text(q.Tenant).text(q.Owner).text(q.Context)
@@ -203,7 +203,7 @@ func (c *conn) scopeFor(q *store.Query) (*scope, error) {
 	return all[0], err
 }
 
-// total counts the matches of an owner; sc is the query's, or nil.
+// total counts the matches of a query for one owner; sc is the query's scope, or nil.
 func (c *conn) total(sc *scope, q *store.Query) (n int64, err error) {
 	if sc != nil {
 		return c.totalOf(sc, q)
@@ -213,8 +213,8 @@ func (c *conn) total(sc *scope, q *store.Query) (n int64, err error) {
 	return n, err
 }
 
-// page reads one record more than there is room for, which tells whether there is
-// a next page. sc is the query's, or nil.
+// page reads one record more than the page may hold, to find out whether there is a next
+// page. sc is the query's scope, or nil.
 func (c *conn) page(sc *scope, q *store.Query, fields string, p *store.Page) error {
 	var st *stmt
 	if sc != nil && q.Context != "" && q.State != 0 {
@@ -243,10 +243,9 @@ func (c *conn) page(sc *scope, q *store.Query, fields string, p *store.Page) err
 	return err
 }
 
-// pageOfState selects what page does, for a state within a context that has a
-// scope: by the scope's members, since the index of contexts would have to be
-// searched for the tasks of the state, of which there may be few among many. The
-// position and the limit are bound later.
+// pageOfState selects the records of a page for one state within a context that has a scope.
+// It uses the scope's members: in the index of contexts, it would have to search many tasks
+// for perhaps few of that state. The position and the limit are bound later.
 func (c *conn) pageOfState(sc *scope, q *store.Query, fields string) *stmt {
 	sql := "member CROSS JOIN task ON task.key = member.task WHERE scope = ? AND kind = ?"
 	if !q.Since.IsZero() {
@@ -262,8 +261,8 @@ func (c *conn) pageOfState(sc *scope, q *store.Query, fields string) *stmt {
 	return st
 }
 
-// before is the operator for what lies behind Query.Before: the same place in
-// the list of another owner may still be behind it.
+// before returns the operator that selects what comes after Query.Before in the list of one
+// owner. In the list of a later owner, the same position may still come after it.
 func before(q *store.Query) string {
 	if q.AnyOwner && q.Owner < q.Before.Owner {
 		return "<="
@@ -277,9 +276,8 @@ type filter struct {
 	terms []string
 }
 
-// where chooses the index that has the filter's columns and then the order of
-// the list. It is named, not left to SQLite, which would have to guess without
-// statistics.
+// where chooses the index that begins with the filter's columns and continues in the order of
+// the list. The SQL names the index, because SQLite would have to guess without statistics.
 func where(q *store.Query) *filter {
 	f := &filter{index: "task_updated", terms: []string{"tenant = ?", "owner = ?"}}
 	if q.State != 0 {
@@ -302,12 +300,12 @@ func (f *filter) sql() string {
 	return "INDEXED BY " + f.index + " WHERE " + strings.Join(f.terms, " AND ")
 }
 
-// bind gives the filter's arguments in the order in which where made its terms.
+// bind binds the filter's arguments in the order of its terms.
 func (f *filter) bind(st *stmt, q *store.Query) *stmt {
 	return f.bindRest(st.text(q.Tenant).text(q.Owner), q)
 }
 
-// bindRest is bind without the owner's names.
+// bindRest is bind without tenant and owner.
 func (f *filter) bindRest(st *stmt, q *store.Query) *stmt {
 	if q.State != 0 {
 		st.int(int64(q.State))

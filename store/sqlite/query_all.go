@@ -10,12 +10,11 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Lists and look-ups across owners are for operators. An index for them would
-// have to be written with each change of each task, so they go from owner to
-// owner instead, a step in an index each. Across 10,000 owners of 10 tasks a page
-// costs 70 to 200 ms on a machine with much else to do, and so does a look-up
-// (BenchmarkAllOwners); it grows with the owners, not with what they have: where
-// that is much, they have a tally.
+// Lists and searches across owners are for operators. An index for them would have to be
+// written with each change of each task. So they go from owner to owner instead, with one
+// index step each. Across 10,000 owners of 10 tasks, a page costs 70 to 200 ms on a busy
+// machine, and so does a search (BenchmarkAllOwners). The cost grows with the number of
+// owners, not with their tasks: owners with many tasks have a tally.
 
 // owners is a table of all owners of a tenant.
 const owners = "WITH RECURSIVE o(name) AS (SELECT min(owner) FROM task WHERE tenant = ?1 " +
@@ -34,8 +33,8 @@ func (r *Reader) Owners(ctx context.Context, tenant, id string, limit int) ([]st
 	return found, err
 }
 
-// AllNamed returns up to limit keys of the tasks that have an ID, of all tenants and
-// owners, in any order. It is for operators.
+// AllNamed returns up to limit keys of the tasks that have an ID, of all tenants and owners,
+// in any order. It is for operators.
 func (r *Reader) AllNamed(ctx context.Context, id string, limit int) ([]store.Key, error) {
 	scan := func(r *sqlite3.Stmt) store.Key {
 		return store.Key{Tenant: r.ColumnText(0), Owner: r.ColumnText(1), ID: id}
@@ -45,20 +44,19 @@ func (r *Reader) AllNamed(ctx context.Context, id string, limit int) ([]store.Ke
 	})
 }
 
-// pageOfAll is page over all owners of a tenant: the first of what each has. It
-// looks once at what each one's newest task is, and then reads pages of those
-// owners only whose newest may be on this page.
+// pageOfAll is page over all owners of a tenant. It reads each owner's newest task once, and
+// then reads pages only of owners whose newest task may be on this page.
 func (c *conn) pageOfAll(q *store.Query, p *store.Page) error {
 	heads, err := c.heads(q, p)
 	if err != nil {
 		return err
 	}
 	one := *q
-	one.MaxBytes = 0 // more than the rows is read of those that are on the page
+	one.MaxBytes = 0 // read only rows here; seals are read for the records of the page
 	for _, h := range heads {
 		if n := len(p.Records); n == q.Limit && h.newest.Before(p.Records[n-1].Updated) {
 			p.More = true
-			break // and all that follow are older
+			break // all that follow are older
 		}
 		one.Owner = h.owner
 		var page store.Page
@@ -89,7 +87,7 @@ func (c *conn) pageOfAll(q *store.Query, p *store.Page) error {
 	return nil
 }
 
-// pageOfOne is page for the owner that is now in q.
+// pageOfOne is page for q.Owner.
 func (c *conn) pageOfOne(q *store.Query, p *store.Page) error {
 	sc, err := c.scopeFor(q)
 	if err != nil {
@@ -98,14 +96,14 @@ func (c *conn) pageOfOne(q *store.Query, p *store.Page) error {
 	return c.page(sc, q, columns, p)
 }
 
-// head is what an owner has that a query matches.
+// head is an owner's newest task that a query matches.
 type head struct {
 	owner  string
-	newest time.Time // of what is behind Query.Before, or at it
+	newest time.Time // of the tasks at or after Query.Before
 }
 
-// heads returns the owners who have something for a page, the newest first, and
-// counts all matches.
+// heads returns the owners that may have a task on the page, newest first, and counts all
+// matches.
 func (c *conn) heads(q *store.Query, p *store.Page) (heads []head, err error) {
 	scopes, err := c.scopesOf("tenant = ? AND context = ?", func(st *stmt) { st.text(q.Tenant).text(q.Context) })
 	for _, sc := range scopes {
@@ -131,8 +129,8 @@ func (c *conn) heads(q *store.Query, p *store.Page) (heads []head, err error) {
 	return heads, err
 }
 
-// smallHeads adds the heads and the matches of owners who have none of the scopes
-// of a query, if there are any.
+// smallHeads adds the heads and the matches of the owners that have no scope for the query.
+// scopes says whether any owner has one.
 func (c *conn) smallHeads(q *store.Query, p *store.Page, heads []head, scopes bool) ([]head, error) {
 	all := where(q)
 	all.terms[0], all.terms[1] = "tenant = ?1", "owner = o.name"
@@ -141,7 +139,7 @@ func (c *conn) smallHeads(q *store.Query, p *store.Page, heads []head, scopes bo
 	if q.Before != nil {
 		page.and("(updated, id) <= (?, ?)")
 	}
-	// Without a filter one count of the tenant's tasks does for that of each owner.
+	// Without a filter, one count of the tenant's tasks replaces the count of each owner.
 	simple := len(all.terms) == 2 && !scopes
 	count := "0"
 	if !simple {

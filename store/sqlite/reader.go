@@ -9,19 +9,19 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Reader is the reading half of a Store. On its own, from OpenReader, it reads
-// a database beside the process that has it open, or one that nobody has.
+// Reader is the reading half of a Store. OpenReader returns a Reader on its own: it reads a
+// database that another process has open, or that no process has open.
 type Reader struct {
 	path    string
 	readers *pool
-	anchor  *conn // of OpenReader: keeps the write-ahead log readable; nil in a Store
+	anchor  *conn // set by OpenReader: keeps the write-ahead log readable; nil in a Store
 }
 
-// OpenReader opens a database for reading only, also while a Store has it open
-// in this or another process: it sees what is committed at the time of each
-// call. It changes nothing, but after a crash of the last Store it may make the
-// index of the write-ahead log anew, and it may leave that log, empty, beside
-// the database. For as long as one call reads, the log cannot begin anew.
+// OpenReader opens a database for reading only, even while a Store has it open in this or
+// another process. Each call sees what is committed at that time. The Reader changes no data.
+// After a crash of the last Store it may create the index of the write-ahead log again, and
+// it may leave that log, empty, beside the database. While a call reads, the log cannot
+// restart.
 func OpenReader(path string) (*Reader, error) {
 	path, err := existing(path)
 	if err != nil {
@@ -37,7 +37,7 @@ func OpenReader(path string) (*Reader, error) {
 	return &Reader{path: path, readers: newPool(path, 2), anchor: c}, nil
 }
 
-// Close ends the reader. It is for those of OpenReader.
+// Close closes a Reader of OpenReader.
 func (r *Reader) Close() error {
 	r.readers.close()
 	if c := r.anchor; c != nil {
@@ -47,7 +47,7 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// read calls f with a connection to read with. It ends early when ctx does.
+// read calls f with a reading connection. It ends early when ctx does.
 func (r *Reader) read(ctx context.Context, f func(*conn) error) error {
 	c, err := r.readers.get(ctx)
 	if err == nil {
@@ -65,8 +65,8 @@ func (r *Reader) read(ctx context.Context, f func(*conn) error) error {
 	return fmt.Errorf("sqlite: read: %w", err)
 }
 
-// readTable is read for a Reader on its own, too: what it reads may be of a
-// version of the program that had no such table, and then nothing is there.
+// readTable is read, but if the table does not exist it returns nil: a Reader on its own may
+// read a database of an older version that has no such table.
 func (r *Reader) readTable(ctx context.Context, table string, f func(*conn) error) error {
 	return r.read(ctx, func(c *conn) error {
 		err := f(c)

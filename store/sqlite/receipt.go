@@ -7,7 +7,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// counts refuses an append in whose way a receipt stands.
+// counts refuses an append if a valid receipt has the name of one of the append's receipts.
 func (c *conn) counts(a *store.Append) (refused, err error) {
 	for i := range a.Receipts {
 		r := &a.Receipts[i]
@@ -23,8 +23,8 @@ func (c *conn) counts(a *store.Append) (refused, err error) {
 	return nil, nil
 }
 
-// issue writes the receipts of an append; task is 0 if there is none. Those that
-// count no more are replaced.
+// issue writes the receipts of an append; task is 0 if there is none. Expired receipts with
+// the same name are replaced.
 func (c *conn) issue(task int64, a *store.Append) error {
 	context := a.Row.Context
 	if task != 0 {
@@ -44,8 +44,8 @@ func (c *conn) issue(task int64, a *store.Append) error {
 	return nil
 }
 
-// receiptColumns are those of a receipt r and its task t, if there is one, in
-// the order in which scanReceipt reads them.
+// receiptColumns are the columns of a receipt r and its task t, if it has one, in the order
+// in which scanReceipt reads them.
 const receiptColumns = "r.name, r.time, r.until, r.digest, coalesce(t.id, ''), coalesce(t.context, r.context), r.seq, r.answer"
 
 func scanReceipt(r *sqlite3.Stmt) store.Receipt {
@@ -77,9 +77,9 @@ func (r *Reader) Receipts(ctx context.Context, k store.Key) ([]store.Receipt, er
 	})
 }
 
-// The receipts of a context are those of its tasks and those that came alone.
-// Both are found by an index: who erases a context does not wait for all that
-// its owner ever sent, and nobody else for him.
+// The receipts of a context are those of its tasks and those without a task. Both are found
+// by an index, so erasing a context does not have to read everything that its owner ever
+// sent, and no other writer waits for that.
 const (
 	oldReceipts     = "SELECT key FROM receipt WHERE until <= ? LIMIT ?"
 	contextReceipts = "SELECT r.key FROM task AS t INDEXED BY task_context JOIN receipt AS r INDEXED BY receipt_task ON r.task = t.key AND r.task > 0 " +

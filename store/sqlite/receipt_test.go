@@ -9,9 +9,9 @@ import (
 	"github.com/parley-a2a/parley/store/storetest"
 )
 
-// A long task is gone with the first step of its deletion. So are its
-// receipts: a process that dies before the others must not leave names that
-// nobody can use and no task has.
+// A long task disappears in the first step of its deletion, and so do its receipts: if the
+// process dies before the other steps, no names may stay that belong to no task and cannot be
+// used again.
 func TestReceiptsOfDoomedTasks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "parley.db")
 	st := mustOpen(t, path, nil)

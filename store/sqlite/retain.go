@@ -9,11 +9,11 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Appends wait while a step of a deletion is under way, so steps are small:
-// some tasks that go as a whole, or a part of a long one.
+// Appends wait while a step of a deletion runs, so steps are small: some short tasks as a
+// whole, or a part of a long one.
 const (
 	deleteTasks   = 16  // per transaction
-	deleteEntries = 128 // and as many push configs, and as many of their letters
+	deleteEntries = 128 // and as many push configs, and as many of their dead letters
 )
 
 // Idle implements store.Store.
@@ -23,7 +23,7 @@ func (r *Reader) Idle(ctx context.Context, q store.IdleQuery) ([]store.Row, erro
 	}
 	sql := "SELECT " + columns + " FROM task INDEXED BY task_idle WHERE active = 0 AND state = ? AND updated < ?"
 	if q.After != nil {
-		// The first term is for the index, which has no more than the time.
+		// The first term is for the index, which has only the time.
 		sql += " AND updated >= ? AND (updated, tenant, owner, id) > (?, ?, ?, ?)"
 	}
 	return find(ctx, r, "task", scan, func(c *conn) *stmt {
@@ -35,8 +35,8 @@ func (r *Reader) Idle(ctx context.Context, q store.IdleQuery) ([]store.Row, erro
 	})
 }
 
-// AllWork counts the tasks that are Active, and of the others those in some states, by
-// tenant and state, in any order. It is for operators.
+// AllWork counts the tasks that are Active or in one of the idle states, by tenant and state,
+// in any order. It is for operators.
 func (r *Reader) AllWork(ctx context.Context, idle []int32) ([]store.Work, error) {
 	sql := "SELECT tenant, state, count(*) FROM (SELECT tenant, state FROM task INDEXED BY task_active WHERE active = 1 UNION ALL " +
 		"SELECT tenant, state FROM task INDEXED BY task_idle WHERE active = 0 AND state IN (NULL" + strings.Repeat(", ?", len(idle)) + ")) GROUP BY tenant, state"
@@ -52,10 +52,10 @@ func (r *Reader) AllWork(ctx context.Context, idle []int32) ([]store.Work, error
 	})
 }
 
-// Delete implements store.Store. Short tasks go in one transaction for some of
-// them. Of a long one, or one of many push configs or dead letters, first the row goes, which is when it is gone for
-// everybody, and its key is noted as doomed; then its log, in steps. If the
-// process dies in between, the next Delete goes on.
+// Delete implements store.Store. Several short tasks are deleted in one transaction. If a
+// task is long, or has many push configs or dead letters, its row is deleted first, which
+// hides the task from all readers, and its key is noted as doomed; then its log is deleted in
+// steps. If the process dies in between, the next Delete continues.
 func (s *Store) Delete(ctx context.Context, rows []store.Row) (int, error) {
 	deleted := 0
 	for part := range slices.Chunk(rows, deleteTasks) {
@@ -99,7 +99,7 @@ func (s *Store) deletePart(ctx context.Context, rows []store.Row) (n int, err er
 	return n, nil
 }
 
-// delete removes one task if it is as its row says.
+// delete removes one task if it is unchanged since its row was read.
 func (s *Store) delete(c *conn, r *store.Row) (gone bool, err error) {
 	task := int64(-1)
 	was := store.Row{Key: r.Key}
@@ -119,8 +119,8 @@ func (s *Store) delete(c *conn, r *store.Row) (gone bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if rest || r.Last > deleteEntries { // at most as many rows as entries
-		// Receipts are seen by their names: they go with the row.
+	if rest || r.Last > deleteEntries { // there are at most as many rows as entries
+		// Receipts are found by their names, so they must be removed together with the row.
 		if err := c.stmt("DELETE FROM receipt WHERE task = ? AND task > 0").int(task).exec(); err != nil {
 			return false, err
 		}
@@ -132,8 +132,8 @@ func (s *Store) delete(c *conn, r *store.Row) (gone bool, err error) {
 	return true, c.strip(task)
 }
 
-// strip removes what a task has besides its row and its log: the seal, the
-// receipts, and the blobs that were its alone.
+// strip removes everything of a task besides its row and its log: the seal, the receipts, and
+// the blobs that no other task refers to.
 func (c *conn) strip(task int64) error {
 	if err := c.stmt("DELETE FROM seal WHERE task = ?").int(task).exec(); err != nil {
 		return err
@@ -150,7 +150,7 @@ func (c *conn) strip(task int64) error {
 	return err
 }
 
-// purge removes a part of what is doomed. done means that nothing is left.
+// purge removes a part of the doomed tasks. done means that nothing is left.
 func (s *Store) purge(ctx context.Context) (done bool, err error) {
 	err = s.change(ctx, "delete", func(c *conn) (changed bool, err error) {
 		task, there, err := c.stmt("SELECT task FROM doomed LIMIT 1").one()
@@ -173,9 +173,8 @@ func (s *Store) purge(ctx context.Context) (done bool, err error) {
 	return done && err == nil, err
 }
 
-// lastKey returns the highest key that a task has or that is still taken by
-// what is left of one. SQLite itself would give the key of a deleted task to
-// the next one, which would inherit the rest of its log.
+// lastKey returns the highest key of a task, including doomed ones. SQLite itself would give
+// the key of a deleted task to the next one, which would inherit the rest of its log.
 func (c *conn) lastKey() (key int64, err error) {
 	key, _, err = c.stmt("SELECT max(coalesce((SELECT max(key) FROM task), 0), coalesce((SELECT max(task) FROM doomed), 0))").one()
 	return key, err

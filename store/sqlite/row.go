@@ -5,19 +5,19 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// form is an append and how its seal is stored.
+// form is an append together with the form in which its seal is stored.
 type form struct {
 	*store.Append
-	piece []byte // see piece.go; nil: there is none
+	piece []byte // see piece.go; nil: not a piece
 }
 
-// apart reports whether the body of the seal has a row of its own.
+// apart reports whether the body of the seal is in a row of its own.
 func (a form) apart() bool {
 	return a.Seal != nil && a.piece == nil && len(a.Seal.Body) > smallBody
 }
 
-// place checks an append against the task's row, writes the row as it shall be
-// and returns the task's key.
+// place checks an append against the task's row, writes the new row and returns the task's
+// key.
 func (s *Store) place(a form) (task int64, refused, err error) {
 	if a.After == 0 {
 		return s.begin(a)
@@ -56,8 +56,7 @@ func (s *Store) place(a form) (task int64, refused, err error) {
 	return was.key, nil, s.tally.moved(c, was.key, &was.row, &a.Row)
 }
 
-// begin writes the row of a new task. That there is none yet need not be asked
-// before.
+// begin writes the row of a new task. The insert itself finds out whether the task exists.
 func (s *Store) begin(a form) (task int64, refused, err error) {
 	c := s.writer
 	refused, err = c.counts(a.Append)
@@ -70,7 +69,7 @@ func (s *Store) begin(a form) (task int64, refused, err error) {
 	if refused != nil || err != nil {
 		return 0, refused, err
 	}
-	s.lastKey++ // what fails or is refused leaves a gap, which is fine
+	s.lastKey++ // a failed or refused append leaves a gap, which is fine
 	if err := c.insert(s.lastKey, a); err != nil {
 		return 0, nil, err
 	}
@@ -81,9 +80,9 @@ func (s *Store) begin(a form) (task int64, refused, err error) {
 	return s.lastKey, nil, s.tally.moved(c, s.lastKey, nil, &a.Row)
 }
 
-// goOn writes the row of a task that the writer wrote before and whose log goes
-// on, with the one statement that finds it as it was. 0: it does not, which may
-// have any reason.
+// goOn updates the row of a task that the writer wrote before, with a single statement that
+// finds the row only if it is unchanged. It returns 0 if it updated nothing, for whatever
+// reason; the caller then looks closer.
 func (s *Store) goOn(a form) (task int64, err error) {
 	was := s.working[a.Row.Key]
 	if was == nil || len(a.Receipts) > 0 || a.Epoch != was.row.Epoch || a.After != was.row.Last {
@@ -97,28 +96,28 @@ func (s *Store) goOn(a form) (task int64, err error) {
 		delete(s.working, a.Row.Key)
 		return 0, nil
 	}
-	key, row := was.key, was.row // note replaces it
+	key, row := was.key, was.row // note overwrites was
 	s.working.note(key, a.Append)
 	return key, s.tally.moved(c, key, &row, &a.Row)
 }
 
-// stored is what a task's row was.
+// stored is the row of a task before an append.
 type stored struct {
 	key    int64
-	row    store.Row // without what no append is checked against
+	row    store.Row // after look, only the columns that an append needs
 	sealed bool
-	packed bool // sealed as a piece
+	packed bool // sealed, as a piece
 }
 
-// working are tasks at work as the writer left them. It is not said that they
-// still are: others write rows, too, and transactions come to nothing. Whoever
-// relies on it has the database compare.
+// working holds rows of active tasks as the writer last wrote them. They may be out of date,
+// because other code writes rows too, and transactions may be rolled back. So updateIf lets
+// the database compare them.
 type working map[store.Key]*stored
 
-// maxWorking is how many are known at most.
+// maxWorking limits the number of rows in working.
 const maxWorking = 4096
 
-// note takes a row as an append leaves it.
+// note remembers a row as an append leaves it.
 func (o working) note(task int64, a *store.Append) {
 	if !a.Row.Active || a.Seal != nil {
 		delete(o, a.Row.Key)
@@ -127,7 +126,7 @@ func (o working) note(task int64, a *store.Append) {
 	was := o[a.Row.Key]
 	if was == nil {
 		if len(o) >= maxWorking {
-			clear(o) // rather than to know which are the oldest
+			clear(o) // simpler than tracking which are the oldest
 		}
 		was = &stored{}
 		o[a.Row.Key] = was
@@ -136,7 +135,7 @@ func (o working) note(task int64, a *store.Append) {
 	was.row.Last = a.After + int64(len(a.Entries))
 }
 
-// look reads a task's row; nil: there is none.
+// look reads a task's row; nil: there is no such task.
 func (c *conn) look(k store.Key) (was *stored, err error) {
 	err = c.stmt("SELECT key, context, state, updated, active, node, epoch, last, head IS NOT NULL, head_size IS NOT NULL FROM task WHERE tenant = ? AND owner = ? AND id = ?").
 		text(k.Tenant).text(k.Owner).text(k.ID).
@@ -156,7 +155,7 @@ func (c *conn) look(k store.Key) (was *stored, err error) {
 	return was, err
 }
 
-// insert makes the row of a new task, unless there is one.
+// insert writes the row of a new task, unless the task exists.
 func (c *conn) insert(task int64, a form) error {
 	r := &a.Row
 	return c.stmt("INSERT INTO task (key, tenant, owner, id, context, state, updated, active, node, created, last, epoch, lost, turn, attempt, head, body, head_size, body_size) " +
@@ -165,15 +164,15 @@ func (c *conn) insert(task int64, a form) error {
 		listed(r).unlisted(a.Append).seal(a).exec()
 }
 
-// The columns that updates set: those of indexes, and the others.
+// The columns that updates set: those in indexes, and the others.
 const (
 	listed   = "context = ?, state = ?, updated = ?, active = ?, node = ?"
 	unlisted = "created = ?, last = ?, epoch = ?, lost = ?, turn = ?, attempt = ?"
 )
 
-// update replaces the row of a task. Most appends change nothing that is
-// indexed, so the indexes are then left alone: SQLite touches those whose
-// columns a statement sets, whether the values differ or not.
+// update replaces the row of a task. Most appends change no indexed column. Then update does
+// not set these columns, because SQLite would write their indexes whether the values differ
+// or not.
 func (c *conn) update(was *stored, a form) error {
 	const rest = unlisted + ", head = ?, body = ?, head_size = ?, body_size = ? WHERE key = ?"
 	if was.sameIn(&a.Row) {
@@ -182,7 +181,7 @@ func (c *conn) update(was *stored, a form) error {
 	return c.stmt("UPDATE task SET " + listed + ", " + rest).listed(&a.Row).unlisted(a.Append).seal(a).int(was.key).exec()
 }
 
-// updateIf is update if the row is as it was, and not sealed.
+// updateIf is update, but only if the row is unchanged and not sealed.
 func (c *conn) updateIf(was *stored, a form) error {
 	const as = " WHERE key = ? AND tenant = ? AND owner = ? AND id = ? AND epoch = ? AND last = ? AND head IS NULL AND " +
 		"context = ? AND state = ? AND updated = ? AND active = ? AND node = ?"
@@ -201,28 +200,27 @@ func (c *conn) updateIf(was *stored, a form) error {
 	return st.int(was.key).text(r.Tenant).text(r.Owner).text(r.ID).int(r.Epoch).int(r.Last).listed(r).exec()
 }
 
-// sameIn reports whether a row has the same values in all indexes.
+// sameIn reports whether r has the same values in all indexed columns.
 func (was *stored) sameIn(r *store.Row) bool {
 	w := &was.row
 	return r.Context == w.Context && r.State == w.State && r.Updated.UnixMilli() == w.Updated.UnixMilli() &&
 		r.Active == w.Active && r.Node == w.Node
 }
 
-// listed binds the columns of a row that indexes have.
+// listed binds the indexed columns of a row.
 func (s *stmt) listed(r *store.Row) *stmt {
 	return s.text(r.Context).int(int64(r.State)).time(r.Updated).bool(r.Active).text(r.Node)
 }
 
-// unlisted binds the columns of a row that no index has.
+// unlisted binds the columns of a row that are in no index.
 func (s *stmt) unlisted(a *store.Append) *stmt {
 	r := &a.Row
 	return s.time(r.Created).int(a.After + int64(len(a.Entries))).int(r.Epoch).
 		int(int64(r.Lost)).int(r.Turn).int(int64(r.Attempt))
 }
 
-// smallBody is the size of a sealed task's body, in bytes, up to which it is in
-// the task's row: larger ones have a row of their own, for the sake of lists that
-// read rows without bodies.
+// smallBody is the largest body of a sealed task, in bytes, that is stored in the task's row.
+// Larger ones have a row of their own, which keeps lists that read rows without bodies fast.
 const smallBody = 1 << 10
 
 // seal binds the columns of the seal.
@@ -238,8 +236,8 @@ func (s *stmt) seal(a form) *stmt {
 	return s.blob(a.Seal.Head).blob(a.Seal.Body).null().null()
 }
 
-// unfold gives the entries that a sealed task has in its row one of their own, for its
-// log goes on.
+// unfold moves the entries in the row of a sealed task to a row of their own, because the
+// task's log continues.
 func (c *conn) unfold(was *stored) error {
 	var packed []byte
 	var first int64

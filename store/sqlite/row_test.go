@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/store/storetest"
 )
 
-// atWork returns the append of a task that the writer knows.
+// atWork returns an append whose task the writer keeps in working.
 func atWork(t *testing.T, st *Store, id string) *store.Append {
 	t.Helper()
 	a := task(id, 10)
@@ -26,8 +26,8 @@ func atWork(t *testing.T, st *Store, id string) *store.Append {
 	return a
 }
 
-// The writer's memory of tasks at work is compared with the rows: changes by
-// others are seen, and so is a transaction that was rolled back.
+// The writer compares its memory of active tasks with the rows, so it notices changes by
+// other code and rolled back transactions.
 func TestWorkingTasksAreAsTheyAre(t *testing.T) {
 	st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
 	ctx := t.Context()
@@ -112,9 +112,9 @@ func TestWorkingTasksAreAsTheyAre(t *testing.T) {
 	storetest.Check(t, st, a.Row.Key, b.Row.Key, c.Row.Key, d.Row.Key)
 }
 
-// The seal and the end of the log are a piece in the row; what does not fit in one has
-// its body in the row or in the table of seals, never in both, from whichever it goes
-// to whichever.
+// The seal and the end of the log form a piece in the row. If they do not fit in one, the
+// body is in the row or in the table seal, never in both. This holds for each change from one
+// form to another.
 func TestSealsByTheirSize(t *testing.T) {
 	st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
 	noise := make([]byte, 2*maxClear)
@@ -166,8 +166,7 @@ func TestSealsByTheirSize(t *testing.T) {
 	storetest.Check(t, st, a.Row.Key)
 }
 
-// A damaged piece is an error, and one that is not reads as package s2 reads it, from its
-// beginning to wherever.
+// A damaged piece is an error. Any prefix of an undamaged one reads as package s2 decodes it.
 func FuzzPiece(f *testing.F) {
 	st, c := &Store{}, &conn{}
 	a := task("a", 10)

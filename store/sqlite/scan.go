@@ -7,7 +7,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// collect runs a statement and returns what scan makes of each row.
+// collect runs a statement and returns the results of scan for all rows.
 func collect[T any](s *stmt, scan func(*sqlite3.Stmt) T) (all []T, err error) {
 	err = s.each(func(r *sqlite3.Stmt) error {
 		all = append(all, scan(r))
@@ -16,8 +16,8 @@ func collect[T any](s *stmt, scan func(*sqlite3.Stmt) T) (all []T, err error) {
 	return all, err
 }
 
-// find is collect as a read of its own. A database of an older version need not have
-// the table: then there is nothing in it.
+// find is collect as a read of its own. If a database of an older version has no such table,
+// it finds nothing.
 func find[T any](ctx context.Context, r *Reader, table string, scan func(*sqlite3.Stmt) T, make func(*conn) *stmt) (all []T, err error) {
 	err = r.readTable(ctx, table, func(c *conn) (err error) {
 		all, err = collect(make(c), scan)
@@ -26,7 +26,7 @@ func find[T any](ctx context.Context, r *Reader, table string, scan func(*sqlite
 	return all, err
 }
 
-// findOne is find for a row that there is once at most; ErrNotFound: there is none.
+// findOne is find for at most one row; without one it returns ErrNotFound.
 func findOne[T any](ctx context.Context, r *Reader, table string, scan func(*sqlite3.Stmt) T, make func(*conn) *stmt) (*T, error) {
 	all, err := find(ctx, r, table, scan, make)
 	switch {
@@ -41,7 +41,8 @@ func findOne[T any](ctx context.Context, r *Reader, table string, scan func(*sql
 func scanText(r *sqlite3.Stmt) string  { return r.ColumnText(0) }
 func scanNumber(r *sqlite3.Stmt) int64 { return r.ColumnInt64(0) }
 
-// one runs a statement that returns one integer, or none.
+// one runs a statement that returns at most one row, with one integer. there is false if
+// there is no row or the integer is NULL.
 func (s *stmt) one() (v int64, there bool, err error) {
 	err = s.each(func(r *sqlite3.Stmt) error {
 		v, there = r.ColumnInt64(0), r.ColumnType(0) != sqlite3.NULL

@@ -10,18 +10,17 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// applicationID marks our files ("Prly"), in the header where file(1) and
-// SQLite keep it.
+// applicationID marks our files ("Prly"), in the header field that file(1) and SQLite read.
 const applicationID = 0x50726c79
 
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// schema is what a version of the program makes of a database. The version of
-// a database is the number of steps it has behind it.
+// schema describes the database of a version of the program. The version of a database is the
+// number of steps that were applied to it.
 type schema struct {
 	steps  []string // SQL, in order; steps[0] makes version 1
-	tables []string // all that any version had
+	tables []string // all tables that any version had
 }
 
 // current is this program's schema.
@@ -32,9 +31,8 @@ var current = schema{
 
 func (s *schema) version() int64 { return int64(len(s.steps)) }
 
-// migrate takes the database from its version to the schema's, one step per
-// transaction. There is no way back.
-// told, unless it is nil, gets how many steps are done.
+// migrate brings the database from its version to the schema's, one step per transaction.
+// There is no way back. told, unless nil, gets the number of finished steps.
 func (s *schema) migrate(c *conn, told func(done, of int)) error {
 	at, err := c.pragma("user_version")
 	if err != nil {
@@ -47,8 +45,8 @@ func (s *schema) migrate(c *conn, told func(done, of int)) error {
 	}
 	for v := at + 1; v <= s.version(); v++ {
 		tell(v - 1)
-		// The identity goes with the first step: no file of ours is ever
-		// without it.
+		// The first step also writes the application id, so none of our files is ever without
+		// it.
 		err := c.transaction(func() error {
 			return c.Exec(fmt.Sprintf("%s;\nPRAGMA application_id = %d; PRAGMA user_version = %d",
 				s.steps[v-1], applicationID, v))
@@ -61,8 +59,7 @@ func (s *schema) migrate(c *conn, told func(done, of int)) error {
 	return nil
 }
 
-// verify reads what is in the file without changing it and says why it cannot
-// be used.
+// verify reads the database without changing it and returns an error if it cannot be used.
 func (s *schema) verify(c *conn, path string) error {
 	id, err := c.pragma("application_id")
 	if err != nil {
@@ -103,7 +100,7 @@ func foreign(path string) error {
 	return fmt.Errorf("sqlite: %s is not a database of this program; it was left as it is, choose another file", path)
 }
 
-// unreadable explains why not even the schema could be read.
+// unreadable explains why even the schema could not be read.
 func unreadable(path string, err error) error {
 	switch {
 	case errors.Is(err, sqlite3.NOTADB), errors.Is(err, sqlite3.CORRUPT):

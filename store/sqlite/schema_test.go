@@ -17,10 +17,10 @@ import (
 
 var update = flag.Bool("update", false, "write the fixture of this version's schema anew; only before it is released")
 
-// fixture is what a database in testdata holds: a sealed task with a blob, one
-// with a log in several rows, a node and a secret; since version 3 receipts, one
-// of a task and one alone; since version 4 push configs, a dead letter and what
-// is kept; since version 9 a task that is in chunks.
+// fixture describes a database in testdata. It has a sealed task with a blob, one with a log
+// in several rows, a node and a secret; since version 3 also two receipts, one with and one
+// without a task; since version 4 push configs, a dead letter and kept values; since version
+// 9 a task in chunks.
 func fixture() []*store.Append {
 	sealed := task("sealed", 300)
 	sealed.Row.Context, sealed.Row.Turn, sealed.Row.Attempt = "context", 1, 1
@@ -95,7 +95,7 @@ func writeFixture(t *testing.T) {
 	}
 }
 
-// inChunks is what a fixture has in chunks.
+// inChunks describes the values in chunks of a fixture.
 func inChunks() *store.Append {
 	a := task("in chunks", 9_000)
 	a.Blobs = []store.Blob{{Hash: "in chunks", Data: make([]byte, 9_000)}}

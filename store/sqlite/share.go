@@ -8,8 +8,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// One process has the database, so its clock is everybody's, mail stays in
-// memory, and there is nothing to watch.
+// Only one process has the database. So its clock is the only one, messages stay in memory,
+// and Watch has nothing to report.
 
 // Now implements store.Store.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
@@ -42,7 +42,7 @@ func (r *Reader) Rows(ctx context.Context, keys []store.Key) ([]store.Row, error
 // draw is the part of a statement that gives waiting tasks to a node.
 const draw = "UPDATE task SET node = ?, epoch = epoch + 1 "
 
-// Those that wait, by tenant. The first goes from name to name in the index.
+// Waiting tasks, and their tenants. The latter steps from name to name in the index.
 const (
 	waiting = "FROM task INDEXED BY task_waiting WHERE active = 1 AND node = ''"
 	tenants = "WITH RECURSIVE n (name) AS (SELECT min(tenant) " + waiting + " UNION ALL SELECT (SELECT min(tenant) " + waiting +
@@ -68,18 +68,18 @@ func (s *Store) Draw(ctx context.Context, node, after string, limit int) ([]stor
 		return len(drawn) > 0, err
 	})
 	if err != nil {
-		return nil, err // not what was rolled back
+		return nil, err // without drawn, which was rolled back
 	}
 	return drawn, nil
 }
 
-// turns returns the keys of up to limit tasks that wait, in the order of Draw.
+// turns returns the keys of up to limit waiting tasks, in the order of Draw.
 func (c *conn) turns(after string, limit int) (keys []int64, err error) {
 	names, err := collect(c.stmt(tenants), scanText)
 	if err != nil {
 		return nil, err
 	}
-	first, found := slices.BinarySearch(names, after) // they come in order
+	first, found := slices.BinarySearch(names, after) // names are sorted
 	if found {
 		first++
 	}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// lateEnd is a context that has not ended when it is asked first, and has
-// then.
+// lateEnd is a context that has not ended at the first call of Err, and has ended at later
+// ones.
 type lateEnd struct {
 	context.Context
 	asked int
@@ -20,10 +20,9 @@ func (l *lateEnd) Err() error {
 	return context.Canceled
 }
 
-// TestInterruptedSnapshotEnds: SQLite looks at interrupts every so many
-// operations, also right behind a BEGIN that has worked and then says that it
-// failed. A connection that went back to the pool with that snapshot open would
-// show everybody the past.
+// TestInterruptedSnapshotEnds: SQLite checks for interrupts every so many operations, also
+// after a BEGIN that has worked but then returns an error. If a connection went back to the
+// pool with that snapshot open, its next users would see old data.
 func TestInterruptedSnapshotEnds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "test.db")
 	st, err := Open(path, nil)

@@ -8,22 +8,22 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// bigSpan is how many tasks a span counts at most, unless they were all updated
-// at the same time. A list since a time within a span counts a part of it, and
-// adds those that are newer. Not constant, for tests.
+// bigSpan is how many tasks a span counts at most, unless they were all updated at the same
+// time. A list since some time counts the tasks in a part of one span, and adds the counts of
+// newer spans. Not constant, for tests.
 var bigSpan int64 = 1024
 
-// always is where the first span of a state begins that is made by an append.
+// always is the begin of the first span of a state that an append creates.
 const always = math.MinInt64
 
-// span is how many tasks of a state a scope has that were updated at its place
-// or later, and before the next span begins.
+// span counts the tasks of one scope and state that were updated at the place's time or
+// later, and before the next span begins.
 type span struct {
 	place
 	n int64
 }
 
-// spanOf returns where the span begins that counts a place.
+// spanOf returns the begin of the span that counts the tasks at a place.
 func (c *conn) spanOf(p place) (int64, error) {
 	begin, there, err := c.stmt("SELECT begin FROM span WHERE scope = ? AND state = ? AND begin <= ? ORDER BY begin DESC LIMIT 1").
 		int(p.scope).int(int64(p.state)).int(p.updated).one()
@@ -33,16 +33,16 @@ func (c *conn) spanOf(p place) (int64, error) {
 	return begin, err
 }
 
-// addToSpan counts n more in the span that begins at p, which is made if there is
-// none, and returns how many that makes.
+// addToSpan adds n to the span that begins at p, which it creates if necessary, and returns
+// the new count.
 func (c *conn) addToSpan(p place, n int64) (int64, error) {
 	n, _, err := c.stmt("INSERT INTO span (scope, state, begin, n) VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n RETURNING n").
 		int(p.scope).int(int64(p.state)).int(p.updated).int(n).one()
 	return n, err
 }
 
-// trim removes a span that counts nothing, so that the one before goes on in its
-// place, and splits one that counts too much.
+// trim deletes an empty span, so that the span before it extends over its range, and splits a
+// span that is too big.
 func (c *conn) trim(s span) error {
 	if s.n == 0 {
 		return c.stmt("DELETE FROM span WHERE scope = ? AND state = ? AND begin = ?").
@@ -63,16 +63,15 @@ func (c *conn) trim(s span) error {
 	for err == nil && s.n > bigSpan {
 		var next span
 		if next, err = c.split(of[0], s, end); next.n == 0 {
-			break // they are all of one time
+			break // all its tasks have the same time
 		}
 		s = next
 	}
 	return err
 }
 
-// split divides a span that ends before end and returns its newer part. The older
-// one gets three quarters of what is allowed, for most tasks are newer than all
-// before.
+// split divides a span that ends before end and returns its newer part. The older part gets
+// three quarters of the maximum, because most new tasks are newer than all others.
 func (c *conn) split(sc *scope, s span, end int64) (newer span, err error) {
 	tasks := func(what, rest string) *stmt { return sc.tasks(c, s.state, what, rest) }
 	first, _, err := tasks("at", "at >= ? AND at < ? ORDER BY at LIMIT 1").int(s.updated).int(end).one()
@@ -102,20 +101,20 @@ func (c *conn) split(sc *scope, s span, end int64) (newer span, err error) {
 	return newer, err
 }
 
-// scope is an owner or a context with a tally.
+// scope is an owner or a context that has a tally.
 type scope struct {
 	scopeName
 	key int64
 }
 
-// scopesOf returns the scopes that have what a condition says.
+// scopesOf returns the scopes that match a condition.
 func (c *conn) scopesOf(condition string, bind func(*stmt)) (all []*scope, err error) {
 	st := c.stmt("SELECT tenant, owner, context, key FROM scope WHERE " + condition)
 	bind(st)
 	all, err = collect(st, func(r *sqlite3.Stmt) *scope {
 		return &scope{scopeName{r.ColumnText(0), r.ColumnText(1), r.ColumnText(2)}, r.ColumnInt64(3)}
 	})
-	if errors.Is(err, sqlite3.ERROR) { // a Reader on its own may read what has none
+	if errors.Is(err, sqlite3.ERROR) { // a Reader on its own may read a database without scopes
 		if there, look := c.hasTable("scope"); look == nil && !there {
 			return nil, nil
 		}
@@ -123,7 +122,7 @@ func (c *conn) scopesOf(condition string, bind func(*stmt)) (all []*scope, err e
 	return all, err
 }
 
-// tasks selects of the tasks of a state, whose times of update are called at.
+// tasks selects from the tasks of a state in a scope; their time of update is called at.
 func (sc *scope) tasks(c *conn, state int32, what, rest string) *stmt {
 	if sc.context != "" {
 		return c.stmt("SELECT " + what + " FROM member WHERE scope = ? AND kind = ? AND " + rest).int(sc.key).int(int64(state))
@@ -132,7 +131,7 @@ func (sc *scope) tasks(c *conn, state int32, what, rest string) *stmt {
 		text(sc.tenant).text(sc.owner).int(int64(state))
 }
 
-// total is how many tasks of a scope a query matches.
+// totalOf returns how many tasks of a scope a query matches.
 func (c *conn) totalOf(sc *scope, q *store.Query) (n int64, err error) {
 	if q.Since.IsZero() {
 		sql := "SELECT sum(n) FROM tally WHERE scope = ?"
@@ -158,8 +157,9 @@ func (c *conn) totalOf(sc *scope, q *store.Query) (n int64, err error) {
 	return n, err
 }
 
-// since is how many tasks of a state were updated at a time or later: what the
-// spans count that begin then or later, and what is newer of the one before.
+// since returns how many tasks of a state were updated at a time or later. It adds the counts
+// of the spans that begin at that time or later, and counts the newer part of the span
+// before.
 func (c *conn) since(sc *scope, state int32, at int64) (n int64, err error) {
 	end, whole := int64(math.MaxInt64), int64(0)
 	err = c.stmt("SELECT min(begin), sum(n) FROM span WHERE scope = ? AND state = ? AND begin >= ?").

@@ -14,19 +14,18 @@ import (
 
 // Options adjusts a Store. A nil *Options means all defaults.
 type Options struct {
-	// Readers caps the connections that read at the same time; they are opened
-	// as they are needed and kept. Zero means one for each processor, at least 4.
+	// Readers caps the connections that read at the same time. They are opened when needed
+	// and kept. Zero means one for each processor, at least 4.
 	Readers int
-	// MaxSize caps the database file, in bytes (rounded down to pages of
-	// 4096; the write-ahead log comes on top). Appends beyond it fail, as on a
-	// full disk. Zero means no cap.
+	// MaxSize caps the database file, in bytes (rounded down to pages of 4096; the
+	// write-ahead log is extra). Appends beyond it fail, as on a full disk. Zero means no
+	// cap.
 	MaxSize int64
-	// Overwrite makes deletions write zeros over all that they remove, also over
-	// pages that become free, rather than leave those until they are used again.
-	// It costs writes.
+	// Overwrite makes deletions write zeros over everything that they remove. By default,
+	// pages that become free keep their content until they are used again. It costs writes.
 	Overwrite bool
-	// Migrating is told, when Open brings a database of an older version to this one,
-	// how many of the steps are done: first none, at last all. Nil is told nothing.
+	// Migrating is called when Open migrates a database of an older version. It gets how many
+	// of the steps are done: first none, finally all. Nil calls nothing.
 	Migrating func(done, of int)
 	// Logger receives a record when the write-ahead log cannot be cleaned up.
 	// Nil discards.
@@ -46,26 +45,26 @@ type Store struct {
 	lock    *lock
 	group   *store.Queue[work]
 	cleaner *cleaner
-	packer  chan struct{} // closed when old tasks are packed, or it was given up for Close
+	packer  chan struct{} // closed when packing of old tasks has ended, or was stopped by Close
 
 	writing         sync.Mutex // protects the fields below
 	writer          *conn      // nil after Close
-	packed          []byte     // scratch of apply
-	clear, squeezed []byte     // of piece
-	lastKey         int64      // the highest key that a task ever had
-	unused          []int64    // values whose appends came to nothing, see sweep
+	packed          []byte     // buffer of keepEntries
+	clear, squeezed []byte     // buffers of piece
+	lastKey         int64      // highest key that any task ever had
+	unused          []int64    // values of failed appends and blobs stored already, see sweep
 	tally           tally
 	working         working
 
-	staging          sync.Mutex   // one append after the other, or all would be held until all are written
-	lastValue        atomic.Int64 // the key of the newest value in chunks
+	staging          sync.Mutex   // stages one append after the other; otherwise all would be in memory until all are written
+	lastValue        atomic.Int64 // key of the newest value in chunks
 	commits, entries atomic.Int64
-	watcher          atomic.Pointer[func(store.Commit)] // nil: there is none
+	watcher          atomic.Pointer[func(store.Commit)] // nil: none
 
 	mail store.Mailbox
 
 	closing  sync.Once
-	over     chan struct{} // closed with it
+	over     chan struct{} // closed by Close
 	closeErr error
 }
 
@@ -77,12 +76,12 @@ func (s *Store) Stats() store.Stats {
 // OnCommit implements store.Metered.
 func (s *Store) OnCommit(f func(store.Commit)) { s.watcher.Store(&f) }
 
-// Open opens the database at path, or makes it if there is no file or an empty
-// one. The directory is made too. Files get mode 0600 and directories 0700.
-// Only one process at a time can have it open.
+// Open opens the database at path, or creates it if there is no file or an empty one. It also
+// creates the directory. Files get mode 0600 and directories 0700. Only one process at a time
+// can have the database open.
 //
-// A file that is damaged, not ours or of a newer version is refused and left
-// exactly as it is.
+// A file that is damaged, belongs to another program, or is of a newer version is refused and
+// left exactly as it is.
 func Open(path string, o *Options) (*Store, error) {
 	s, err := open(path, o, &current)
 	if err != nil {
@@ -108,7 +107,7 @@ func open(path string, o *Options, sc *schema) (*Store, error) {
 	return s, nil
 }
 
-// start opens the connections. The lock is held.
+// start opens the connections. The caller holds the lock.
 func (s *Store) start(path string, o *Options, sc *schema) (err error) {
 	if err := prepare(path, sc); err != nil {
 		return err
@@ -145,7 +144,7 @@ func (s *Store) start(path string, o *Options, sc *schema) (err error) {
 		return err
 	}
 	s.lastValue.Store(value)
-	r, err := s.readers.get(context.Background()) // so that there is one, whatever happens later
+	r, err := s.readers.get(context.Background()) // so that one is open, whatever happens later
 	if err != nil {
 		return err
 	}
@@ -158,8 +157,8 @@ func (s *Store) start(path string, o *Options, sc *schema) (err error) {
 	return nil
 }
 
-// durable makes commits and checkpoints wait for the disk itself; the last two
-// matter on macOS only, whose fsync does not.
+// durable makes commits and checkpoints wait for the disk itself. The last two settings
+// matter on macOS only, where a plain fsync does not.
 const durable = "PRAGMA synchronous = FULL; PRAGMA fullfsync = ON; PRAGMA checkpoint_fullfsync = ON; "
 
 // openWriter opens the one connection that writes.
@@ -174,18 +173,17 @@ func openWriter(path string, o *Options, sc *schema) (_ *conn, err error) {
 			err = fmt.Errorf("sqlite: open %s: %w", path, err)
 		}
 	}()
-	// WAL and FULL together mean one fsync per commit, before it is reported.
-	// No automatic checkpoints: the cleaner does them, beside the commits.
-	// The cache has what is written now, and what a large append needs; more
-	// would cost more: a commit that moved pages within a tree looks at all of
-	// it when it ends (docs/design/0010-speed.md).
+	// WAL and FULL together mean one fsync per commit, before it is reported. There are no
+	// automatic checkpoints: the cleaner does them while commits continue. The cache holds
+	// the pages being written and those of a large append. A larger cache would cost time: a
+	// commit that moved pages within a tree scans the whole cache when it ends
+	// (docs/design/0010-speed.md).
 	err = c.Exec(durable + "PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY; PRAGMA cache_size = -8192")
 	if err != nil {
 		return nil, err
 	}
-	// Credentials of a webhook should not stay behind when it is deleted. What
-	// fills pages of its own does, unless all is to be overwritten: that would
-	// write more.
+	// A deleted webhook's credentials should not stay in the file. FAST leaves content that
+	// fills whole pages, because overwriting that too would write more.
 	overwrite := "FAST"
 	if o.Overwrite {
 		overwrite = "ON"
@@ -207,8 +205,8 @@ func openWriter(path string, o *Options, sc *schema) (_ *conn, err error) {
 	return c, nil
 }
 
-// Close implements store.Store. It leaves a single file: the write-ahead log
-// is moved into it.
+// Close implements store.Store. It leaves a single file: it moves the write-ahead log into
+// the database.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		close(s.over)

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/store/storetest"
 )
 
-// onDisk lets SQLite work on another disk for the rest of a test.
+// onDisk makes SQLite work on another disk for the rest of a test.
 func onDisk(t *testing.T, name string, d vfs.VFSFilename) {
 	was := system
 	system = mount(name, d)

@@ -12,27 +12,27 @@ import (
 
 // Not constant, for tests.
 var (
-	// bigScope is how many tasks an owner or a context has at most of which no
-	// tally is kept: so many are counted in a tenth of a millisecond, and most
-	// contexts have one.
+	// bigScope is the largest number of tasks of an owner or a context that are counted
+	// instead of tallied: counting so many takes a tenth of a millisecond, and most contexts
+	// have one.
 	bigScope int64 = 1024
-	// lookEvery says at how many of the tasks that come or move it is looked how
-	// many their owner has, or their context: at one of so many. Lists are right
-	// in the meantime, too, they count.
+	// lookEvery is the interval of checks whether an owner or context has become big: one in
+	// so many of the tasks that are added or moved causes one. Lists are right in the
+	// meantime too, because they count.
 	lookEvery = 64
 )
 
-// tally is the writer's half of the tallies, which are what lists would have to
-// count, kept in the same transactions as the tasks: those of owners and of
-// contexts that have many (docs/design/0010-speed.md). What a transaction
-// changes gathers in memory, and is written before its end, once for each span.
+// tally is the writer's half of the tallies. A tally stores counts that lists would otherwise
+// have to compute, for owners and contexts with many tasks (docs/design/0010-speed.md). It is
+// updated in the same transactions as the tasks. The changes of a transaction gather in
+// memory and are written at its end, once for each span.
 type tally struct {
-	scopes map[scopeName]int64 // all that there are, by key; nil: they must be read
-	moves  map[place]int64     // how many tasks came to a place, less those that left it
-	look   map[scopeName]bool  // what may have outgrown counting
+	scopes map[scopeName]int64 // the keys of all scopes; nil: not read yet
+	moves  map[place]int64     // tasks added to a place minus tasks removed from it
+	look   map[scopeName]bool  // owners and contexts that may have become too big to count
 }
 
-// scopeName names a scope: an owner or, with a context, that.
+// scopeName names a scope: an owner or, if context is set, a context.
 type scopeName struct{ tenant, owner, context string }
 
 // place is where a task is counted.
@@ -42,7 +42,7 @@ type place struct {
 	updated int64
 }
 
-// begin makes ready for a transaction, within it.
+// begin prepares for a transaction, inside of it.
 func (t *tally) begin(c *conn) error {
 	clear(t.moves)
 	clear(t.look)
@@ -61,12 +61,12 @@ func (t *tally) begin(c *conn) error {
 	return err
 }
 
-// forget is for a transaction that failed: which scopes there are now is as
-// open as its outcome.
+// forget is called after a failed transaction: since its outcome may be unknown, the scopes
+// are read again.
 func (t *tally) forget() { t.scopes = nil }
 
-// moved notes how a task's row changed, which it has already. was is nil if the
-// task is new, is if it is gone.
+// moved notes a change of a task's row, after the row was written. was is nil if the task is
+// new; is is nil if it was deleted.
 func (t *tally) moved(c *conn, task int64, was, is *store.Row) error {
 	if was != nil && is != nil && was.State == is.State && was.Context == is.Context && was.Updated.UnixMilli() == is.Updated.UnixMilli() {
 		return nil
@@ -89,8 +89,8 @@ func (t *tally) moved(c *conn, task int64, was, is *store.Row) error {
 	return nil
 }
 
-// note counts n tasks more where r is, and returns the scope of its context; 0:
-// it has none. A context has one only if its owner has.
+// note adds n to the count at r's place, and returns the scope of its context, or 0 if the
+// context has none. A context has a scope only if its owner has one.
 func (t *tally) note(r *store.Row, n int64) int64 {
 	name := scopeName{r.Tenant, r.Owner, ""}
 	scope, big := t.scopes[name]
@@ -111,13 +111,13 @@ func (t *tally) note(r *store.Row, n int64) int64 {
 	return 0
 }
 
-// write ends a transaction: it writes what was noted.
+// write writes the noted changes, at the end of a transaction.
 func (t *tally) write(c *conn) error {
-	// Of a state the newest come first, for a span is known by where it begins.
+	// Within a state the newest places come first, because a span is known by its begin.
 	all := slices.SortedFunc(maps.Keys(t.moves), func(a, b place) int {
 		return cmp.Or(cmp.Compare(a.scope, b.scope), cmp.Compare(a.state, b.state), cmp.Compare(b.updated, a.updated))
 	})
-	var emptied []int64 // scopes, of a state at least
+	var emptied []int64 // scopes in which at least one state has become empty
 	for len(all) > 0 {
 		n := 1
 		for n < len(all) && all[n].scope == all[0].scope && all[n].state == all[0].state {
@@ -145,8 +145,8 @@ func (t *tally) write(c *conn) error {
 	return nil
 }
 
-// writeState writes what was noted of one state of a scope, and returns how
-// many tasks of it are left; less than 0: that did not change.
+// writeState writes the noted changes of one state of a scope, and returns how many tasks of
+// that state are left, or less than 0 if their number did not change.
 func (t *tally) writeState(c *conn, at []place) (left int64, err error) {
 	scope, state, total := at[0].scope, at[0].state, int64(0)
 	var touched []span
@@ -173,7 +173,7 @@ func (t *tally) writeState(c *conn, at []place) (left int64, err error) {
 		}
 		touched = append(touched, s)
 	}
-	for _, s := range touched { // when all are counted, for a scope that is split is counted again
+	for _, s := range touched { // only after all counts are written, because a split counts the tasks again
 		if err := c.trim(s); err != nil {
 			return 0, err
 		}
@@ -189,8 +189,7 @@ func (t *tally) writeState(c *conn, at []place) (left int64, err error) {
 	return 0, c.stmt("DELETE FROM tally WHERE scope = ? AND state = ?").int(scope).int(int64(state)).exec()
 }
 
-// drop removes a scope that has no task any more: nothing remains of an owner
-// that is erased.
+// drop removes a scope that has no tasks left, so nothing remains of an erased owner.
 func (t *tally) drop(c *conn, scope int64) error {
 	_, gone, err := c.stmt("DELETE FROM scope WHERE key = ?1 AND NOT EXISTS (SELECT 1 FROM tally WHERE scope = ?1) RETURNING key").int(scope).one()
 	if gone {
@@ -199,8 +198,7 @@ func (t *tally) drop(c *conn, scope int64) error {
 	return err
 }
 
-// grow makes a scope of an owner or a context if it has too many tasks to be
-// counted.
+// grow creates a scope for an owner or a context that has too many tasks to count.
 func (t *tally) grow(c *conn, name scopeName) error {
 	index, of := "task_state", "tenant = ?1 AND owner = ?2"
 	if name.context != "" {

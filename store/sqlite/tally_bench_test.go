@@ -10,10 +10,9 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// BenchmarkTally measures what tallies add to a commit of 30 new tasks: of one
-// owner who has many, where each is in a context of its own; of one context that
-// has many; and of owners who have few. What it writes is rolled back, so that it
-// does not grow.
+// BenchmarkTally measures what tallies add to a commit of 30 new tasks in three cases: one
+// owner with many tasks, each in a context of its own; one context with many tasks; and
+// owners with few tasks. Its writes are rolled back, so that the database does not grow.
 func BenchmarkTally(b *testing.B) {
 	st := mustOpen(b, filepath.Join(b.TempDir(), "parley.db"), nil)
 	fillList(b, st, 10_000)

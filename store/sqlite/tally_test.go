@@ -18,8 +18,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// smallScopes lets tests have tallies of a few tasks, in spans of fewer. Benchmarks
-// have those of always.
+// smallScopes makes tallies start at a few tasks, with even smaller spans. Benchmarks use the
+// normal limits.
 func smallScopes() {
 	flag.Parse()
 	if f := flag.Lookup("test.bench"); f == nil || f.Value.String() == "" {
@@ -27,8 +27,8 @@ func smallScopes() {
 	}
 }
 
-// checkTally compares the tallies of a database with what they are tallies of. It
-// reads it as it is, also after a crash.
+// checkTally compares the tallies of a database with the counted tasks. It reads the database
+// as it is, also after a crash.
 func checkTally(t testing.TB, path string) {
 	t.Helper()
 	if _, err := os.Stat(path); err != nil {
@@ -67,7 +67,7 @@ func checkTally(t testing.TB, path string) {
 	}
 }
 
-// rows are those that a query of a store's writer returns, as text. Others may use it.
+// rows returns the result of a query by a store's writer, as text. It may run beside others.
 func rows(t testing.TB, st *Store, sql string) []string {
 	t.Helper()
 	st.writing.Lock()
@@ -91,8 +91,8 @@ func rowsOf(t testing.TB, c *conn, sql string) (all []string) {
 	return all
 }
 
-// history makes random appends to tasks of one owner, some contexts and few times,
-// and deletions, and does the same to a store in memory.
+// history makes random appends and deletions, to tasks of one owner with some contexts and
+// few times, in a database and in a store in memory.
 type history struct {
 	t      *testing.T
 	rand   *rand.Rand
@@ -169,7 +169,7 @@ func (h *history) compare(of interface {
 	}
 }
 
-// Lists say what they would if each were counted, whatever happened before.
+// Lists have the same totals as if each were counted, whatever happened before.
 func TestTallies(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
@@ -253,8 +253,8 @@ func TestTalliesOfAnOldDatabase(t *testing.T) {
 	checkTally(t, path)
 }
 
-// A transaction that fails when it has made or removed a scope leaves none behind
-// in memory, nor what it counted.
+// A failed transaction that created or removed a scope leaves neither the scope nor its
+// counts in memory.
 func TestTalliesAfterAFailure(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "parley.db")
 	st := mustOpen(t, path, nil)

@@ -14,11 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// BenchmarkTask measures what a task costs the store when so many are under
-// way at all times, in processor time, which tells more than a rate on a machine that
-// does other things: a quick one is one append, with the seal and the receipt of its
-// message; a stream has its ten chunks in five. All ids are random, or grow with time as
-// the engine's and those of our clients' messages do.
+// BenchmarkTask measures the processor time that a task costs the store while many tasks are
+// active at all times; on a shared machine this tells more than a rate. A quick task is one
+// append, with the seal and the receipt of its message; a stream has ten chunks in five
+// appends. IDs are random, or ordered by time like those of the engine and our clients.
 func BenchmarkTask(b *testing.B) {
 	for _, kind := range []string{"quick", "stream"} {
 		for _, ids := range []string{"random", "ordered"} {

@@ -11,24 +11,22 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Vault is what a database keeps beside tasks: the part of a Store that
-// programs may change while a server has the database open. It may be used by
-// any number of goroutines.
+// Vault gives access to the small values of a database, the part of a Store that other
+// programs may change while a server has the database open. It is safe for concurrent use.
 type Vault struct {
-	mu sync.Mutex // protects c, also while it is used
+	mu sync.Mutex // protects c, also during use
 	c  *conn      // nil after Close
 }
 
-// vaultPatience is how long a Vault tries to get its turn to write. It is longer
-// than that of a Store: a server under load leaves only short gaps between two
-// commits, and whoever uses a Vault has the time.
+// vaultPatience is how long a Vault waits for its turn to write. It is longer than that of a
+// Store, because a busy server leaves only short gaps between two commits, and callers of a
+// Vault can wait.
 var vaultPatience = 10 * time.Second // not constant, for tests
 
-// OpenVault opens a database for Keep, Kept and Secret only, also while a Store
-// has it open in this or another process: writers take turns, and each sees at
-// once what the other one wrote. It does not make a database, nor change the
-// schema of one that an older version wrote; both are errors that say what to
-// do. Without a database it is fs.ErrNotExist.
+// OpenVault opens a database for Keep, Kept and Secret only, even while a Store has it open
+// in this or another process. Writers take turns, and each sees at once what the others
+// wrote. OpenVault does not create a database, nor migrate one of an older version; both are
+// errors that say what to do. If there is no database, the error is fs.ErrNotExist.
 func OpenVault(path string) (*Vault, error) {
 	v, err := openVault(path, &current)
 	if err != nil {
@@ -41,7 +39,7 @@ func openVault(path string, sc *schema) (_ *Vault, err error) {
 	if path, err = existing(path); err != nil {
 		return nil, err
 	}
-	// As for a Store: one of another version is left as it is.
+	// As in Open, a database of another version is left as it is.
 	if err := inspect(path, sc); err != nil {
 		return nil, err
 	}
@@ -53,8 +51,8 @@ func openVault(path string, sc *schema) (_ *Vault, err error) {
 	if err == nil && version < sc.version() {
 		err = fmt.Errorf("it was written by an older version of this program (schema %d, this one has %d); start a server of this version with it once", version, sc.version())
 	}
-	// The cleaner of the Store moves the log into the database, or who closes it
-	// last: SQLite knows if that is us.
+	// The Store's cleaner moves the log into the database, or the last connection to close:
+	// SQLite knows whether that is this one.
 	if err == nil {
 		err = c.Exec(durable + "PRAGMA wal_autocheckpoint = 0; PRAGMA temp_store = MEMORY; PRAGMA secure_delete = FAST")
 	}
@@ -78,9 +76,10 @@ func (v *Vault) use(ctx context.Context, what string, f func(*conn) error) error
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
-	// Unlike the writer of a Store it may wait for long. A transaction that ends
-	// before COMMIT did not happen. Its ROLLBACK is interrupted, too, and open it
-	// would keep the Store from writing.
+	// Unlike the writer of a Store, this may wait for long, so ctx interrupts it. A
+	// transaction that ends before its COMMIT did not happen. The interrupt stops its
+	// ROLLBACK too, and an open transaction would keep the Store from writing, so roll back
+	// here.
 	v.c.SetInterrupt(ctx)
 	defer func() {
 		v.c.SetInterrupt(context.Background())
@@ -93,7 +92,7 @@ func (v *Vault) use(ctx context.Context, what string, f func(*conn) error) error
 	return wrap(what, err)
 }
 
-// Keep is that of store.Store.
+// Keep is Keep of store.Store.
 func (v *Vault) Keep(ctx context.Context, name string, was, is []byte) (now []byte, err error) {
 	err = v.use(ctx, "keep", func(c *conn) (err error) {
 		if was == nil && is == nil {
@@ -106,7 +105,7 @@ func (v *Vault) Keep(ctx context.Context, name string, was, is []byte) (now []by
 	return now, err
 }
 
-// Kept is that of store.Store.
+// Kept is Kept of store.Store.
 func (v *Vault) Kept(ctx context.Context) (all map[string][]byte, err error) {
 	err = v.use(ctx, "kept", func(c *conn) (err error) {
 		all, err = c.allKept()
@@ -115,7 +114,7 @@ func (v *Vault) Kept(ctx context.Context) (all map[string][]byte, err error) {
 	return all, err
 }
 
-// Secret is that of store.Store.
+// Secret is Secret of store.Store.
 func (v *Vault) Secret(ctx context.Context, name string) (secret []byte, err error) {
 	err = v.use(ctx, "secret", func(c *conn) (err error) {
 		secret, err = c.secret(name)

@@ -27,7 +27,7 @@ func mustOpenVault(t testing.TB, path string) *Vault {
 	return v
 }
 
-// keeper is what a Store and a Vault have in common.
+// keeper has the methods that a Store and a Vault share.
 type keeper interface {
 	Keep(ctx context.Context, name string, was, is []byte) ([]byte, error)
 	Kept(ctx context.Context) (map[string][]byte, error)
@@ -74,8 +74,8 @@ func TestVaultAndStoreSeeEachOther(t *testing.T) {
 	}
 }
 
-// A server that is busy all the time loses nothing and fails at nothing while
-// somebody changes the kept values, which works, too.
+// A server that is always busy loses nothing and gets no errors while another process changes
+// the kept values, which works too.
 func TestVaultBesideAStoreUnderLoad(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "parley.db")
 	st := mustOpen(t, path, nil)
@@ -130,8 +130,7 @@ func TestVaultBesideAStoreUnderLoad(t *testing.T) {
 	}
 }
 
-// countUp adds one to what is kept as "sum", as the one of several who write at
-// once.
+// countUp adds one to the value kept as "sum", while others do the same.
 func countUp(ctx context.Context, k keeper, who int) error {
 	was, err := k.Keep(ctx, "sum", nil, nil)
 	for err == nil {
