@@ -7,45 +7,46 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// CardProfile says for which versions a card's document is.
+// CardProfile selects the versions that a card's document is for.
 type CardProfile uint8
 
 const (
-	// CardAll is for readers of every version: the members of 1.0 and those of
-	// the older versions stand beside each other, for their names differ. What
-	// both have, such as a security scheme, is written in both forms. A card
-	// that offers no version before 1.0 is that of CardV10.
+	// CardAll is for readers of every version: the members of 1.0 and of the older
+	// versions are side by side, because their names differ. What both have, such as a
+	// security scheme, is written in both forms. A card that offers no version before
+	// 1.0 has the form of CardV10.
 	CardAll CardProfile = iota
-	// CardV10 is the form of 1.0 and nothing else. Nothing is lost.
+	// CardV10 is only the form of 1.0. Nothing is lost.
 	CardV10
-	// CardV03 is the form of 0.3 and nothing else: what the agent itself
-	// answers who asks in 0.3. Lost are
+	// CardV03 is only the form of 0.3: the agent's own answer to a request in 0.3. Lost
+	// are
 	//
-	//   - interfaces of other versions, if there is one of 0.3 or 0.2; if
-	//     there is none, all are taken for 0.3's,
+	//   - interfaces of other versions, if there is one of 0.3 or 0.2; if there is
+	//     none, all are taken for 0.3's,
 	//   - the tenants and the order of interfaces: JSON-RPC comes first.
 	//
-	// OAuth 2 by device code, and whether PKCE is required, is not 0.3's, and
-	// written all the same: some of its readers refuse a scheme without a flow.
+	// OAuth 2 by device code, and whether PKCE is required, are not in 0.3. They are
+	// written nevertheless, because some of its readers refuse a scheme without a flow.
 	CardV03
-	// CardV03REST is CardV03 for HTTP+JSON, where some clients read the JSON
-	// schema of 0.3 and some its proto: security schemes have the forms of
-	// both. Requirements are those of the schema, which readers of the proto
-	// pass over; of the other form the readers of the schema would choke.
+	// CardV03REST is CardV03 for HTTP+JSON, where some clients read the JSON schema of
+	// 0.3 and others its proto: security schemes have the forms of both. Requirements
+	// have only the form of the schema: readers of the proto skip that one, but readers
+	// of the schema fail on the other.
 	CardV03REST
 )
 
-// AppendCard appends a card's JSON. In what is for older versions,
+// AppendCard appends a card's JSON. In the members for older versions,
 //
-//   - url is the first JSON-RPC address of a version before 1.0, because
-//     readers of 0.1 take it for that, or else the first of any binding;
-//   - protocolVersion is the newest of the versions before 1.0, with the patch
-//     number that their cards have, and absent for 0.1;
-//   - additionalInterfaces has all of 0.2 and 0.3, the main one again (0.3 §5.6.2);
-//   - authentication, which 0.1 has, lists what the security requirements name.
+//   - url is the first JSON-RPC address of a version before 1.0, because readers of 0.1
+//     expect JSON-RPC there; without one, the first of any binding;
+//   - protocolVersion is the newest of the versions before 1.0, with the patch number
+//     that their cards have, and absent for 0.1;
+//   - additionalInterfaces has all of 0.2 and 0.3, including the main one (0.3 §5.6.2);
+//   - authentication, which 0.1 has, lists the kinds of scheme that the security
+//     requirements name.
 //
-// Signatures stand as they are. They are over the members of 1.0 (§8.4), so a
-// reader has to take those out of a card for all, or ask for the one of 1.0.
+// Signatures are copied unchanged. They cover the members of 1.0 (§8.4), so a reader of
+// a card for all versions has to extract those, or ask for the card of 1.0.
 func AppendCard(dst []byte, card *a2a.AgentCard, profile CardProfile) []byte {
 	old := before10(card, profile)
 	if profile == CardV10 || profile == CardAll && len(old) == 0 {
@@ -60,9 +61,9 @@ func addressed(i *a2a.AgentInterface) bool {
 	return i != nil && i.URL != "" && i.ProtocolBinding != ""
 }
 
-// before10 returns the interfaces of versions before 1.0. For readers of 0.3
-// they are those of its dialect, or all if there are none: the card comes from
-// one of them.
+// before10 returns the interfaces of versions before 1.0. For readers of 0.3 they are
+// those of its dialect or, if there are none, all, because the card was read at one of
+// them.
 func before10(card *a2a.AgentCard, profile CardProfile) []*a2a.AgentInterface {
 	var old, any []*a2a.AgentInterface
 	for _, i := range card.SupportedInterfaces {
@@ -83,8 +84,8 @@ func before10(card *a2a.AgentCard, profile CardProfile) []*a2a.AgentInterface {
 // cardWriter writes cards for versions before 1.0.
 type cardWriter struct {
 	jsonWriter
-	all     bool // for 1.0 and 0.1 too
-	wrapped bool // security schemes in the form of 1.0 and of 0.3's proto, too
+	all     bool // also the members of 1.0 and 0.1
+	wrapped bool // security schemes also in the form of 1.0 and of 0.3's proto
 }
 
 func (w *cardWriter) card(c *a2a.AgentCard, old []*a2a.AgentInterface) {
@@ -120,10 +121,10 @@ func (w *cardWriter) card(c *a2a.AgentCard, old []*a2a.AgentInterface) {
 	w.close('}')
 }
 
-// interfaces writes url and what says more about it.
+// interfaces writes url and the members that describe it.
 func (w *cardWriter) interfaces(old []*a2a.AgentInterface) {
 	if len(old) == 0 {
-		w.text("url", "") // REQUIRED; there is nothing to say
+		w.text("url", "") // REQUIRED, but there is no address
 		w.text("protocolVersion", "0.3.0")
 		return
 	}

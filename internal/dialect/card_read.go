@@ -8,22 +8,21 @@ import (
 	"github.com/parley-a2a/parley/internal/json"
 )
 
-// ParseCard reads an agent card of any version, or one for several, or one of
-// the drafts before 1.0. Where both forms of something are there, that of 1.0
-// counts; addresses that only the older form has come last. Unknown members are
-// ignored. The error says which members cannot be read.
+// ParseCard reads an agent card of any version, of several versions, or of a draft
+// before 1.0. If a member is there in both forms, that of 1.0 counts; addresses that
+// only the older form has come last. Members of no known version are kept in Unknown.
+// The error says which members cannot be read.
 //
-// The interfaces of a card that does not have them are made from url,
-// preferredTransport and additionalInterfaces. Their version is that of
-// protocolVersion, or each of a draft's protocolVersions. Cards before 0.2.5 do
-// not say theirs, and those of 0.1 look like them: all are taken for 0.2, and
-// the client has to try tasks/send where message/send is not known.
+// If the card has no interfaces of 1.0, they are made from url, preferredTransport and
+// additionalInterfaces. Their version is protocolVersion, or each of a draft's
+// protocolVersions. Cards before 0.2.5 do not state theirs, and those of 0.1 look the
+// same: all are taken for 0.2, and the client has to try tasks/send if message/send is
+// unknown.
 //
-// Lost of older cards are stateTransitionHistory, the credentials of
-// authentication, which have no place on a card, and of an OAuth 2 scheme with
-// several flows all but the first in this order: authorization code, device
-// code, client credentials, implicit, password. Default modes that 0.1 leaves
-// out are text/plain, as its text says.
+// Lost of older cards are stateTransitionHistory; the credentials of authentication,
+// which do not belong on a card; and of an OAuth 2 scheme with several flows, all but
+// the first in this order: authorization code, device code, client credentials,
+// implicit, password. Default modes that 0.1 omits are text/plain, as its text says.
 func ParseCard(doc []byte) (*a2a.AgentCard, error) {
 	card := new(a2a.AgentCard)
 	if err := a2a.UnmarshalAnswer(doc, card); err != nil {
@@ -76,8 +75,8 @@ func ParseCard(doc []byte) (*a2a.AgentCard, error) {
 	return card, nil
 }
 
-// forgetOlder takes the members of older versions out of those that nobody knows: they
-// have been read, or are lost as ParseCard says.
+// forgetOlder removes the members of older versions from the unknown ones: they have
+// been read, or are lost as ParseCard says.
 func forgetOlder(card *a2a.AgentCard) {
 	forget(&card.Unknown, "url", "preferredTransport", "additionalInterfaces", "protocolVersion", "protocolVersions",
 		"supportsAuthenticatedExtendedCard", "supportsExtendedAgentCard", "security", "authentication")
@@ -92,7 +91,7 @@ func forgetOlder(card *a2a.AgentCard) {
 	}
 }
 
-// forget takes members, named in camelCase or snake_case, out of an object.
+// forget removes members, named in camelCase or snake_case, from an object.
 func forget(object **a2a.JSON, names ...string) {
 	if *object == nil {
 		return
@@ -117,7 +116,7 @@ func (o *object) oldCapabilities(card *a2a.AgentCard) {
 	}
 }
 
-// interfaces completes those of 1.0 by what the card says in older members.
+// interfaces adds to the interfaces of 1.0 those that the card has in older members.
 func (o *object) interfaces(listed []*a2a.AgentInterface) []*a2a.AgentInterface {
 	var all []*a2a.AgentInterface
 	drafts := o.texts("protocolVersions")
@@ -136,8 +135,8 @@ func (o *object) interfaces(listed []*a2a.AgentInterface) []*a2a.AgentInterface 
 	return all
 }
 
-// covered reports whether an interface of the older members is listed already,
-// be it in another of the older versions: those members have one for all.
+// covered reports whether an interface of the older members is already listed, perhaps
+// in another of the older versions, because those members have one version for all.
 func covered(all []*a2a.AgentInterface, i *a2a.AgentInterface) bool {
 	for _, l := range all {
 		d, ok := ParseVersion(l.ProtocolVersion)
@@ -158,7 +157,7 @@ func inVersions(i *a2a.AgentInterface, versions []string) []*a2a.AgentInterface 
 	return all
 }
 
-// oldInterfaces reads url and, of 0.2.4 and later, what stands beside it.
+// oldInterfaces reads url and the members of 0.2.4 and later that describe it.
 func (o *object) oldInterfaces(drafts []string) []*a2a.AgentInterface {
 	versions := drafts
 	if len(versions) == 0 {

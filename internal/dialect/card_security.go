@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// requirements writes scopes by scheme; for 1.0 in messages of their own, too.
+// requirements writes scopes by scheme; for 1.0 in its own form, too.
 func (w *cardWriter) requirements(all []a2a.SecurityRequirement) {
 	if len(all) == 0 {
 		return
@@ -31,7 +31,7 @@ func (w *cardWriter) requirements(all []a2a.SecurityRequirement) {
 	}
 }
 
-// member begins a member whose name is not ours.
+// member begins a member whose name comes from the card.
 func (w *cardWriter) member(name string) {
 	w.next()
 	w.b = append(appendText(w.b, name), ':')
@@ -53,8 +53,8 @@ func (w *cardWriter) securitySchemes(all map[string]*a2a.SecurityScheme) {
 	w.close('}')
 }
 
-// scheme writes a security scheme as OpenAPI has it; with the wrapped form
-// beside it where that is read, too.
+// scheme writes a security scheme as OpenAPI has it and, for readers of the wrapped
+// form, in that form as well.
 func (w *cardWriter) scheme(s *a2a.SecurityScheme) {
 	w.open('{')
 	switch {
@@ -91,8 +91,8 @@ func (w *cardWriter) scheme(s *a2a.SecurityScheme) {
 	w.close('}')
 }
 
-// authentication is what 0.1 has of all this: the names of schemes, as HTTP
-// and OpenAPI know them.
+// authentication writes all that 0.1 has of this: the names of schemes, as HTTP and
+// OpenAPI know them.
 func (w *cardWriter) authentication(c *a2a.AgentCard) {
 	var names []string
 	for _, r := range c.SecurityRequirements {
@@ -156,8 +156,8 @@ func (o *object) oldSecurity() []a2a.SecurityRequirement {
 	return all
 }
 
-// oldScheme reads a security scheme as OpenAPI has it. One of a type that 1.0
-// does not have is empty.
+// oldScheme reads a security scheme as OpenAPI has it. A type that 1.0 does not have
+// makes an empty one.
 func (o *object) oldScheme(name string) *a2a.SecurityScheme {
 	s := new(a2a.SecurityScheme)
 	raw := o.members.get(name)
@@ -184,7 +184,7 @@ func (o *object) oldScheme(name string) *a2a.SecurityScheme {
 	return s
 }
 
-// oldFlows reads the flows of OAuth 2, of which 1.0 has one: the safest.
+// oldFlows reads the flows of OAuth 2. 1.0 has only one of them: the safest is kept.
 func (o *object) oldFlows() (f a2a.OAuthFlows) {
 	flows := o.object("flows")
 	for _, kind := range []struct {
@@ -207,9 +207,9 @@ func (o *object) oldFlows() (f a2a.OAuthFlows) {
 	return f
 }
 
-// oldAuthentication reads what 0.1 has: names of schemes, in an array or a
-// text. They become schemes of these names, each of which suffices. All that
-// is known of a scheme of HTTP is its name, and of an API key, that it is one.
+// oldAuthentication reads the form of 0.1: names of schemes, in an array or a text.
+// They become schemes of these names, each of which suffices. Of a scheme of HTTP only
+// the name is known, and of an API key only that it is one.
 func (o *object) oldAuthentication(card *a2a.AgentCard) {
 	auth := o.object("authentication")
 	raw, _ := auth.find([]string{"schemes"})

@@ -5,15 +5,14 @@ import "github.com/parley-a2a/parley/a2a"
 // Codec is the JSON of one dialect on one binding, for both sides. It has no
 // state and may be used concurrently.
 type Codec interface {
-	// DecodeRequest reads the params of JSON-RPC, or the body or query of
-	// HTTP+JSON as an object, into op's request type, with Legacy set as the
-	// dialect needs it. doc is nil where params are absent. Fields that are
-	// missing are for Validate to find. The error is InvalidParams and names
-	// the field.
+	// DecodeRequest reads the params of JSON-RPC, or the body or query of HTTP+JSON as
+	// an object, into op's request type, with Legacy set as the dialect needs it. doc
+	// is nil if params are absent. Missing fields are left to Validate. The error is
+	// InvalidParams and names the field.
 	DecodeRequest(op Op, doc []byte) (any, error)
 
-	// AppendRequest is the inverse. req is of op's request type and the
-	// operation is one the dialect has.
+	// AppendRequest is the inverse of DecodeRequest. req is of op's request type, and
+	// the dialect has the operation.
 	AppendRequest(dst []byte, op Op, req any) []byte
 
 	// AppendResult appends the result of a unary operation, as Call returns
@@ -28,25 +27,25 @@ type Codec interface {
 	// Events returns the writer of the stream that answers req.
 	Events(op Op, req any) Events
 
-	// DecodeEvent reads an event of the stream that answers req: usually one
-	// element; none, if it says nothing. The error is InvalidAgentResponse.
+	// DecodeEvent reads an event of the stream that answers req: usually into one
+	// element; into none, if the event says nothing. The error is InvalidAgentResponse.
 	DecodeEvent(op Op, req any, doc []byte) ([]*a2a.StreamResponse, error)
 }
 
 // Events writes the elements of one stream, and belongs to one goroutine.
 type Events interface {
-	// Append appends the i-th of the events that el becomes, and says whether
-	// there is one more. It is called with the same el and i growing from 0
-	// until there is none. If nothing is appended, el does not show in this
-	// dialect.
+	// Append appends the i-th event that el becomes, and reports whether there is one
+	// more. It is called with the same el and i growing from 0 until there is none. If
+	// it appends nothing, el is not visible in this dialect.
 	Append(dst []byte, el *a2a.StreamResponse, i int) (doc []byte, more bool)
 
 	// Ended reports whether the last event said that it is the last, so that
 	// the stream has to end, though the service may go on.
 	Ended() bool
 
-	// form returns the key of what an update of a status or an artifact becomes, and
-	// notes about the stream what Append would. It is false if readers cannot share it.
+	// form returns the key of the form that readers share of a status or artifact
+	// update, and updates the state of the stream as Append would. It is false if they
+	// cannot share it.
 	form(el *a2a.StreamResponse) (uint64, bool)
 }
 

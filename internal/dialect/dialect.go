@@ -8,32 +8,31 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Dialect is a form of the protocol on the wire. Version 0.2 is not one of its
-// own: what a server has to read of it is 0.3, and what 0.3 has beyond it, 0.2
-// ignores.
+// Dialect is a form of the protocol on the wire. Version 0.2 has none of its own: a
+// server reads it as 0.3, and 0.2 ignores what 0.3 adds.
 type Dialect uint8
 
 const (
 	V01 Dialect = iota // 0.1: tasks/send
 	V03                // 0.2 and 0.3: message/send
-	// V0x is what the names that 0.1 and 0.3 have in common are called in: the
-	// task that is spoken of decides, by the version it was created in.
+	// V0x is for the method names that 0.1 and 0.3 share: the version in which the task
+	// was created decides.
 	V0x
 	V10 // 1.0: SendMessage
 	V11 // the 1.1 draft: 1.0 with generations and timelines
 	dialects
 )
 
-// Versions lists the protocol versions there are, best first, as they stand in
-// A2A-Version and on cards. The draft is the last: nobody should prefer it.
+// Versions lists the protocol versions there are, best first, as A2A-Version and cards
+// name them. The draft is last, because nobody should prefer it.
 var Versions = []string{"1.0", "0.3", "0.2", "0.1", "1.1"}
 
 // Preferred lists the versions as clients choose among those that are offered, best
-// first. The draft is never before what is final.
+// first. The draft comes after 1.0, which is final.
 var Preferred = []string{"1.0", "1.1", "0.3", "0.2", "0.1"}
 
-// Forms lists a version of each form on the wire that clients try where a card is
-// wrong, best first. The others look like these.
+// Forms lists one version of each form on the wire, best first, for clients to try if a
+// card is wrong. The other versions have one of these forms.
 var Forms = []string{"1.0", "0.3", "0.1"}
 
 // HasVersionHeader reports whether requests of a version carry A2A-Version.
@@ -80,18 +79,17 @@ func ParseVersion(version string) (Dialect, bool) {
 	return 0, false
 }
 
-// Minor cuts off what follows Major.Minor: a patch number is never sent (§3.6,
-// §14.2.1).
+// Minor cuts a version to Major.Minor: a patch number is never sent (§3.6, §14.2.1).
 func Minor(version string) string {
 	parts := strings.SplitN(strings.TrimSpace(version), ".", 3)
 	return strings.Join(parts[:min(len(parts), 2)], ".")
 }
 
-// settle decides between what a method name or route says and A2A-Version.
-// The name wins where they contradict each other, and where the version is
-// missing, which means 0.3 by rule (§3.6.2), because many clients send none
-// or always the same; only strict refuses them. Unknown versions are always
-// refused. The error is VersionNotSupported with the supported versions.
+// settle decides between the version of a method name or route and A2A-Version. The
+// name wins if they contradict each other, or if the version is missing, which by rule
+// means 0.3 (§3.6.2), because many clients send none or always the same. Only strict
+// refuses these. Unknown versions are always refused. The error is VersionNotSupported
+// with the supported versions.
 func settle(by Dialect, version string, strict bool) (Dialect, error) {
 	v := strings.TrimSpace(version)
 	if v == "" {
@@ -148,9 +146,9 @@ func digits(s string) bool {
 	return strings.Trim(s, "0123456789") == ""
 }
 
-// DetectRPC returns the operation of a JSON-RPC method and the dialect it is
-// called in (DIALECTS 1.7). The error is MethodNotFound and names the methods
-// there are, or VersionNotSupported.
+// DetectRPC returns the operation of a JSON-RPC method and the dialect it is called in
+// (DIALECTS 1.7). The error is MethodNotFound and lists the known methods, or
+// VersionNotSupported.
 func DetectRPC(method, version string, strict bool) (Op, Dialect, error) {
 	row, ok := methods[method]
 	if !ok {
@@ -163,8 +161,8 @@ func DetectRPC(method, version string, strict bool) (Op, Dialect, error) {
 	return row.op, d, err
 }
 
-// Says reports the dialect in which an error about a call that cannot be
-// recognised is told: that of the version, or what a missing one means.
+// Says returns the dialect for an error about a call that cannot be recognised: that of
+// the version; 0.3 if it is missing; otherwise 1.0.
 func Says(version string) Dialect {
 	if d, ok := ParseVersion(version); ok {
 		return d
@@ -175,8 +173,8 @@ func Says(version string) Dialect {
 	return V10
 }
 
-// SaysREST is Says for a path of HTTP+JSON: without a version, one below /v1 is
-// of 0.3 and any other of 1.0.
+// SaysREST is Says for a path of HTTP+JSON: without a version, a path below /v1 is of
+// 0.3 and any other of 1.0.
 func SaysREST(path, version string) Dialect {
 	if strings.TrimSpace(version) == "" && !strings.HasPrefix(path, "/v1/") {
 		return V10
@@ -204,8 +202,8 @@ type methodRow struct {
 	dialect Dialect
 }
 
-// methods is the way from a method name to its row. A name that two of the old
-// dialects share belongs to V0x, one of both new ones to V10.
+// methods maps a method name to its row. A name that two of the old dialects share
+// belongs to V0x; one that both new ones share, to V10.
 var methods = func() map[string]methodRow {
 	m := map[string]methodRow{}
 	for i := range Operations {
@@ -230,8 +228,8 @@ var methods = func() map[string]methodRow {
 	return m
 }()
 
-// aliases are method names that no version has but somebody sends. They are
-// read and never written.
+// aliases are method names that no version has but some clients send. They are read and
+// never written.
 var aliases = []struct {
 	name    string
 	op      Op

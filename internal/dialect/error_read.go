@@ -15,17 +15,17 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Bounds on what is kept of a peer's error: it ends up in logs and terminals.
+// Bounds on what is kept of a peer's error, because it ends up in logs and terminals.
 const (
 	maxErrorText   = 1 << 10 // bytes of a message
 	maxErrorDetail = 256     // bytes of a metadata value or the text of a field
 	maxErrorItems  = 32      // metadata members, and fields
 )
 
-// ErrorFromRPC makes an Error of a peer's JSON-RPC error. The reason in data
-// decides; without one, the code does, and for codes with several meanings the
-// HTTP status of the answer. data is raw JSON of any shape, or empty. Unknown
-// codes are internal and named in the message.
+// ErrorFromRPC makes an Error from a peer's JSON-RPC error. The reason in data decides;
+// without one, the code does; for codes with several meanings, the HTTP status of the
+// answer does. data is raw JSON of any shape, or empty. An unknown code is internal, or
+// means what a failing status means, and is named in the message.
 func ErrorFromRPC(status, code int, message string, data []byte) *a2a.Error {
 	if in, ok := wrappedError(code, data); ok {
 		code, message, data = in.Code, in.Message, in.Data
@@ -43,7 +43,7 @@ func ErrorFromRPC(status, code int, message string, data []byte) *a2a.Error {
 	}
 	if row == nil {
 		of := a2a.CodeInternal
-		if status >= 400 { // it says more than a code that nobody knows
+		if status >= 400 { // it says more than an unknown code
 			of = codeOfStatus(status)
 		}
 		row = ErrorRowOf(of)
@@ -52,8 +52,9 @@ func ErrorFromRPC(status, code int, message string, data []byte) *a2a.Error {
 	return complete(e, row)
 }
 
-// rowOfGate is the row of an HTTP status that says who or how often, which a server
-// or something in front of it gave together with an internal error.
+// rowOfGate returns the row of an HTTP status about authentication, rates or
+// availability that came with an internal error from a server or something in front of
+// it.
 func rowOfGate(status, code int) *ErrorRow {
 	if code != -32603 {
 		return nil
@@ -71,9 +72,8 @@ type rpcError struct {
 	Data    json.RawMessage
 }
 
-// wrappedError takes an error out of another one. The JavaScript server that came
-// with 0.1 answers an internal error for each, whose data is the answer it
-// meant to give.
+// wrappedError unwraps an error in another one. The JavaScript server that came with
+// 0.1 sends every error as an internal one, whose data is the answer it meant to give.
 func wrappedError(code int, data []byte) (rpcError, bool) {
 	if code != -32603 || len(data) == 0 || data[0] != '{' {
 		return rpcError{}, false
@@ -88,10 +88,10 @@ func wrappedError(code int, data []byte) (rpcError, bool) {
 	return *answer.Error, true
 }
 
-// ErrorFromHTTP makes an Error of an HTTP answer that is not a success. It
-// understands a google.rpc.Status (§11.6), problem+json, JSON-RPC errors and
-// the simple objects of older servers; of other bodies a short plain text is
-// kept. The reason decides, then a code in the body, then the status.
+// ErrorFromHTTP makes an Error from an HTTP answer that is not a success. It
+// understands a google.rpc.Status (§11.6), problem+json, JSON-RPC errors and the simple
+// objects of older servers; a short plain text is kept. The reason decides, then a code
+// in the body, then the status.
 func ErrorFromHTTP(status int, contentType string, body []byte) *a2a.Error {
 	e := &a2a.Error{Peer: true, PeerCode: strconv.Itoa(status)}
 	var row *ErrorRow
@@ -129,8 +129,8 @@ type errorFields struct {
 	Data    json.RawMessage
 }
 
-// parseErrorBody takes what it understands: encoding/json reads on behind a
-// member of the wrong type. It reports false if there is nothing to take.
+// parseErrorBody reads what it understands, because encoding/json goes on after a
+// member of the wrong type. It reports false if it understands nothing.
 func parseErrorBody(body []byte) (*errorBody, bool) {
 	if !json.Valid(body) {
 		return nil, false
@@ -154,7 +154,7 @@ func (d *errorBody) text() string {
 	return ""
 }
 
-// row returns the row the body speaks of, or nil, and takes its details over.
+// row returns the row that the body stands for, or nil, and copies its details into e.
 func (d *errorBody) row(e *a2a.Error) *ErrorRow {
 	for _, details := range []json.RawMessage{d.inner.Details, d.inner.Data, d.Details, d.Data} {
 		if row := readDetails(e, details); row != nil {
@@ -181,8 +181,8 @@ func (d *errorBody) row(e *a2a.Error) *ErrorRow {
 	return nil
 }
 
-// rowOfRPC returns the row of a JSON-RPC code, or nil where it has no meaning
-// of its own: -32000 is anything a server likes.
+// rowOfRPC returns the row of a JSON-RPC code, or nil if the code has no meaning of its
+// own: servers use -32000 for anything.
 func rowOfRPC(code int) *ErrorRow {
 	switch code {
 	case -32000:
@@ -195,7 +195,7 @@ func rowOfRPC(code int) *ErrorRow {
 	return findRow(func(r *ErrorRow) bool { return r.RPC == code })
 }
 
-// codeOfGRPC says what a canonical status name means without a reason.
+// codeOfGRPC says what a canonical status name means if there is no reason.
 var codeOfGRPC = map[string]a2a.Code{
 	"NOT_FOUND":           a2a.CodeTaskNotFound,
 	"INVALID_ARGUMENT":    a2a.CodeInvalidParams,
@@ -210,8 +210,8 @@ var codeOfGRPC = map[string]a2a.Code{
 	"INTERNAL":            a2a.CodeInternal,
 }
 
-// codeOfStatus says what an HTTP status means when the body says nothing: the
-// answer may come from anything on the way, so 404 is not about a task.
+// codeOfStatus says what an HTTP status means if the body says nothing. The answer may
+// come from an intermediary, so 404 is not about a task.
 func codeOfStatus(status int) a2a.Code {
 	switch status {
 	case 401, 407:
@@ -252,8 +252,8 @@ type detail struct {
 	RetryDelay      string // of JSON: "1.5s"
 }
 
-// readDetails takes metadata, field violations and the time to wait over into e
-// and returns the row of the reason, nil where there is none we know.
+// readDetails copies metadata, field violations and the time to wait into e and returns
+// the row of the reason; nil if there is no reason that we know.
 func readDetails(e *a2a.Error, data []byte) *ErrorRow {
 	var list []detail
 	if len(data) == 0 || data[0] == '{' {
@@ -271,7 +271,7 @@ func readDetails(e *a2a.Error, data []byte) *ErrorRow {
 	return row
 }
 
-// takeDetail is readDetails for one of them.
+// takeDetail is readDetails for one detail.
 func takeDetail(e *a2a.Error, d detail) *ErrorRow {
 	var row *ErrorRow
 	if d.Domain == "" || d.Domain == ErrorInfoDomain {
@@ -300,10 +300,10 @@ func takeDetail(e *a2a.Error, d detail) *ErrorRow {
 	return row
 }
 
-// longestRetryDelay bounds what is believed of a time to wait.
+// longestRetryDelay caps the time to wait that a peer names.
 const longestRetryDelay = 365 * 24 * time.Hour
 
-// retryDelay reads a duration of ProtoJSON; 0 if it makes no sense.
+// retryDelay reads a duration of ProtoJSON; 0 if it is invalid.
 func retryDelay(text string) time.Duration {
 	seconds, ok := strings.CutSuffix(text, "s")
 	n, err := strconv.ParseFloat(seconds, 64)

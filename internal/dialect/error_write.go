@@ -17,14 +17,13 @@ const (
 	typeRetryInfo  = "type.googleapis.com/google.rpc.RetryInfo"
 )
 
-// AppendRPCError appends the error member of a JSON-RPC response: code,
-// message, and data. From 1.0 on that is a list: an ErrorInfo, a BadRequest
-// where fields are wrong, and a RetryInfo with the time to wait. Before, it is an object with the members of both,
-// left out where it says no more than the code. 0.3 has it only if the code
-// leaves open what is meant: of the clients that are out there for it, one
-// cannot read an answer whose data is not an object, another one whose data is.
-// Nothing of e.Cause is in it. A code that the dialect does not have becomes the
-// nearest it has.
+// AppendRPCError appends the error member of a JSON-RPC response: code, message, and
+// data. From 1.0 on data is a list: an ErrorInfo, a BadRequest if fields are wrong, and
+// a RetryInfo with the time to wait. Before 1.0 it is an object with the members of
+// these, omitted if it says no more than the code. 0.3 has it only if the code is
+// ambiguous: of the deployed clients for 0.3, one cannot read an answer whose data is
+// not an object, and another one cannot read one whose data is. Nothing of e.Cause is
+// in it. A code that the dialect does not have becomes the nearest one that it has.
 func AppendRPCError(dst []byte, d Dialect, e *a2a.Error) []byte {
 	row := errorRowIn(d, e.Code)
 	dst = append(dst, `{"code":`...)
@@ -51,10 +50,10 @@ func AppendRPCError(dst []byte, d Dialect, e *a2a.Error) []byte {
 	return append(dst, '}')
 }
 
-// AppendStatus appends the error body of HTTP+JSON: a google.rpc.Status under
-// the member error (§11.6). 0.3 asks for no form, and its clients expect
-// different ones: a JSON-RPC error, the same as now, and an error that has the
-// name of a class in it. This is all of them. Nothing of e.Cause is in it.
+// AppendStatus appends the error body of HTTP+JSON: a google.rpc.Status under the
+// member error (§11.6). 0.3 prescribes no form, and its clients expect different ones:
+// a JSON-RPC error, the form of 1.0, and an error with the name of a class in it. In
+// 0.3 the body has all of them. Nothing of e.Cause is in it.
 func AppendStatus(dst []byte, d Dialect, e *a2a.Error) []byte {
 	row := errorRowIn(d, e.Code)
 	dst = append(dst, '{')
@@ -78,8 +77,7 @@ func AppendStatus(dst []byte, d Dialect, e *a2a.Error) []byte {
 	return append(dst, "}}"...)
 }
 
-// v03ErrorNames are the classes of errors in 0.3, as conformance kits look for
-// them.
+// v03ErrorNames are the class names of errors in 0.3, which conformance kits look for.
 var v03ErrorNames = map[a2a.Code]string{
 	a2a.CodeTaskNotFound:                   "TaskNotFoundError",
 	a2a.CodeTaskNotCancelable:              "TaskNotCancelableError",
@@ -111,8 +109,8 @@ func appendDetails(dst []byte, row *ErrorRow, e *a2a.Error) []byte {
 	return append(dst, ']')
 }
 
-// RetryAfter returns when an error says that it makes sense to try again, in
-// whole seconds, rounded up; 0 if it does not say.
+// RetryAfter returns how long to wait before another attempt, in whole seconds, rounded
+// up; 0 if the error does not say.
 func RetryAfter(e *a2a.Error) int64 {
 	if e.RetryAfter <= 0 {
 		return 0

@@ -17,12 +17,12 @@ type ErrorRow struct {
 	GRPC    string // canonical status name
 	Reason  string // ErrorInfo reason
 	Since   string // first dialect that has it
-	Message string // said where an Error brings no message of its own
+	Message string // for an Error without a message of its own
 }
 
-// Errors is the table, read in both directions by every binding and dialect.
-// Where codes share a JSON-RPC code, the first row is what a reader makes of
-// an answer that has no reason and no telling HTTP status.
+// Errors is the table, read in both directions by every binding and dialect. If codes
+// share a JSON-RPC code, a reader takes the first row for an answer that has no reason
+// and no specific HTTP status.
 var Errors = []ErrorRow{
 	{a2a.CodeTaskNotFound, -32001, 404, "NOT_FOUND", "TASK_NOT_FOUND", "0.1", "Task not found"},
 	{a2a.CodeTaskNotCancelable, -32002, 400, "FAILED_PRECONDITION", "TASK_NOT_CANCELABLE", "0.1", "Task cannot be canceled"},
@@ -60,8 +60,8 @@ func ErrorRowOf(c a2a.Code) *ErrorRow {
 	return ErrorRowOf(a2a.CodeInternal)
 }
 
-// errorRowIn returns the row that a dialect has for a code: what came later is
-// told as the nearest there was.
+// errorRowIn returns the row that a dialect has for a code. A code of a later version
+// becomes the nearest one that the dialect has.
 func errorRowIn(d Dialect, c a2a.Code) *ErrorRow {
 	row := ErrorRowOf(c)
 	switch {
@@ -73,8 +73,8 @@ func errorRowIn(d Dialect, c a2a.Code) *ErrorRow {
 	return ErrorRowOf(a2a.CodeUnsupportedOperation)
 }
 
-// ErrorOf returns the error of an operation as a dialect has it: before 1.0 an
-// agent without an extended card has only one way to say so.
+// ErrorOf returns the error of an operation as a dialect tells it: before 1.0 there is
+// only one error for an agent without an extended card.
 func ErrorOf(d Dialect, op Op, err error) error {
 	if err == nil || d >= V10 || op != GetExtendedAgentCard {
 		return err
@@ -87,9 +87,9 @@ func ErrorOf(d Dialect, op Op, err error) error {
 	return err
 }
 
-// HTTPStatus returns the status of an HTTP+JSON answer with this error. 0.3
-// names none: there it is what its servers had agreed upon, or, where they had
-// not, what says most.
+// HTTPStatus returns the status of an HTTP+JSON answer with this error. 0.3 prescribes
+// none: there it is what its servers agreed upon or, if they did not, the most specific
+// one.
 func HTTPStatus(d Dialect, c a2a.Code) int {
 	row := errorRowIn(d, c)
 	if d < V10 {
@@ -120,9 +120,9 @@ func rowOfReason(reason string) *ErrorRow {
 	return findRow(func(r *ErrorRow) bool { return r.Reason == reason })
 }
 
-// RPCStatus returns the HTTP status of a JSON-RPC answer with this error. It
-// is 200 because official clients take anything else for a broken transport,
-// except where HTTP itself has something to say (§9.5, DIALECTS 8.4).
+// RPCStatus returns the HTTP status of a JSON-RPC answer with this error. It is 200,
+// because official clients take anything else for a broken transport, except for errors
+// that HTTP itself has a status for (§9.5, DIALECTS 8.4).
 func RPCStatus(c a2a.Code) int {
 	switch row := ErrorRowOf(c); row.HTTP {
 	case 401, 403, 413, 415, 429:

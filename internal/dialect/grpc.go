@@ -32,14 +32,14 @@ type GRPC interface {
 	// DecodeRequest reads a request as Codec does. The error is InvalidParams
 	// and names the fields.
 	DecodeRequest(op Op, m proto.Message) (any, error)
-	// Request is the inverse.
+	// Request is the inverse of DecodeRequest.
 	Request(op Op, req any) (proto.Message, error)
-	// Result makes the answer to req of what Call returns.
+	// Result makes the answer to req from what Call returns.
 	Result(op Op, req, result any) (proto.Message, error)
 	// DecodeResult reads an answer. The error is InvalidAgentResponse.
 	DecodeResult(op Op, req any, m proto.Message) (any, error)
 
-	// Events returns what makes the messages of the stream that answers req.
+	// Events returns the GRPCEvents of the stream that answers req.
 	Events(op Op, req any) GRPCEvents
 	// DecodeEvent reads a message of the stream that answers req, as Codec
 	// does.
@@ -48,7 +48,7 @@ type GRPC interface {
 
 // GRPCEvents is Events for messages. It belongs to one goroutine.
 type GRPCEvents interface {
-	// Messages returns what an element becomes: usually one message.
+	// Messages returns the messages that an element becomes: usually one.
 	Messages(el *a2a.StreamResponse) ([]proto.Message, error)
 	// Ended reports whether the last message said that it is the last.
 	Ended() bool
@@ -67,8 +67,8 @@ func GRPCOf(d Dialect) GRPC {
 	return nil
 }
 
-// GRPCServices are the dialects that a server registers a service for; a call
-// may turn out to be of a later one. See DetectGRPC.
+// GRPCServices are the dialects that a server registers a service for; a call may be in
+// a later dialect of the same service. See DetectGRPC.
 var GRPCServices = []Dialect{V10, V03}
 
 // v1GRPC is version 1.0 and, with draft, the 1.1 draft.
@@ -97,7 +97,7 @@ func (g v1GRPC) Result(_ Op, _, result any) (proto.Message, error) {
 	return g.message(result)
 }
 
-// message makes that of a result or of an element.
+// message makes the message of a result or of an element.
 func (g v1GRPC) message(v any) (proto.Message, error) {
 	w := pbWriter{draft: g.draft, valueCount: valueCount{maxProtoValues}}
 	return w.any(v), w.err()
@@ -127,8 +127,8 @@ func (v1GRPCEvents) Ended() bool { return false }
 // messages are the types of an operation's messages.
 type messages struct{ request, result protoreflect.MessageType }
 
-// messagesOf reads them from a service's descriptor, by operation. It is empty
-// where the service lacks a method.
+// messagesOf reads the types of messages from a service's descriptor, by operation.
+// They are empty if the service lacks the method.
 func messagesOf(file protoreflect.FileDescriptor, method func(Op) string) (all []messages) {
 	all = make([]messages, len(Operations)+1)
 	for _, o := range Operations {
@@ -163,8 +163,8 @@ func WithSeq(m proto.Message, seq int64) proto.Message {
 	return m
 }
 
-// SeqKey is the metadata key that asks for positions: in a request that
-// streams, "0" asks for a stream with positions from its beginning, and a
-// position resumes one behind it, as Last-Event-ID does with server-sent
-// events. It is our extension; servers that do not know it ignore it.
+// SeqKey is the metadata key that asks for positions in a streaming request: "0" asks
+// for a stream with positions from its beginning, and a position resumes the stream
+// after it, as Last-Event-ID does with server-sent events. It is our extension; servers
+// that do not know it ignore it.
 const SeqKey = "last-event-id"

@@ -13,9 +13,9 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// v03Statuses are the errors of 0.3 over gRPC, which has no table of its own:
-// the statuses, and the words in the message by which programs tell those apart
-// that share one.
+// v03Statuses are the errors of 0.3 over gRPC, which has no table of its own: their
+// statuses, and the words in the message by which programs tell errors of the same
+// status apart.
 var v03Statuses = []struct {
 	code   a2a.Code
 	status codepb.Code
@@ -35,9 +35,9 @@ var v03Statuses = []struct {
 	{a2a.CodeMethodNotAllowed, codepb.Code_UNIMPLEMENTED, []string{"METHOD_NOT_FOUND"}}, // over gRPC, both are the same
 }
 
-// ErrorToStatus makes a status of an error, with an ErrorInfo, a BadRequest
-// where fields are wrong (§10.6), and a RetryInfo with the time to wait. Nothing of e.Cause is in it. In 0.3 the
-// message begins with the word that says what is meant.
+// ErrorToStatus makes a status from an error, with an ErrorInfo, a BadRequest if fields
+// are wrong (§10.6), and a RetryInfo with the time to wait. Nothing of e.Cause is in
+// it. In 0.3 the message begins with the word for the error.
 func ErrorToStatus(d Dialect, e *a2a.Error) *statuspb.Status {
 	row := errorRowIn(d, e.Code)
 	code, message := codepb.Code(codepb.Code_value[row.GRPC]), messageOf(row, e)
@@ -78,16 +78,16 @@ func ErrorToStatus(d Dialect, e *a2a.Error) *statuspb.Status {
 	return out
 }
 
-// ErrorFromStatus makes an Error of a peer's status that is not OK. The reason
-// decides; without one, the word at the beginning of the message that 0.3 may
-// have there, and then the code.
+// ErrorFromStatus makes an Error from a peer's status that is not OK. The reason
+// decides; without one, the word that 0.3 may put at the beginning of the message; then
+// the code.
 func ErrorFromStatus(s *statuspb.Status) *a2a.Error {
 	e := &a2a.Error{Peer: true, PeerCode: codepb.Code(s.GetCode()).String(), Message: clip(s.GetMessage(), maxErrorText)}
 	var row *ErrorRow
 	for _, packed := range s.GetDetails() {
 		m, err := packed.UnmarshalNew()
 		if err != nil {
-			continue // of a type we do not know
+			continue // of a type that we do not know
 		}
 		var d detail
 		switch m := m.(type) {
@@ -120,8 +120,8 @@ func ErrorFromStatus(s *statuspb.Status) *a2a.Error {
 	return complete(e, row)
 }
 
-// cutWord returns what a word of v03Statuses in front of a message says, and
-// the message behind it.
+// cutWord returns the code of a word of v03Statuses at the beginning of a message, and
+// the rest of the message.
 func cutWord(message string) (code a2a.Code, text string) {
 	word, text, ok := strings.Cut(message, ":")
 	if !ok {
@@ -135,10 +135,10 @@ func cutWord(message string) (code a2a.Code, text string) {
 	return 0, ""
 }
 
-// rowOfGRPC says what a status means without a reason.
+// rowOfGRPC returns the row of a status without a reason.
 func rowOfGRPC(c codepb.Code) *ErrorRow {
 	switch c {
-	case codepb.Code_UNIMPLEMENTED: // what servers say to methods they do not have
+	case codepb.Code_UNIMPLEMENTED: // the answer of servers to methods that they do not have
 		return ErrorRowOf(a2a.CodeUnsupportedOperation)
 	case codepb.Code_DEADLINE_EXCEEDED, codepb.Code_CANCELLED:
 		return ErrorRowOf(a2a.CodeUnavailable)

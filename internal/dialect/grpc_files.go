@@ -20,9 +20,9 @@ func GRPCFile(d Dialect) string {
 	return "a2a.proto"
 }
 
-// GRPCFiles describes the services under their official names, for reflection:
-// our own files with the packages of the specification, and without what the
-// specification does not have. They are in no global registry.
+// GRPCFiles describes the services under their official names, for reflection: our own
+// files with the packages of the specification, and without our additions. They are in
+// no global registry.
 func GRPCFiles() (*protoregistry.Files, error) {
 	files := new(protoregistry.Files)
 	for d, own := range map[Dialect]protoreflect.FileDescriptor{V10: pb.File_internal_pb_a2a_proto, V03: v03.File_internal_pb_v03_a2a_proto} {
@@ -33,7 +33,7 @@ func GRPCFiles() (*protoregistry.Files, error) {
 		if err := files.RegisterFile(file); err != nil {
 			return nil, err
 		}
-		// What it imports must be found, too.
+		// Its imports must be found, too.
 		for i := range file.Imports().Len() {
 			in := file.Imports().Get(i).FileDescriptor
 			if _, err := files.FindFileByPath(in.Path()); err == nil {
@@ -47,7 +47,8 @@ func GRPCFiles() (*protoregistry.Files, error) {
 	return files, nil
 }
 
-// officialFile renames a file and its package.
+// officialFile gives a file and its package their official names, and removes our
+// additions.
 func officialFile(from protoreflect.FileDescriptor, path, official string) (protoreflect.FileDescriptor, error) {
 	fd := proto.CloneOf(protodesc.ToFileDescriptorProto(from))
 	own := "." + fd.GetPackage() + "."
@@ -88,5 +89,5 @@ func renameFields(m *descriptorpb.DescriptorProto, rename func(*string)) {
 	}
 }
 
-// seqField is the number of StreamResponse.seq, which is ours.
+// seqField is the number of StreamResponse.seq, our addition.
 const seqField = 1000

@@ -10,17 +10,16 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// v03GRPC is version 0.3 over gRPC: the JSON of its messages is the form that
-// HTTP+JSON has, so that codec does the work. Protocol buffers lose what
-// ToProto lists.
+// v03GRPC is version 0.3 over gRPC. The JSON of its messages has the form of HTTP+JSON,
+// so that codec does the work. Protocol buffers lose what ToProto lists.
 type v03GRPC struct{}
 
 var v03Proto = v03Codec{proto: true}
 
 func (v03GRPC) Service() string { return GRPCServiceV03 }
 
-// Method returns the names of the proto, which are those of 1.0 but for these.
-// The specification's text has others, which nobody uses.
+// Method returns the names in the proto, which are those of 1.0 except for these. The
+// specification's text has others, which nobody uses.
 func (v03GRPC) Method(op Op) string {
 	switch op {
 	case ListTasks:
@@ -121,8 +120,8 @@ func (e *v03GRPCEvents) Messages(el *a2a.StreamResponse) (list []proto.Message, 
 	return list, nil
 }
 
-// toJSON writes a message. protojson puts blanks where it likes; the values in
-// the message are somebody's and should look the same each time.
+// toJSON writes a message. protojson adds blanks at random, but values in the message
+// are a user's and should look the same each time.
 func toJSON(m proto.Message) ([]byte, error) {
 	doc, err := protojson.Marshal(m)
 	if err != nil {
@@ -133,9 +132,9 @@ func toJSON(m proto.Message) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// fromJSON fills a message. JSON values that a client or an agent sent may hold
-// what is JSON but no message, such as equal keys or 1e999: then the nearest
-// there is takes their place.
+// fromJSON fills a message. JSON values from a client or an agent may be valid and yet
+// fit no message, such as equal keys or 1e999: the nearest value that fits takes their
+// place.
 func fromJSON(doc []byte, m proto.Message) error {
 	o := protojson.UnmarshalOptions{DiscardUnknown: true}
 	if len(doc) == 0 || o.Unmarshal(doc, m) == nil {

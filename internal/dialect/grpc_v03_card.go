@@ -10,12 +10,12 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// cardV03PB writes a card as a message of 0.3. Most of its parts have the same
-// numbers in both versions and are carried over as they are. What 0.3 does not
-// have of them, readers skip.
+// cardV03PB writes a card as a message of 0.3. Most of its parts have the same field
+// numbers in both versions and are copied unchanged; readers skip the fields that 0.3
+// does not have.
 //
-// The addresses are those at which the card offers 0.3, the gRPC one first,
-// because the caller is there; if it offers none, those of any version.
+// The addresses are those at which the card offers 0.3, the gRPC one first, because the
+// caller uses gRPC; if it offers none, those of any version.
 func cardV03PB(c *a2a.AgentCard) (*v03.AgentCard, error) {
 	p, err := cardPB(c)
 	if err != nil {
@@ -73,7 +73,7 @@ func interfacesV03(c *a2a.AgentCard) []*v03.AgentInterface {
 	return other
 }
 
-// cardOfV03PB is the inverse.
+// cardOfV03PB is the inverse of cardV03PB.
 func cardOfV03PB(op Op, c *v03.AgentCard) (any, error) {
 	can := c.GetCapabilities()
 	if can == nil {
@@ -123,7 +123,7 @@ func cardOfV03PB(op Op, c *v03.AgentCard) (any, error) {
 	return ResultFromProto(op, p)
 }
 
-// recast reads a message as one that has the same numbers.
+// recast reads a message as another type with the same field numbers.
 func recast[From, To proto.Message](from From, to To) To {
 	var none To
 	if !from.ProtoReflect().IsValid() {

@@ -5,8 +5,8 @@ import (
 	"github.com/parley-a2a/parley/internal/pb/v03"
 )
 
-// sendOfV03PB reads a message that is sent, if it is text without metadata. Nil is
-// for all else, and for what is wrong: it goes through JSON, where the codec knows
+// sendOfV03PB reads a message to send, if it is text without metadata. It returns nil
+// for anything else and for mistakes: these go through JSON, because the codec knows
 // each form and each error.
 func sendOfV03PB(m *v03.SendMessageRequest) *a2a.SendMessageRequest {
 	in := m.GetRequest()

@@ -11,16 +11,15 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// v03PB makes messages of 0.3 without the JSON between, which takes ten times as
-// long. Of what is odd, such as metadata that are no object, the way through the
-// codec's form decides what becomes of it: then odd is set, and what was made is no
-// good.
+// v03PB makes messages of 0.3 without JSON in between, which takes ten times as long.
+// For unusual values, such as metadata that is not an object, it sets odd: its result
+// is then useless, and the way through JSON decides what becomes of them.
 type v03PB struct {
 	odd bool
 	valueCount
 }
 
-// v03ResultPB returns the message of a result; nil where JSON has to be between.
+// v03ResultPB returns the message of a result; nil if it has to go through JSON.
 func v03ResultPB(result any) (out proto.Message, err error) {
 	c := v03PB{valueCount: valueCount{maxProtoValues}}
 	switch r := result.(type) {
@@ -75,7 +74,7 @@ func v03ElementPB(el *a2a.StreamResponse, final bool) (out *v03.StreamResponse, 
 	return out, c.err()
 }
 
-// json is for objects that nest as deep as those of requests.
+// json converts an object that nests no deeper than requests may.
 func (c *v03PB) json(v a2a.JSON) *structpb.Struct {
 	switch {
 	case len(v) == 0:

@@ -7,20 +7,20 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// The extension that keeps agents from passing a message on in circles:
+// The extension that keeps agents from delegating in circles:
 // docs/extensions/hops-v1.md.
 const (
 	// HopsURI identifies the extension; it is the address of its page.
 	HopsURI = "https://github.com/parley-a2a/parley/blob/main/docs/extensions/hops-v1.md"
-	// HopsHeader says over HTTP, and over gRPC as metadata, how many agents a
-	// request came through. Without it, none.
+	// HopsHeader says, over HTTP and in gRPC metadata, how many agents a request came
+	// through. If it is missing, none.
 	HopsHeader = "Agent-Hops"
 
 	maxHops = 1000
 )
 
-// HopsExtension is how a card declares that the agent counts, and refuses what
-// came through more than max agents; below 0, nothing.
+// HopsExtension returns a card's declaration that the agent counts hops and refuses
+// requests that came through more than max agents; with max below 0, none.
 func HopsExtension(max int) *a2a.AgentExtension {
 	e := &a2a.AgentExtension{
 		URI:         HopsURI,
@@ -32,8 +32,8 @@ func HopsExtension(max int) *a2a.AgentExtension {
 	return e
 }
 
-// ReadHops reads the lines of HopsHeader. Of several the largest counts: what is
-// on the way may have added one. More than 1000 are as many. The error is
+// ReadHops reads the lines of HopsHeader. Of several the largest counts, because an
+// intermediary may have added one. More than 1000 count as 1000. The error is
 // InvalidParams and names the header.
 func ReadHops(lines []string) (int, error) {
 	hops := 0
@@ -43,10 +43,10 @@ func ReadHops(lines []string) (int, error) {
 		if err != nil && len(strings.TrimLeft(line, "0123456789")) > 0 || line == "" {
 			return 0, a2a.Invalid(HopsHeader, "must be a number: how many agents the request came through")
 		}
-		hops = max(hops, int(min(n, maxHops))) // of what is out of range, n is the largest there is
+		hops = max(hops, int(min(n, maxHops))) // out of range, n is the largest uint64
 	}
 	return hops, nil
 }
 
-// FormatHops writes a number of agents as HopsHeader has it.
+// FormatHops writes a number of agents for HopsHeader.
 func FormatHops(n int) string { return strconv.Itoa(max(0, min(n, maxHops))) }

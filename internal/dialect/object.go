@@ -12,22 +12,22 @@ import (
 	"github.com/parley-a2a/parley/internal/json"
 )
 
-// object reads a JSON object of an older version, whose senders spell members
-// in more than one way: every method takes the names a member may have and
-// reads the first that is there, in camelCase or snake_case. null is as good as
-// absent. Mistakes are collected, each with its path.
+// object reads a JSON object of an older version, whose senders spell members in more
+// than one way. Every method takes the names that a member may have and reads the first
+// one that is there, in camelCase or snake_case. null counts as absent. Mistakes are
+// collected, each with its path.
 type object struct {
 	in    *object // nil for the document
-	name  string  // in it
-	index int     // of the element, where the member is an array; or -1
+	name  string  // of the member in it
+	index int     // of the element, if the member is an array; or -1
 
 	members members
-	raw     []byte // of an element
+	raw     []byte // the object itself; nil for the document
 	faults  *faults
-	few     [8]objectMember // what members begins in
+	few     [8]objectMember // where members begins
 }
 
-// faults is what is wrong with a document.
+// faults collects what is wrong with a document.
 type faults struct {
 	parts int  // of messages, so far
 	max   int  // of parts; 0 means any number
@@ -94,7 +94,7 @@ func (f *faults) err() error {
 	return &a2a.Error{Code: a2a.CodeInvalidParams, Message: clip(strings.Join(texts, "; "), maxErrorText), Fields: f.list}
 }
 
-// path says where the object stands, for errors.
+// path returns the path of the object, for errors.
 func (o *object) path() string {
 	if o.in == nil {
 		return ""
@@ -105,7 +105,7 @@ func (o *object) path() string {
 	return o.in.at(o.name) + "[" + strconv.Itoa(o.index) + "]"
 }
 
-// under joins a path.
+// under joins a path and a field.
 func under(path, field string) string {
 	if path == "" {
 		return field
@@ -113,11 +113,11 @@ func under(path, field string) string {
 	return path + "." + field
 }
 
-// at says where a member stands.
+// at returns the path of a member.
 func (o *object) at(name string) string { return under(o.path(), name) }
 
-// find returns a member by the first of its names that is there and not null, and
-// that name.
+// find returns a member by the first of its names that is there and not null, and also
+// returns that name.
 func (o *object) find(names []string) (raw stdjson.RawMessage, name string) {
 	if o == nil {
 		return nil, ""
@@ -213,7 +213,7 @@ func (o *object) int32(names ...string) *int32 {
 	return &n
 }
 
-// time reads a timestamp: ISO 8601, where one without an offset is UTC.
+// time reads a timestamp: ISO 8601, in UTC if it has no offset.
 func (o *object) time(names ...string) time.Time {
 	raw, name := o.find(names)
 	if raw == nil {
@@ -231,7 +231,7 @@ func wrap(name string, raw []byte) []byte {
 	return append(append([]byte(`{"`+name+`":`), raw...), '}')
 }
 
-// json reads an object as it is; nil if it is absent.
+// json reads an object unchanged; nil if it is absent.
 func (o *object) json(names ...string) a2a.JSON {
 	raw, name := o.find(names)
 	if raw == nil {
@@ -300,7 +300,8 @@ func (o *object) each(do func(*object), names ...string) {
 	}
 }
 
-// part counts a part against the limit for requests, and reports false beyond.
+// part counts a part against the limit for requests, and reports false beyond the
+// limit.
 func (o *object) part() bool {
 	if o.faults.parts++; o.faults.max == 0 || o.faults.parts <= o.faults.max {
 		return true

@@ -10,10 +10,10 @@ import (
 	"github.com/parley-a2a/parley/internal/json"
 )
 
-// parts reads the content of a message or an artifact in every form that an
-// older version, or a sample of one, has given it. The list is called parts;
-// content in the proto form of 0.3; data in a sample of 0.1, where that is a
-// list of objects. nil if there is none.
+// parts reads the content of a message or an artifact in every form that an older
+// version, or a sample of one, has given it. The list is called parts; content in the
+// proto form of 0.3; and data in a sample of 0.1, if that is a list of objects. It is
+// nil if there is none.
 func (o *object) parts() []*a2a.Part {
 	if o == nil {
 		return nil
@@ -30,7 +30,7 @@ func (o *object) parts() []*a2a.Part {
 		before := len(p.faults.list)
 		part := p.content()
 		if len(p.faults.list) > before && p.faults.max == 0 {
-			// In an answer, a part that makes no sense to us does not cost the rest.
+			// In an answer, a part that we cannot read must not cost the others.
 			p.faults.list = p.faults.list[:before]
 			part = &a2a.Part{Kind: a2a.PartUnknown, Data: a2a.JSON(bytes.Clone(p.raw))}
 		}
@@ -52,8 +52,8 @@ func listOfObjects(raw []byte) bool {
 	return len(list) > 0
 }
 
-// content reads one part by the members it has. type and kind are hints, of
-// use only where a part has more than one content.
+// content reads one part by its members. type and kind are hints, used only if a part
+// has more than one content.
 func (o *object) content() *a2a.Part {
 	p := &a2a.Part{Metadata: o.json("metadata"), Filename: o.text("filename"), MediaType: o.text("mediaType")}
 	var kinds []string
@@ -92,7 +92,7 @@ func (o *object) content() *a2a.Part {
 	return p
 }
 
-// file reads the file of a part. Content goes before a reference to it.
+// file reads the file of a part. Content takes precedence over a reference to it.
 func (o *object) file(p *a2a.Part) {
 	if o == nil {
 		return
@@ -113,13 +113,13 @@ func (o *object) file(p *a2a.Part) {
 	}
 }
 
-// compatData marks, in the metadata of a part, data that is no object. Before
-// 1.0 data had to be one, so it is the member value of an object there. Other
+// compatData marks, in the metadata of a part, data that is no object. Before 1.0 data
+// had to be an object, so other data is the member value of one there. Other
 // implementations do the same.
 const compatData = "data_part_compat"
 
-// wrapData returns the data and the metadata of a part in the form of versions
-// that know objects only.
+// wrapData returns the data and the metadata of a part in the form of versions that
+// have only objects.
 func wrapData(p *a2a.Part) (data, metadata a2a.JSON) {
 	if bytes.HasPrefix(bytes.TrimLeft(p.Data, " \t\r\n"), []byte{'{'}) {
 		return p.Data, p.Metadata
@@ -138,10 +138,10 @@ func (o *object) unwrapData(p *a2a.Part) {
 	}
 }
 
-// mimeMetadata returns the metadata of a part of text or data, with its media
-// type, for which versions before 1.0 have no other place. It is not taken out
-// again: there the member says whatever two peers agreed on, such as the form
-// of the answer.
+// mimeMetadata returns the metadata of a text or data part with its media type added,
+// because versions before 1.0 have no other place for it. It is not removed when it is
+// read: there the member means whatever two peers agreed on, such as the form of the
+// answer.
 func mimeMetadata(metadata a2a.JSON, mediaType string) a2a.JSON {
 	if _, ok := member(metadata, "mimeType"); ok || mediaType == "" {
 		return metadata
@@ -173,8 +173,8 @@ func soundObject(v []byte) bool {
 	return (flaw == json.Sound || flaw == json.Encoding) && json.Read(v).Peek() == '{'
 }
 
-// withMember returns an object with a member in front, which takes the place of
-// one of the same name.
+// withMember returns an object with a member added in front, which replaces one of the
+// same name.
 func withMember(obj a2a.JSON, name string, value []byte) a2a.JSON {
 	out := append(append(append([]byte{'{'}, appendText(nil, name)...), ':'), value...)
 	rest := bytes.TrimLeft(withoutMember(obj, name), " \t\r\n")
@@ -186,8 +186,7 @@ func withMember(obj a2a.JSON, name string, value []byte) a2a.JSON {
 	return append(out, '}')
 }
 
-// withoutMember returns an object without a member, and nothing for one without
-// any other.
+// withoutMember returns an object without a member; nil if it has no other.
 func withoutMember(obj a2a.JSON, name string) a2a.JSON {
 	if _, ok := member(obj, name); !ok {
 		return obj

@@ -9,14 +9,15 @@ import (
 // The readers of older documents look at one level at a time. A document is
 // checked once, as a whole, and members are slices of it, not copies.
 
-// objectMember is one of an object. A name without escapes is a part of the document.
+// objectMember is one member of an object. A name without escapes is a part of the
+// document.
 type objectMember struct {
 	name []byte
 	raw  stdjson.RawMessage
 }
 
-// members are those of an object as they stand there. There are few, so looking
-// through them costs less than a map.
+// members are the members of an object in their order. There are few, so a scan costs
+// less than a map.
 type members []objectMember
 
 // get returns a member; of equal names the last counts.
@@ -29,7 +30,7 @@ func (m members) get(name string) stdjson.RawMessage {
 	return nil
 }
 
-// getSnake is get for a name that is given in camelCase, as it is in snake_case.
+// getSnake is get for the snake_case spelling of a name in camelCase.
 func (m members) getSnake(camel string) stdjson.RawMessage {
 	for i := len(m) - 1; i >= 0; i-- {
 		if isSnake(m[i].name, camel) {
@@ -59,7 +60,7 @@ func isSnake(name []byte, camel string) bool {
 	return at == len(name)
 }
 
-// unique returns the members by their names.
+// unique returns the members by name.
 func (m members) unique() map[string]stdjson.RawMessage {
 	all := make(map[string]stdjson.RawMessage, len(m))
 	for _, in := range m {

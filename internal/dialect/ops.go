@@ -24,14 +24,14 @@ const (
 	GetExtendedAgentCard
 )
 
-// Operation is a row of the operation table: what one operation is called in
-// each binding of each dialect, and what it takes and gives. Servers and clients
-// loop over Operations; a new dialect is a column.
+// Operation is a row of the operation table: the names of one operation in each binding
+// of each dialect, its request and its result. Servers and clients loop over
+// Operations; a new dialect is a column.
 type Operation struct {
 	Op      Op
 	Streams bool
 	Silent  bool    // it has no result
-	Creates bool    // done twice, it makes two of something
+	Creates bool    // repeated, it makes two of something
 	Methods Methods // JSON-RPC; those of 1.0 are gRPC's, too
 	Routes  Routes  // HTTP+JSON; the first of a dialect is the one clients use
 	shape
@@ -53,7 +53,7 @@ type Route struct {
 }
 
 // operation makes a row. The names are those of 0.1, 0.3 and 1.0; routes of 0.3 are
-// those of 1.0 below /v1 where nothing else is said.
+// those of 1.0 below /v1, unless with replaces them.
 func operation(op Op, is shape, v01, v03, v10 string, routes ...Route) Operation {
 	o := Operation{Op: op, Streams: is.stream != nil, Silent: is.newResult == nil, Methods: Methods{V01: v01, V03: v03, V10: v10, V11: v10}, shape: is}
 	o.Routes[V10], o.Routes[V11] = routes, routes
@@ -64,7 +64,7 @@ func operation(op Op, is shape, v01, v03, v10 string, routes ...Route) Operation
 	return o
 }
 
-// creating marks an operation of which each request makes something.
+// creating marks an operation whose every request makes something.
 func (o Operation) creating() Operation {
 	o.Creates = true
 	return o
@@ -118,9 +118,10 @@ func (op Op) String() string {
 	return Operations[op-1].Methods[V10]
 }
 
-// shape is what an operation takes and gives, by its method of a2a.Service.
+// shape has the request, the result and the call of an operation, from its method of
+// a2a.Service.
 type shape struct {
-	newRequest, newResult func() any                                                                    // the latter is nil where there is no result
+	newRequest, newResult func() any                                                                    // the latter is nil if there is no result
 	call                  func(context.Context, a2a.Service, any) (any, error)                          // nil if it streams
 	stream                func(context.Context, a2a.Service, any) iter.Seq2[*a2a.StreamResponse, error] // nil if it does not
 }
@@ -174,8 +175,8 @@ func NewResult(op Op) any {
 	return o.newResult()
 }
 
-// fieldsOf returns the fields of a request by which paths name things; nil where
-// it has none.
+// fieldsOf returns the fields of a request that paths name; nil for those that it does
+// not have.
 func fieldsOf(req any) (tenant, id, taskID *string) {
 	switch r := req.(type) {
 	case *a2a.SendMessageRequest:

@@ -8,18 +8,17 @@ import (
 )
 
 const (
-	// maxProtoValues is how many messages and elements of lists a request may
-	// have. Each takes two bytes of it, and a hundred in memory.
+	// maxProtoValues is how many messages and list elements a request may have. Each
+	// takes two bytes of it, and a hundred in memory.
 	maxProtoValues = 1 << 18
-	// maxProtoDepth is far beyond what is taken: a level of JSON is three of
-	// protocol buffers.
+	// maxProtoDepth is far more than is accepted: a level of JSON is three of protocol
+	// buffers.
 	maxProtoDepth = 10 * a2a.MaxDepth
 )
 
-// CheckProto looks for what would make a request many times larger in memory
-// than it is, before it is read into m. The error is TooLarge, or InvalidParams
-// where it nests too deeply; bytes that are no message at all are left to the
-// reader.
+// CheckProto looks for content that would make a request many times larger in memory
+// than on the wire, before it is read into m. The error is TooLarge, or InvalidParams
+// if it nests too deeply. Bytes that are no message at all are left to the decoder.
 func CheckProto(m proto.Message, doc []byte) error {
 	left := maxProtoValues
 	return checkProto(m.ProtoReflect().Descriptor(), doc, &left, maxProtoDepth)
@@ -59,12 +58,12 @@ func checkProto(d protoreflect.MessageDescriptor, doc []byte, left *int, depth i
 	return nil
 }
 
-// valueCount counts down the values of JSON that are made protocol buffers of: data and
-// metadata of many small ones make an answer many times larger in memory. Asking for such
-// a task again and again must not fill the server's memory.
+// valueCount limits how many JSON values are converted to protocol buffers: data and
+// metadata with many small ones make an answer many times larger in memory, and asking
+// for such a task again and again must not fill the server's memory.
 type valueCount struct{ left int }
 
-// err returns TooLarge if there were more.
+// err returns TooLarge if there were more values.
 func (c *valueCount) err() error {
 	if c.left < 0 {
 		return a2a.Errorf(a2a.CodeTooLarge, "the answer has more than %d values, which is too much for gRPC: ask over JSON-RPC or HTTP+JSON, or for less", maxProtoValues)
@@ -72,8 +71,8 @@ func (c *valueCount) err() error {
 	return nil
 }
 
-// count counts what stands before values: each but the first is behind a comma, or
-// is the first of its list or object.
+// count counts values by what precedes them: each is behind a comma, or is the first of
+// its list or object. The outermost one does not count.
 func (c *valueCount) count(j a2a.JSON) {
 	quoted := false
 	for i := 0; i < len(j) && c.left >= 0; i++ {

@@ -12,11 +12,11 @@ import (
 	"github.com/parley-a2a/parley/internal/json"
 )
 
-// DecodeREST makes a request of a matched route, the query and the body, of
-// which the route says which one counts. Fields of the path override those of
-// the body; only a tenant must not differ. An empty body is an empty object
-// where the path already says what is meant. Unknown query parameters are
-// ignored. Errors are InvalidParams and name the field.
+// DecodeREST makes a request from a matched route, the query and the body; the route
+// says whether the query or the body counts. Fields of the path override those of the
+// body; only a tenant must not differ. If the path has fields, an empty body counts as
+// an empty object. Unknown query parameters are ignored. Errors are InvalidParams and
+// name the field.
 func DecodeREST(m Match, query url.Values, body []byte) (any, error) {
 	doc := body
 	switch {
@@ -42,7 +42,8 @@ func DecodeREST(m Match, query url.Values, body []byte) (any, error) {
 	}
 	if w, ok := req.(*a2a.TaskPushNotificationConfig); ok {
 		if w.ID == "" || m.Dialect == V03 && w.ID == w.TaskID {
-			// The body is the config alone by the proto of 0.3 and of 1.0.0-rc, so its id is here.
+			// By the proto of 0.3 and of 1.0.0-rc the body is only the config, so its
+			// id is in the query.
 			w.ID = cmp.Or(query.Get("configId"), query.Get("config_id"), w.ID)
 		}
 		if m.Dialect == V03 && w.ID == "" {
@@ -68,9 +69,9 @@ type RESTCall struct {
 	Codec  Codec  // reads the answer
 }
 
-// RESTWays is how many routes BuildREST knows for an operation: those of the
-// dialect and, in 0.3, the one of Match.Codec. Lists have no other way: most
-// agents of 0.3 have none, and looking twice would not tell.
+// RESTWays returns how many routes BuildREST knows for an operation: those of the
+// dialect and, in 0.3, the one of Match.Codec. Lists have no other one: most agents of
+// 0.3 have no lists, and a second try would not tell.
 func RESTWays(d Dialect, op Op) int {
 	n := len(Get(op).Routes[d])
 	if d == V03 && n > 0 && op != ListTasks && len(Get(op).Routes[V10]) > 0 {
@@ -112,8 +113,8 @@ type param struct {
 	kind byte   // 's' string, 't' timestamp, 'n' number, 'b' boolean
 }
 
-// params lists the query parameters of the operations that have some. tenant
-// is one of all: it is in the path only where the client puts it there.
+// params lists the query parameters of the operations that have some. All have tenant,
+// which is in the path only if the client puts it there.
 var params = map[Op][]param{
 	GetTask: {{"historyLength", 'n'}, {"currentGeneration", 'n'}, {"timelineLength", 'n'}},
 	ListTasks: {
@@ -126,8 +127,8 @@ var params = map[Op][]param{
 
 func paramsOf(op Op) []param { return append(slices.Clip(params[op]), param{"tenant", 's'}) }
 
-// queryObject makes a JSON object of a query, so that values are judged by the
-// same decoder as in a body.
+// queryObject makes a JSON object from a query, so that the same decoder judges its
+// values as those of a body.
 func queryObject(op Op, query url.Values) ([]byte, error) {
 	doc := []byte{'{'}
 	for _, p := range paramsOf(op) {
@@ -159,9 +160,9 @@ func queryObject(op Op, query url.Values) ([]byte, error) {
 	return append(doc, '}'), nil
 }
 
-// plusOffset restores the sign of an offset such as +02:00. RFC 3986, by which
-// queries are encoded (§11.5), lets a plus stand for itself; net/url reads it
-// as HTML forms have it, as a blank.
+// plusOffset restores the sign of an offset such as +02:00. RFC 3986, by which queries
+// are encoded (§11.5), lets a plus stand for itself; net/url reads it as in HTML forms,
+// as a blank.
 func plusOffset(timestamp string) string {
 	at := len(timestamp) - len("+00:00")
 	if at < len("2006-01-02T15:04:05") || timestamp[at] != ' ' {

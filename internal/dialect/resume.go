@@ -9,12 +9,12 @@ import (
 	"github.com/parley-a2a/parley/internal/json"
 )
 
-// The extension by which streams resume exactly, where neither the ids of
-// server-sent events nor headers get through: docs/extensions/resume-v1.md. Its
-// names and its encoding are here and nowhere else.
+// The extension by which streams resume exactly if neither the ids of server-sent
+// events nor headers get through: docs/extensions/resume-v1.md. Its names and its
+// encoding are here and nowhere else.
 
-// Extensions are those of this project, which clients declare where a card requires
-// them.
+// Extensions are the extensions of this project, which clients declare if a card
+// requires them.
 var Extensions = []string{ResumeURI, HopsURI, RetryURI, a2a.SkillsURI}
 
 const (
@@ -27,7 +27,7 @@ const (
 	eventMember  = "eventId"     // of the one in the metadata of an element
 )
 
-// ResumeExtension is how a card declares the extension.
+// ResumeExtension returns a card's declaration of the extension.
 func ResumeExtension() *a2a.AgentExtension {
 	return &a2a.AgentExtension{
 		URI:         ResumeURI,
@@ -38,18 +38,17 @@ func ResumeExtension() *a2a.AgentExtension {
 // HasExtensions reports whether the cards of a dialect declare extensions.
 func HasExtensions(d Dialect) bool { return d != V01 }
 
-// Resume is what a streaming request itself, without its headers, says of the
-// extension.
+// Resume is what a streaming request says of the extension in its query or metadata,
+// not in its headers.
 type Resume struct {
 	Asked bool   // it activates the extension
 	After int64  // the cursor; 0 if there is none
 	Field string // where the cursor is, for errors
 }
 
-// ReadResume looks for the extension in a query, and if it is not there in the
-// metadata of a request: that of req or, where its type has none, that of
-// params, which must be a JSON object or nil. The error is InvalidParams and
-// names the field.
+// ReadResume looks for the extension in a query and then in the metadata of a request:
+// that of req or, if its type has none, that of params, which must be a JSON object or
+// nil. The error is InvalidParams and names the field.
 func ReadResume(query url.Values, req any, params []byte) (Resume, error) {
 	if values, ok := query[ResumeQuery]; ok {
 		if len(values) > 1 {
@@ -96,13 +95,14 @@ func resumeAt(field, s string) (Resume, error) {
 	return Resume{Asked: true, After: n, Field: field}, nil
 }
 
-// ParseEventID reads a position: a whole number above 0 in its one spelling.
+// ParseEventID reads a position: a whole number above 0, exactly as FormatEventID
+// writes it.
 func ParseEventID(s string) (int64, bool) {
 	n, err := strconv.ParseInt(s, 10, 64)
 	return n, err == nil && n > 0 && FormatEventID(n) == s
 }
 
-// FormatEventID is the inverse.
+// FormatEventID is the inverse of ParseEventID.
 func FormatEventID(seq int64) string { return strconv.FormatInt(seq, 10) }
 
 // AppendResume adds a cursor to the params of a subscription, a JSON object
@@ -111,8 +111,8 @@ func AppendResume(params []byte, after int64) []byte {
 	return withMember(params, "metadata", withMember(nil, ResumeURI, idObject(resumeMember, after)))
 }
 
-// WithEventID returns el with its position in its metadata. el stays as it is,
-// and is returned where it has no position or nothing to hold one.
+// WithEventID returns a copy of el with its position in its metadata. It returns el
+// itself if that has no position or no place for one.
 func WithEventID(el *a2a.StreamResponse) *a2a.StreamResponse {
 	if el.Seq <= 0 {
 		return el
@@ -125,9 +125,8 @@ func WithEventID(el *a2a.StreamResponse) *a2a.StreamResponse {
 	return out
 }
 
-// TakeEventID removes the position from an element's metadata and returns it
-// as it came; "" if there is none. Metadata with nothing else in it becomes
-// absent.
+// TakeEventID removes the position from an element's metadata and returns it unchanged;
+// "" if there is none. Metadata with nothing else in it becomes absent.
 func TakeEventID(el *a2a.StreamResponse) string {
 	out, metadata := copyForMetadata(el)
 	if metadata == nil {
@@ -149,8 +148,8 @@ func TakeEventID(el *a2a.StreamResponse) string {
 	return s
 }
 
-// cutEventID is TakeEventID for metadata as WithEventID writes it, whose rest it
-// leaves byte for byte.
+// cutEventID is TakeEventID for metadata as WithEventID writes it. It leaves the rest
+// byte for byte.
 func cutEventID(metadata a2a.JSON) (id string, rest a2a.JSON, ok bool) {
 	after, ok := bytes.CutPrefix(metadata, eventPrefix)
 	if !ok || bytes.Contains(after, eventPrefix[1:]) || bytes.IndexByte(after, '\\') >= 0 {
@@ -176,11 +175,11 @@ func idObject(name string, seq int64) []byte {
 	return []byte(`{"` + name + `":"` + FormatEventID(seq) + `"}`)
 }
 
-// copyForMetadata copies an element as far as its metadata can be replaced,
-// and returns where that is; nil if there is none.
+// copyForMetadata copies an element so that its metadata can be replaced, and returns
+// where that is; nil if there is none.
 func copyForMetadata(el *a2a.StreamResponse) (*a2a.StreamResponse, *a2a.JSON) {
 	c := *el
-	c.Shared = nil // the copy says something else
+	c.Shared = nil // the copy has another JSON form
 	switch {
 	case el.Task != nil:
 		t := *el.Task
@@ -206,8 +205,8 @@ func copyForMetadata(el *a2a.StreamResponse) (*a2a.StreamResponse, *a2a.JSON) {
 	return &c, nil
 }
 
-// objectOrNothing reports whether a value can take a member. What an agent
-// sets need not be JSON.
+// objectOrNothing reports whether a member can be added to a value. What an agent sets
+// need not be JSON.
 func objectOrNothing(v []byte) bool {
 	return len(v) == 0 || soundObject(v)
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // The extension by which a server says that a message may be sent again:
-// docs/extensions/retry-v1.md. What names a message on the wire are its id and,
-// in a header, a key.
+// docs/extensions/retry-v1.md. On the wire a message is identified by its id and, in a
+// header, by a key.
 const (
 	// RetryURI identifies the extension; it is the address of its page.
 	RetryURI = "https://github.com/parley-a2a/parley/blob/main/docs/extensions/retry-v1.md"
@@ -23,13 +23,13 @@ const (
 	maxKey = 255 // characters
 )
 
-// Retry is what a card says in the extension's params.
+// Retry is the content of the extension's params on a card.
 type Retry struct {
-	Window    time.Duration // how long a message is known, at least; above 0
-	Anonymous bool          // also those of callers who are not authenticated
+	Window    time.Duration // for how long a message is recognized, at least; above 0
+	Anonymous bool          // also messages of callers who are not authenticated
 }
 
-// RetryExtension is how a card declares the extension. Parts of a second are
+// RetryExtension returns a card's declaration of the extension. Parts of a second are
 // not promised: the window is rounded down.
 func RetryExtension(r Retry) *a2a.AgentExtension {
 	params := `{"window":` + strconv.FormatInt(int64(r.Window/time.Second), 10) + `,"anonymous":` + strconv.FormatBool(r.Anonymous) + `}`
@@ -40,8 +40,8 @@ func RetryExtension(r Retry) *a2a.AgentExtension {
 	}
 }
 
-// ReadRetry looks for the extension on a card. It reports false if it is not
-// there, or its params promise nothing.
+// ReadRetry looks for the extension on a card. It reports false if it is missing, or
+// its params promise nothing.
 func ReadRetry(card *a2a.AgentCard) (Retry, bool) {
 	for _, e := range card.Capabilities.Extensions {
 		if e == nil || e.URI != RetryURI {
@@ -61,10 +61,9 @@ func ReadRetry(card *a2a.AgentCard) (Retry, bool) {
 	return Retry{}, false
 }
 
-// ReadKey reads the lines of KeyHeader; "" if there is none. The draft has a
-// string of structured fields, in double quotes (RFC 8941 §3.3.3); most clients
-// write what is in them, which is the same key. The error is InvalidParams and
-// names the header.
+// ReadKey reads the lines of KeyHeader; "" if there is none. The draft has a string of
+// structured fields, in double quotes (RFC 8941 §3.3.3); most clients send only its
+// content, which is the same key. The error is InvalidParams and names the header.
 func ReadKey(lines []string) (string, error) {
 	key := ""
 	for _, line := range lines {
@@ -80,12 +79,11 @@ func ReadKey(lines []string) (string, error) {
 	return key, nil
 }
 
-// WithoutResume takes what the resume extension says off the metadata of a
-// message that is sent: it is about the stream, and may be another in each
-// attempt.
+// WithoutResume removes the resume extension from the metadata of a message to send: it
+// is about the stream, and may differ in each attempt.
 func WithoutResume(r *a2a.SendMessageRequest) { r.Metadata = withoutMember(r.Metadata, ResumeURI) }
 
-// CheckKey reports whether a key can travel.
+// CheckKey reports whether a key can be sent.
 func CheckKey(key string) bool {
 	if len(key) < 1 || len(key) > maxKey {
 		return false
@@ -98,7 +96,7 @@ func CheckKey(key string) bool {
 	return true
 }
 
-// FormatKey writes a key as KeyHeader has it.
+// FormatKey writes a key for KeyHeader.
 func FormatKey(key string) string {
 	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(key) + `"`
 }
@@ -121,5 +119,5 @@ func parseKey(s string) (string, bool) {
 			key = append(key, c)
 		}
 	}
-	return "", false // it does not end
+	return "", false // no closing quote
 }

@@ -18,9 +18,9 @@ type Match struct {
 	Fields  []PathField // of the route's template, in its order
 }
 
-// Codec returns the codec of a request to the route. The Go implementation speaks
-// 0.3 over HTTP+JSON in a way of its own: on the routes of 1.0, and in the form
-// that JSON-RPC has.
+// Codec returns the codec of a request to the route. The Go implementation has its own
+// way of speaking 0.3 over HTTP+JSON: on the routes of 1.0, and in the form of
+// JSON-RPC.
 func (m Match) Codec() Codec {
 	if m.Dialect == V03 && !strings.HasPrefix(m.Route.Path, "/v1/") {
 		return v03Codec{}
@@ -31,13 +31,12 @@ func (m Match) Codec() Codec {
 // PathField is a variable of a route's template with its decoded value.
 type PathField struct{ Name, Value string }
 
-// DetectREST finds the route of an HTTP method and a path below the interface's
-// URL, percent-encoded as it came, and the dialect it is called in (DIALECTS
-// 1.7). A path below /v1 is one of 0.3, unless the version says 1.0: then v1
-// is a tenant. A route of 1.0 in version 0.2 or 0.3 is one of 0.3, unless strict:
-// see Match.Codec. The error is VersionNotSupported, MethodNotFound where nothing
-// fits, or MethodNotAllowed where only the method does not: then allow lists
-// those that do.
+// DetectREST finds the route of an HTTP method and a path below the interface's URL,
+// percent-encoded as it came, and the dialect it is called in (DIALECTS 1.7). A path
+// below /v1 is of 0.3, unless the version says 1.0: then v1 is a tenant. A route of 1.0
+// in version 0.2 or 0.3 is of 0.3, unless strict: see Match.Codec. The error is
+// VersionNotSupported; MethodNotFound if nothing fits; or MethodNotAllowed if only the
+// method does not fit: then allow lists those that do.
 func DetectREST(method, path, version string, strict bool) (m Match, allow []string, err error) {
 	if d, ok := ParseVersion(version); (!ok || d < V10) && strings.HasPrefix(path, "/v1/") {
 		m, allow, ok = MatchRoute(V03, method, path)
@@ -63,10 +62,10 @@ func DetectREST(method, path, version string, strict bool) (m Match, allow []str
 	return Match{}, nil, a2a.Errorf(a2a.CodeMethodNotFound, "there is nothing at this path; the card at /.well-known/agent-card.json names the agent's addresses")
 }
 
-// MatchRoute finds the route of a dialect for an HTTP method and a path below
-// the interface's URL, percent-encoded as it came. Literals win over variables, so
-// that /tasks/x is the task x and not something of a tenant "tasks". Where
-// only the method does not fit, ok is false and allow lists those that do.
+// MatchRoute finds the route of a dialect for an HTTP method and a path below the
+// interface's URL, percent-encoded as it came. Literals win over variables, so that
+// /tasks/x is the task x and nothing of a tenant "tasks". If only the method does not
+// fit, ok is false and allow lists those that do.
 func MatchRoute(d Dialect, method, path string) (m Match, allow []string, ok bool) {
 	path, ok = strings.CutPrefix(path, "/")
 	if !ok {
@@ -97,7 +96,7 @@ func matchBelow(d Dialect, method string, segments []string) (m Match, allow []s
 		if !fits {
 			continue
 		}
-		headed := t.route.Method == http.MethodGet && !Get(t.op).Streams // net/http leaves the body out
+		headed := t.route.Method == http.MethodGet && !Get(t.op).Streams // net/http omits the body
 		if t.route.Method == method || headed && method == http.MethodHead {
 			return Match{Op: t.op, Dialect: d, Route: t.route, Fields: fields}, nil, true
 		}
@@ -109,12 +108,12 @@ func matchBelow(d Dialect, method string, segments []string) (m Match, allow []s
 	return Match{}, allow, false
 }
 
-// template is a Route's path, taken apart.
+// template is a Route's path, parsed.
 type template struct {
 	op       Op
 	route    *Route
 	segments []segment
-	verb     string // with its colon, behind the last field; "" if none
+	verb     string // with its colon, after the last field; "" if none
 }
 
 type segment struct{ literal, field string } // one of the two is set
@@ -161,8 +160,8 @@ func templateOf(d Dialect, r *Route) *template {
 	panic("dialect: no route " + r.Path)
 }
 
-// match compares a path with the template. A field takes a segment that is not
-// empty. The verb stands behind the last colon, for ids may contain colons.
+// match compares a path with the template. A field takes a segment that is not empty.
+// The verb follows the last colon, because ids may contain colons.
 func (t *template) match(path []string) (fields []PathField, ok bool) {
 	if len(path) != len(t.segments) {
 		return nil, false
@@ -191,8 +190,8 @@ func (t *template) match(path []string) (fields []PathField, ok bool) {
 	return fields, true
 }
 
-// build fills the template of a route. value returns a field's value; an empty
-// one is InvalidParams, for it would lead to another route.
+// build fills the template of a route. value returns a field's value; an empty one is
+// InvalidParams, because it would lead to another route.
 func (t *template) build(tenant string, value func(name string) string) (string, error) {
 	var b strings.Builder
 	if tenant != "" {
@@ -214,9 +213,9 @@ func (t *template) build(tenant string, value func(name string) string) (string,
 	return b.String() + t.verb, nil
 }
 
-// escapeSegment encodes a value as one path segment. Colons are encoded too,
-// so that no id can look like a verb, and so are the dots of "." and "..",
-// which intermediaries would resolve.
+// escapeSegment encodes a value as one path segment. Colons are encoded too, so that no
+// id can look like a verb; in "." and ".." the dots are, because intermediaries would
+// resolve them.
 func escapeSegment(s string) string {
 	if s == "." || s == ".." {
 		return strings.ReplaceAll(s, ".", "%2E")
@@ -224,8 +223,8 @@ func escapeSegment(s string) string {
 	return strings.ReplaceAll(url.PathEscape(s), ":", "%3A")
 }
 
-// escapeTenant encodes a tenant. In one that is called like the first segment
-// of a route the first letter is encoded, as the literal would win otherwise.
+// escapeTenant encodes a tenant. If it equals the first segment of a route, its first
+// letter is encoded, because otherwise the literal would win.
 func escapeTenant(s string) string {
 	for i := range templates[V10] {
 		if templates[V10][i].segments[0].literal == s {

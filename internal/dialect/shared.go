@@ -2,8 +2,8 @@ package dialect
 
 import "github.com/parley-a2a/parley/a2a"
 
-// Keys of the forms that an event is shared in. The 32 bits above them are what
-// else its bytes depend on.
+// Keys of the forms in which an event is shared. The 32 bits above them hold what else
+// the bytes depend on.
 const (
 	formV10 = 1 + iota
 	formV11
@@ -12,8 +12,8 @@ const (
 	formV01
 )
 
-// AppendLine is ev.Append for server-sent events: in one line, which is all that
-// simple readers understand, and made once for all readers who share el.
+// AppendLine is ev.Append for server-sent events: in one line, because simple readers
+// understand no more, and encoded once for all readers that share el.
 func AppendLine(dst []byte, ev Events, el *a2a.StreamResponse, i int) (doc []byte, more bool) {
 	at := len(dst)
 	key, shared := uint64(0), false

@@ -13,13 +13,13 @@ import (
 // belongs to (W3C Trace Context, §3.2).
 const TraceHeader = "Traceparent"
 
-// TraceStateHeader is what systems that a trace came through say about it (§3.3). It
-// goes with TraceHeader.
+// TraceStateHeader has what systems on the way of a trace say about it (§3.3). It goes
+// with TraceHeader.
 const TraceStateHeader = "Tracestate"
 
-// ReadTrace reads the lines of TraceHeader: "" unless there is one, of the form
-// of version 00. A later version is read as the specification has it (§3.2.4): its
-// beginning is of that form, and the rest is nothing that we know.
+// ReadTrace reads the lines of TraceHeader: "" unless there is exactly one, of the form
+// of version 00. Of a later version it reads the beginning, which has that form, as the
+// specification says (§3.2.4).
 func ReadTrace(lines []string) string {
 	const size = len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 	if len(lines) != 1 || len(lines[0]) < size {
@@ -52,15 +52,15 @@ func ReadTrace(lines []string) string {
 	return "00" + s[2:size]
 }
 
-// Bounds of a tracestate. The specification lets nobody pass on more members, and
-// asks nobody for more bytes.
+// Bounds of a tracestate. The specification forbids passing on more members, and
+// requires no more bytes.
 const (
 	maxTraceState   = 512
 	maxTraceMembers = 32
 )
 
 // ReadTraceState reads the lines of TraceStateHeader, of which there may be several
-// (§3.3.1.1): "" where they are too long or have other characters than they may.
+// (§3.3.1.1): "" if they are too long or have invalid characters.
 func ReadTraceState(lines []string) string {
 	s := ""
 	for _, line := range lines {
@@ -86,10 +86,9 @@ func ReadTraceState(lines []string) string {
 	return s
 }
 
-// TraceIn looks for a traceparent in the metadata of a message, or else of its
-// request, for callers whose transport has no headers of their own: in the object
-// of any extension, metadata[uri].traceparent, with tracestate beside it. There is no
-// agreed URI yet.
+// TraceIn looks for a traceparent in the metadata of a message, and then in that of its
+// request, for callers whose transport has no headers: in the object of any extension,
+// metadata[uri].traceparent, with tracestate beside it. There is no agreed URI yet.
 func TraceIn(req any) (traceparent, tracestate string) {
 	r, ok := req.(*a2a.SendMessageRequest)
 	if !ok {
@@ -123,9 +122,9 @@ func traceIn(metadata a2a.JSON) (traceparent, tracestate string) {
 
 var traceMember = []byte(`"traceparent"`)
 
-// ErrorType returns the code of an error as a binding and a dialect answer with it,
-// which is what the attribute error.type of a call's span is: of JSON-RPC -32001, of
-// HTTP+JSON 404, of gRPC NOT_FOUND.
+// ErrorType returns the code with which a binding and a dialect answer an error, for
+// the attribute error.type of a call's span: of JSON-RPC -32001, of HTTP+JSON 404, of
+// gRPC NOT_FOUND.
 func ErrorType(d Dialect, binding string, c a2a.Code) string {
 	switch binding {
 	case a2a.BindingJSONRPC:

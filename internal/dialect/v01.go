@@ -8,40 +8,39 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// v01Codec is version 0.1 on JSON-RPC, its only binding. The client names the
-// task (params.id, which is Message.TaskID here), a context is a session, and
-// artifacts are numbered where 1.0 names them: by their position in the task.
+// v01Codec is version 0.1 on JSON-RPC, its only binding. The client names the task
+// (params.id, which is Message.TaskID here), a context is a session, and artifacts have
+// numbers instead of the names of 1.0: their position in the task.
 //
 // It cannot carry, in either direction:
 //
-//   - of messages: the id, extensions and referenceTaskIds. A server makes ids
-//     up; a client derives them from role and content, so that the same words
-//     have the same id whenever they are read.
-//   - of parts: the media type of text and data, which goes into
-//     metadata.mimeType. Data that is no object becomes the member value of
-//     one, with the mark data_part_compat in the metadata, and is taken out of
-//     it again; the mark is nobody else's.
-//   - of artifacts: extensions, and metadata that is empty or has a member
-//     artifactId, where the id is kept. Without it the id is index-N.
-//   - of requests: the tenant, returnImmediately (a send waits until the task
-//     stops), ifGenerationMatch, currentGeneration, and the difference between
-//     a history of any length and none: by default there is no history.
+//   - of messages: the id, extensions and referenceTaskIds. A server makes up ids; a
+//     client derives them from role and content, so that the same words have the same
+//     id whenever they are read.
+//   - of parts: the media type of text and data, which goes into metadata.mimeType.
+//     Data that is no object becomes the member value of one, with the mark
+//     data_part_compat in the metadata, and is unwrapped again; nobody else uses the
+//     mark.
+//   - of artifacts: extensions, and metadata that is empty or has a member artifactId,
+//     where the id is kept. Without it the id is index-N.
+//   - of requests: the tenant, returnImmediately (a send waits until the task stops),
+//     ifGenerationMatch, currentGeneration, and the difference between a history of any
+//     length and none: by default there is no history.
 //   - of a task: the generation, the difference between rejected and failed, and
-//     between auth-required and input-required. The words of the status are the
-//     last message of the history, too, for the server; the client takes them
-//     out again.
-//   - of streams: the Task and the Message element. A Task is a status event
-//     and an event for each artifact; its history and metadata are lost. A
-//     Message is a status event: completed. Events do not say their context,
-//     which a client knows only if it named it.
-//   - of webhooks: the id, since a task has one: it is the task's. Of several
-//     schemes that a client of 0.1 names, the first counts.
+//     between auth-required and input-required. A server repeats the message of the
+//     status as the last one of the history; the client removes it there.
+//   - of streams: the Task and the Message element. A Task becomes a status event and
+//     an event for each artifact; its history and metadata are lost. A Message becomes
+//     a status event: completed. Events do not name their context, which a client knows
+//     only if it chose it.
+//   - of webhooks: the id, since a task has one webhook: the id is the task's. If a
+//     client of 0.1 names several schemes, the first counts.
 //   - ListTasks, the list and the removal of webhooks, and extended cards.
 type v01Codec struct{}
 
-// Lax reports whether requests of a dialect may come without jsonrpc and id:
-// the types of the reference implementation of 0.1 had defaults for both, and
-// the first descriptions of its methods leave them out.
+// Lax reports whether requests of a dialect may lack jsonrpc and id: the types of the
+// reference implementation of 0.1 had defaults for both, and the first descriptions of
+// its methods omit them.
 func (d Dialect) Lax() bool { return d == V01 || d == V0x }
 
 func (v01Codec) DecodeRequest(op Op, doc []byte) (any, error) {
@@ -116,8 +115,8 @@ func (o *object) v01Send(id string) *a2a.SendMessageRequest {
 	return r
 }
 
-// v01HistoryLength reads how much history is wanted. Nothing, null and what
-// makes no sense are none in 0.1.
+// v01HistoryLength reads how much history is wanted. In 0.1, a missing, null or
+// negative length means none.
 func v01HistoryLength(o *object) *int32 {
 	n := o.int32("historyLength")
 	if n == nil || *n < 0 {
@@ -136,8 +135,8 @@ func (o *object) v01Webhook(task string) *a2a.TaskPushNotificationConfig {
 	return c
 }
 
-// v0xAuthentication reads how a webhook wants to be posted to; nil where that
-// says nothing, as objects of protocol buffers may.
+// v0xAuthentication reads how to authenticate to a webhook; nil if that is empty, as
+// objects of protocol buffers may be.
 func (o *object) v0xAuthentication() *a2a.AuthenticationInfo {
 	a := o.object("authentication")
 	if a == nil {
@@ -150,8 +149,8 @@ func (o *object) v0xAuthentication() *a2a.AuthenticationInfo {
 	return &a2a.AuthenticationInfo{Scheme: scheme, Credentials: a2a.Secret(credentials)}
 }
 
-// firstScheme reads schemes, a list, of which 1.0 has only one; a sample has it
-// as a string.
+// firstScheme reads the first of a list of schemes, because 1.0 has only one; a sample
+// has a string instead.
 func (o *object) firstScheme() string {
 	if raw, _ := o.find([]string{"schemes"}); len(raw) > 0 && raw[0] == '"' {
 		return o.text("schemes")

@@ -9,13 +9,13 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// A client of 0.1 reads what it finds. A server of several versions may answer
-// it in the form of 0.3, where calls have the same names; then contexts,
-// artifacts and messages are called as they are there, and chunks, too.
+// A client of 0.1 reads whichever form it finds. A server of several versions may
+// answer in the form of 0.3 if a call has the same name there; then contexts,
+// artifacts, messages and chunks have the names of 0.3.
 
-// v01Asked is what a client knows of the task that an answer is about. The
-// answer's own ids are not believed: published samples repeat the id of the
-// request there, as a number.
+// v01Asked returns what a client knows of the task that an answer is about. The
+// answer's own ids are not trusted: published samples repeat the id of the request
+// there, as a number.
 func v01Asked(req any) (id, contextID string) {
 	if r, ok := req.(*a2a.SendMessageRequest); ok && r.Message != nil {
 		contextID = r.Message.ContextID
@@ -23,8 +23,8 @@ func v01Asked(req any) (id, contextID string) {
 	return SubjectOf(req).Task, contextID
 }
 
-// DecodeResult reads no webhook where there is none, for which 0.1 has no
-// error, as TaskNotFound, which is what 1.0 says.
+// DecodeResult returns TaskNotFound, as 1.0 does, if an answer has no webhook: 0.1 has
+// no error for that.
 func (v01Codec) DecodeResult(op Op, req any, doc []byte) (any, error) {
 	o, err := readAnswer(doc)
 	if err != nil {
@@ -56,8 +56,8 @@ func (v01Codec) DecodeEvent(op Op, req any, doc []byte) ([]*a2a.StreamResponse, 
 	return readAs(op, doc, false, func(o *object) []*a2a.StreamResponse { return o.v01Event(req) })
 }
 
-// v01Event reads an event by the members it has. A whole task, which is no
-// event, is what servers send that do not stream.
+// v01Event reads an event by its members. Servers that do not stream send a whole task
+// instead of events.
 func (o *object) v01Event(req any) []*a2a.StreamResponse {
 	id, contextID := v01Asked(req)
 	switch {
@@ -86,7 +86,7 @@ func (o *object) v01Event(req any) []*a2a.StreamResponse {
 	return els
 }
 
-// truth reads a bool that is false unless it is there.
+// truth reads a bool; a missing one is false.
 func (o *object) truth(names ...string) bool {
 	v := o.bool(names...)
 	return v != nil && *v
@@ -105,7 +105,7 @@ func (o *object) v01Task(req any) *a2a.Task {
 	ids := map[string]bool{}
 	o.each(func(in *object) {
 		a := in.v01Artifact(len(t.Artifacts))
-		for n := len(t.Artifacts); ids[a.ArtifactID]; n++ { // all are 0 where a server does not number them
+		for n := len(t.Artifacts); ids[a.ArtifactID]; n++ { // all are 0 if a server does not number them
 			a.ArtifactID = v01ArtifactID(n)
 		}
 		ids[a.ArtifactID] = true
@@ -136,7 +136,7 @@ func (o *object) v01Status(id, contextID string) a2a.TaskStatus {
 	return out
 }
 
-// v01Message reads a message of a server's. Its id follows from what it says.
+// v01Message reads a message of a server's. Its id is derived from its content.
 func (o *object) v01Message(taskID, contextID string, role a2a.Role) *a2a.Message {
 	m := &a2a.Message{Role: role, Parts: o.parts(), Metadata: o.json("metadata")}
 	if r := o.role("role"); r != a2a.RoleUnspecified {
@@ -150,8 +150,8 @@ func (o *object) v01Message(taskID, contextID string, role a2a.Role) *a2a.Messag
 	return m
 }
 
-// v01Artifact reads an artifact. position is where it stands among those of
-// the same document, for servers that do not number them.
+// v01Artifact reads an artifact. position is its place among those of the same
+// document, for servers that do not number them.
 func (o *object) v01Artifact(position int) *a2a.Artifact {
 	a := &a2a.Artifact{Name: o.text("name"), Description: o.text("description"), Parts: o.parts(), Metadata: o.json("metadata")}
 	if n := o.int32("index"); n != nil {

@@ -11,13 +11,13 @@ func (v01Codec) Events(op Op, req any) Events {
 	return e
 }
 
-// v01Events numbers the artifacts of a task as they appear, which is their
-// position in it: the Task that a stream begins with has those so far. One that
-// is begun anew keeps its number.
+// v01Events numbers the artifacts of a task in the order in which they appear, which is
+// their position in it: the Task at the beginning of a stream has the artifacts so far.
+// An artifact that begins anew keeps its number.
 type v01Events struct {
 	op      Op
 	id      string // of the task that was asked for
-	resumes bool   // behind an event that the client has
+	resumes bool   // after an event that the client has
 	index   map[string]int
 	ended   bool
 }
@@ -41,7 +41,7 @@ func (e *v01Events) Append(dst []byte, el *a2a.StreamResponse, i int) ([]byte, b
 	return dst, false
 }
 
-// form has the number of an artifact in it.
+// form includes the number of an artifact.
 func (e *v01Events) form(el *a2a.StreamResponse) (uint64, bool) {
 	switch {
 	case el.StatusUpdate != nil:
@@ -53,8 +53,8 @@ func (e *v01Events) form(el *a2a.StreamResponse) (uint64, bool) {
 	return 0, false
 }
 
-// task appends the i-th event that a Task becomes: its status, and its
-// artifacts. Whoever subscribes to a finished task is told the end alone.
+// task appends the i-th event that a Task becomes: its status, and its artifacts. A
+// subscriber to a finished task gets only the end.
 func (e *v01Events) task(dst []byte, t *a2a.Task, i int) ([]byte, bool) {
 	if i == 0 {
 		clear(e.index) // the events of its artifacts number them
@@ -64,7 +64,7 @@ func (e *v01Events) task(dst []byte, t *a2a.Task, i int) ([]byte, bool) {
 		artifacts = nil
 	}
 	if final {
-		status = len(artifacts) // behind it, nobody reads
+		status = len(artifacts) // nobody reads after it
 	}
 	more := i < len(artifacts)
 	switch {
@@ -76,10 +76,10 @@ func (e *v01Events) task(dst []byte, t *a2a.Task, i int) ([]byte, bool) {
 	return e.artifact(dst, t.ID, artifacts[i], nil), more
 }
 
-// final reports whether a Task at the beginning of a stream is also its end. A
-// task that waits for its client does so with a question; without one, the
-// answer has come in already. A stream that answers a message, or goes on
-// where the client was, has more to tell.
+// final reports whether a Task at the beginning of a stream is also its end. A task
+// that waits for its client has a question in its status; without one, the answer has
+// come in already. A stream that answers a message, or continues another one, has more
+// to tell.
 func (e *v01Events) final(t *a2a.Task) bool {
 	if t.Status.State.Terminal() {
 		return true

@@ -27,7 +27,7 @@ func (w *oldWriter) v01Send(r *a2a.SendMessageRequest) {
 	w.close('}')
 }
 
-// positive returns n if it asks for anything.
+// positive returns n, or nil if it asks for nothing.
 func positive(n *int32) *int32 {
 	if n == nil || *n <= 0 {
 		return nil
@@ -57,8 +57,8 @@ func (w *oldWriter) v01Task(t *a2a.Task, n *int32) {
 	w.close('}')
 }
 
-// v01History returns the last n messages of a task's history, whose last one
-// are the words of its status.
+// v01History returns the last n messages of a task's history, of which the message of
+// its status is the last.
 func v01History(t *a2a.Task, n *int32) []*a2a.Message {
 	if n = positive(n); n == nil {
 		return nil
@@ -75,8 +75,8 @@ func sameWords(a, b *a2a.Message) bool {
 	return a == b || a != nil && a.MessageID != "" && a.MessageID == b.MessageID && a.Role == b.Role
 }
 
-// v01Answer returns the task that a direct answer is in 0.1, which has no other
-// result than a task. id is what the client called it.
+// v01Answer returns the task that stands for a direct answer in 0.1, which has no other
+// result. id is the client's name for the task.
 func v01Answer(id string, m *a2a.Message) *a2a.Task {
 	t := &a2a.Task{ID: m.TaskID, ContextID: m.ContextID, Status: a2a.TaskStatus{State: a2a.TaskStateCompleted, Message: m}}
 	if t.ID == "" {
@@ -85,7 +85,7 @@ func v01Answer(id string, m *a2a.Message) *a2a.Task {
 	return t
 }
 
-// v01Artifact writes an artifact, or, with u, the chunk of one.
+// v01Artifact writes an artifact or, with u, a chunk of one.
 func (w *oldWriter) v01Artifact(a *a2a.Artifact, index int, u *a2a.TaskArtifactUpdateEvent) {
 	if a == nil {
 		a = new(a2a.Artifact)

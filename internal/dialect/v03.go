@@ -6,45 +6,43 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// v03Codec is versions 0.2 and 0.3, which have two forms. JSON-RPC has that of
-// the TypeScript types, where a kind tells what an object is. HTTP+JSON and gRPC
-// have the JSON of the messages of package a2a.v1, where the member it is in
-// does. Both are read by the same functions, and either form where the other
-// one belongs: no member of one means something else in the other, but for
-// data. What it cannot carry, in either form:
+// v03Codec is versions 0.2 and 0.3, which have two forms. JSON-RPC has that of the
+// TypeScript types (the TS form), in which kind says what an object is. HTTP+JSON and
+// gRPC have the JSON of the messages of package a2a.v1 (the proto form), in which the
+// name of the member around it says so. The same functions read both, and accept either
+// form in place of the other: except for data, no member of one form means something
+// else in the other. What it cannot carry, in either form:
 //
-//   - of requests: the tenant, ifGenerationMatch, currentGeneration, and a
-//     page size of 0. A history length of 0 is the whole history here, so a
-//     client asks for all and drops it.
+//   - of requests: the tenant, ifGenerationMatch, currentGeneration, and a page size of
+//     0. A history length of 0 is the whole history here, so a client asks for all and
+//     drops it.
 //   - of parts: the filename of text and data. Their media type goes into
-//     metadata.mimeType and stays there. Data that is no object becomes the
-//     member value of one, with the mark data_part_compat in the metadata, and
-//     is taken out of it again; the mark is nobody else's. A part without
-//     content is an empty text.
-//   - of answers: that the message of a status, or one that is the answer, has no
-//     role. It is the agent's.
-//   - of tasks and events: the generation. An artifact event without artifact
-//     has an empty one.
-//   - of webhooks: the tenant, and the task of one that comes with a message.
-//     One that is set without an id has that of the task, since at first a task
-//     had one webhook; so has one that is asked for without an id. Of several
-//     schemes the first counts.
-//   - of streams: positions. In the TS form a finished Task is two events, the
-//     second of them a status that is final.
+//     metadata.mimeType and stays there. Data that is no object becomes the member
+//     value of one, with the mark data_part_compat in the metadata, and is unwrapped
+//     again; nobody else uses the mark. A part without content becomes an empty text.
+//   - of answers: that the message of a status, or a message that is the answer, has no
+//     role. It gets the agent's.
+//   - of tasks and events: the generation. An artifact event without artifact gets an
+//     empty one.
+//   - of webhooks: the tenant, and the task of one that comes with a message. A webhook
+//     that is set or asked for without an id gets that of the task, since at first a
+//     task had one webhook. Of several schemes the first counts.
+//   - of streams: positions. In the TS form a finished Task is two events, the second
+//     of them a final status.
 //   - of cards: see CardV03.
 //
-// The TS form further loses the pages of lists of webhooks. The proto form loses
-// the metadata of CancelTask, and the difference between no configuration and an
-// empty one. In it
+// The TS form also loses the pages of lists of webhooks. The proto form loses the
+// metadata of CancelTask, and the difference between no configuration and an empty one.
+// In the proto form
 //
-//   - a configuration that does not say whether it blocks does not, as protocol
-//     buffers leave out what is false;
+//   - a configuration that does not say whether it blocks does not block, because
+//     protocol buffers omit false;
 //   - a webhook's id and its task's are one name, which is cut at the last
 //     /pushNotificationConfigs/;
-//   - fileWithBytes is written with one layer of base64, which is what the
-//     definition says, and the Go and JavaScript implementations read. The one
-//     in Python writes two, and reads one as if it were two: it cannot be
-//     served without breaking the others. It is read: see undouble.
+//   - fileWithBytes has one layer of base64, as the definition says and as the Go and
+//     JavaScript implementations read it. The Python implementation writes two layers,
+//     and reads one as if it were two: it cannot be served without breaking the others.
+//     Its files are read: see undouble.
 type v03Codec struct{ proto bool }
 
 func (c v03Codec) DecodeRequest(op Op, doc []byte) (any, error) {
@@ -130,7 +128,7 @@ func (c v03Codec) DecodeResult(op Op, req any, doc []byte) (any, error) {
 	return readAs(op, listed(op, doc), c.proto, func(o *object) any { return o.v03Result(op, req) })
 }
 
-// listed puts a list that is bare into the object that it belongs in.
+// listed puts a bare list into the object that it belongs in.
 func listed(op Op, doc []byte) []byte {
 	if s := strings.TrimLeft(string(doc[:min(len(doc), 64)]), " \t\r\n"); s == "" || s[0] != '[' {
 		return doc
@@ -186,8 +184,7 @@ func (o *object) v03Result(op Op, req any) any {
 	panic("dialect: DecodeResult of " + op.String())
 }
 
-// cutHistory keeps the last n messages, which the server was not asked for
-// where n is 0.
+// cutHistory keeps the last n messages. If n is 0, the server was not asked to do so.
 func cutHistory(t *a2a.Task, n *int32) {
 	if n != nil && *n >= 0 && int(*n) < len(t.History) {
 		t.History = t.History[len(t.History)-int(*n):]

@@ -11,13 +11,13 @@ import (
 // jsonWriter appends JSON to a buffer. Raw JSON stays as it is.
 type jsonWriter struct{ b []byte }
 
-// next puts a comma where something stands before in the object or array.
+// next appends a comma if the object or array has something before it.
 func (w *jsonWriter) next() {
 	w.b = json.AppendComma(w.b)
 }
 
-// open and close are for braces and brackets. A value that begins a document
-// is opened without next.
+// open and close write braces and brackets. The value that begins a document is opened
+// without next.
 func (w *jsonWriter) open(c byte)  { w.b = append(w.b, c) }
 func (w *jsonWriter) close(c byte) { w.b = append(w.b, c) }
 
@@ -105,7 +105,7 @@ func (w *jsonWriter) optTime(name string, t time.Time) {
 	}
 }
 
-// list writes an array of what do writes.
+// list writes an array whose items do writes.
 func list[T any](w *jsonWriter, name string, items []T, do func(T)) {
 	w.key(name)
 	w.open('[')
@@ -116,8 +116,8 @@ func list[T any](w *jsonWriter, name string, items []T, do func(T)) {
 	w.close(']')
 }
 
-// objects writes an array of objects that have a form of their own; nil, a mistake of
-// the program's, is an empty one.
+// objects writes an array of objects that encode themselves. nil, a mistake of the
+// program's, becomes an empty one.
 func objects[T any, P interface {
 	*T
 	appender
@@ -130,7 +130,8 @@ func objects[T any, P interface {
 	})
 }
 
-// appendText appends a string as every release has written it in old versions.
+// appendText appends a string with the escapes that every release has used for old
+// versions.
 func appendText(dst []byte, s string) []byte {
 	return json.AppendStringAs(dst, s, "\n\t")
 }

@@ -38,8 +38,7 @@ func (o *object) v03Message() *a2a.Message {
 	}
 }
 
-// v03Answer reads a message that can only be the agent's: samples of 0.3 do not
-// say so.
+// v03Answer reads a message that can only be the agent's: samples of 0.3 omit its role.
 func (o *object) v03Answer() *a2a.Message {
 	m := o.v03Message()
 	if m.Role == a2a.RoleUnspecified {
@@ -58,9 +57,8 @@ func (o *object) v03Artifact() *a2a.Artifact {
 	}
 }
 
-// v03Element reads a result of message/send or an event: wrapped, as the proto
-// form has it, or told by its kind; without either, by the members it has. It
-// is nil if it is none of these.
+// v03Element reads a result of message/send or an event: wrapped, as in the proto form;
+// by its kind; or, without either, by its members. It is nil if it is none of these.
 func (o *object) v03Element() *a2a.StreamResponse {
 	kind, in := o.text("kind"), o
 	if kind == "" {
@@ -95,7 +93,7 @@ func (o *object) v03Element() *a2a.StreamResponse {
 	return nil
 }
 
-// v03Kind tells what an object without a kind is.
+// v03Kind returns the kind of an object that does not state it.
 func (o *object) v03Kind() string {
 	switch {
 	case o.has("artifact"):
@@ -147,8 +145,8 @@ func (o *object) v03Config() *a2a.TaskPushNotificationConfig {
 	}
 }
 
-// data reads the value of a part with data. In the proto form it is a DataPart,
-// unless a kind says that the sender speaks the TS form.
+// data reads the value of a data part. In the proto form it is a DataPart, unless a
+// kind shows that the sender uses the TS form.
 func (o *object) data() a2a.JSON {
 	raw := a2a.JSON(bytes.Clone(o.members.get("data")))
 	if !o.faults.proto || o.has("kind", "type") {
@@ -161,13 +159,11 @@ func (o *object) data() a2a.JSON {
 	return a2a.JSON(wrapped["data"])
 }
 
-// undouble returns what fileWithBytes holds. Peers in Python put the text of the
-// base64 into the field where others put the bytes, so that there are two
-// layers. The second one is taken off where the content, which has to be
-// base64 to the letter, is hardly that by itself: where it is not text that
-// can be read without it but is with it, or where a file that is not text is
-// said to be nothing but letters and digits, and not few. A text file that is
-// the base64 of a text is lost to that.
+// undouble returns the content of fileWithBytes. Peers in Python put the base64 text
+// into the field where others put the bytes, so that there are two layers. It removes
+// the second one if the content is strict base64 and hardly meant to be: in a file that
+// may be text, if it decodes to plain text; in any other file, if it is padded or at
+// least 32 bytes long. A text file that is the base64 of a text is lost to that.
 func undouble(b []byte, mediaType string) []byte {
 	if len(b) == 0 || len(b)%4 != 0 {
 		return b

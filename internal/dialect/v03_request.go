@@ -126,9 +126,9 @@ func (o *object) v03WebhookKey() (task, id string) {
 	return task, id
 }
 
-// v03HistoryLength reads how much history is wanted. 0 is all of it, since
-// protocol buffers cannot tell it from nothing. Less is refused with the rest of
-// the request.
+// v03HistoryLength reads how much history is wanted. 0 means all of it, since protocol
+// buffers cannot tell it from a missing one. A negative length is refused with the rest
+// of the request.
 func v03HistoryLength(o *object) *int32 {
 	if n := o.int32("historyLength"); n != nil && *n != 0 {
 		return n
@@ -179,8 +179,8 @@ func (w *oldWriter) createWebhook(c *a2a.TaskPushNotificationConfig) {
 	w.taskWebhook(c)
 }
 
-// v03HistoryLength leaves out 0, which would be the whole history: what comes
-// too much is cut off when it is read.
+// v03HistoryLength omits 0, which would mean the whole history; what is too much is cut
+// off when it is read.
 func (w *oldWriter) v03HistoryLength(n *int32) {
 	if n != nil && *n > 0 {
 		w.int("historyLength", *n)
@@ -194,7 +194,7 @@ func (w *oldWriter) send(r *a2a.SendMessageRequest) {
 	}
 	conf := r.Configuration
 	if conf == nil && w.proto {
-		conf = new(a2a.SendMessageConfiguration) // which servers take for one that does not block
+		conf = new(a2a.SendMessageConfiguration) // servers take a missing one for one that does not block
 	}
 	if conf != nil {
 		w.object("configuration")

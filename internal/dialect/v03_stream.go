@@ -4,15 +4,15 @@ import "github.com/parley-a2a/parley/a2a"
 
 func (c v03Codec) Events(Op, any) Events { return &v03Events{codec: c} }
 
-// v03Events says when a stream ends: with a status that is final, or, in the
-// proto form, with a Task that is finished.
+// v03Events tracks when a stream ends: with a final status or, in the proto form, with
+// a finished Task.
 type v03Events struct {
 	codec v03Codec
 	ended bool
 }
 
-// Append makes two events of a finished Task in the TS form, for its clients
-// read on until a status is final.
+// Append makes two events of a finished Task in the TS form, because its clients read
+// on until a status is final.
 func (e *v03Events) Append(dst []byte, el *a2a.StreamResponse, i int) (doc []byte, more bool) {
 	w := oldWriter{jsonWriter: jsonWriter{dst}, proto: e.codec.proto}
 	finished := el.Task != nil && el.Task.Status.State.Terminal()
@@ -27,7 +27,7 @@ func (e *v03Events) Append(dst []byte, el *a2a.StreamResponse, i int) (doc []byt
 	return w.b, finished && !e.codec.proto
 }
 
-// note notes whether the stream ends with an element.
+// note records whether the stream ends with an element.
 func (e *v03Events) note(el *a2a.StreamResponse) {
 	switch {
 	case el.Task != nil && el.Task.Status.State.Terminal() && e.codec.proto:
@@ -46,11 +46,11 @@ func (e *v03Events) form(el *a2a.StreamResponse) (uint64, bool) {
 
 func (e *v03Events) Ended() bool { return e.ended }
 
-// v03Final reports whether a stream ends with a status: with the task, or
-// where the client has to say something.
+// v03Final reports whether a stream ends with a status: because the task ends, or
+// because the client has to answer.
 func v03Final(s a2a.TaskState) bool { return s.Terminal() || s == a2a.TaskStateInputRequired }
 
-// element writes one element, and nothing for one that is empty.
+// element writes one element; it writes nothing for an empty one.
 func (w *oldWriter) element(el *a2a.StreamResponse, final bool) {
 	switch {
 	case el.Task != nil:
@@ -64,8 +64,8 @@ func (w *oldWriter) element(el *a2a.StreamResponse, final bool) {
 	}
 }
 
-// wrapped writes an object that says what it is: by its kind, or, in the proto
-// form, by the member it is in.
+// wrapped writes an object with its type: as its kind or, in the proto form, as the
+// member around it.
 func (w *oldWriter) wrapped(name string, write func()) {
 	if !w.proto {
 		write()

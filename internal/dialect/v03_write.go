@@ -7,7 +7,7 @@ import (
 )
 
 // oldWriter writes the objects of 0.3 in one of its two forms, or those of 0.1. What a
-// program left out by mistake is empty, so that the document stays readable.
+// program left out by mistake is written empty, so that the document stays readable.
 type oldWriter struct {
 	jsonWriter
 	proto, v01 bool
@@ -162,7 +162,7 @@ func (w *oldWriter) beginPart(kind string) {
 }
 
 func (w *oldWriter) file(p *a2a.Part) {
-	if w.v01 { // whose members are in another order
+	if w.v01 { // 0.1 has the members in another order
 		w.v01File(p)
 		return
 	}
@@ -207,7 +207,7 @@ func (w *oldWriter) artifactUpdate(u *a2a.TaskArtifactUpdateEvent) {
 	w.close('}')
 }
 
-// card writes a card, in the proto form for readers of either.
+// card writes a card; in the proto form, for readers of both forms.
 func (w *oldWriter) card(c *a2a.AgentCard) {
 	profile := CardV03
 	if w.proto {
@@ -216,10 +216,10 @@ func (w *oldWriter) card(c *a2a.AgentCard) {
 	w.b = AppendCard(w.b, c, profile)
 }
 
-// webhook writes a PushNotificationConfig, which has no task.
+// webhook writes a PushNotificationConfig, which does not name its task.
 func (w *oldWriter) webhook(name string, c *a2a.TaskPushNotificationConfig) {
 	w.object(name)
-	if !w.v01 { // where a task has one
+	if !w.v01 { // in 0.1 a task has one
 		w.optText("id", c.ID)
 	}
 	w.text("url", c.URL)
@@ -265,11 +265,11 @@ func taskName(id string) string { return tasksCollection + id }
 
 func webhookName(task, id string) string { return taskName(task) + webhooksCollection + id }
 
-// cutTaskName returns the id in a task's name; a plain id is one, too.
+// cutTaskName returns the id in a task's name; a plain id stays as it is.
 func cutTaskName(name string) string { return strings.TrimPrefix(name, tasksCollection) }
 
-// cutWebhookName returns the ids in a webhook's name. If id is known, it is
-// that, and tells where the task's id ends.
+// cutWebhookName returns the ids in a webhook's name. If the webhook's id is known, it
+// is returned, and shows where the task's id ends.
 func cutWebhookName(name, id string) (task, webhook string) {
 	name = cutTaskName(name)
 	if task, ok := strings.CutSuffix(name, webhooksCollection+id); ok {

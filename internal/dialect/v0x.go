@@ -2,13 +2,12 @@ package dialect
 
 import "github.com/parley-a2a/parley/a2a"
 
-// v0xCodec is what the names are called in that 0.1 and 0.3 share: tasks/get,
-// tasks/cancel and tasks/resubscribe, whose parameters are the same in both. It reads
-// them as 0.3 does: the whole history is asked for, of which 0.1 shows nothing unless the
-// client says how much. It
-// answers in the form of the version that the task was created in, which is
-// 0.3 for tasks of later versions. It is for servers; a client knows in which
-// version it calls, so that what is a client's is that of 0.3.
+// v0xCodec is for the names that 0.1 and 0.3 share: tasks/get, tasks/cancel and
+// tasks/resubscribe, whose parameters are the same in both. It reads them as 0.3 does:
+// by default they ask for the whole history, of which 0.1 shows nothing unless the
+// client says how much. It answers in the form of the version in which the task was
+// created, which is 0.3 for tasks of later versions. Only servers use it: a client
+// knows in which version it calls, so the client's methods are those of 0.3.
 type v0xCodec struct{ v03Codec }
 
 func (c v0xCodec) of(t *a2a.Task) Codec {
@@ -25,7 +24,7 @@ func (c v0xCodec) AppendResult(dst []byte, op Op, req, result any) []byte {
 
 func (c v0xCodec) Events(op Op, req any) Events { return &v0xEvents{codec: c, op: op, req: req} }
 
-// v0xEvents has its form from the first element, which is the Task.
+// v0xEvents takes its form from the first element, which is the Task.
 type v0xEvents struct {
 	codec v0xCodec
 	op    Op

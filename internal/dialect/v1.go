@@ -8,14 +8,14 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// appender is what every request and result type of package a2a has.
+// appender is implemented by every request and result type of package a2a.
 type appender interface{ AppendJSON(dst []byte) []byte }
 
-// plainAppender is what those have in which generations may be.
+// plainAppender is implemented by the types that may contain generations.
 type plainAppender interface{ AppendPlain(dst []byte) []byte }
 
-// v1Codec is version 1.0, which is the model itself: nothing is lost but what is of
-// the 1.1 draft, generations and timelines. That is neither read nor written without
+// v1Codec is version 1.0, which is the model itself: nothing is lost but the
+// generations and timelines of the 1.1 draft. They are neither read nor written without
 // the flag, so that no 1.0 reader meets a member it does not know.
 type v1Codec struct{ draft bool }
 
@@ -34,11 +34,12 @@ func (c v1Codec) DecodeRequest(op Op, doc []byte) (any, error) {
 	return c.readable(req), nil
 }
 
-// noParams is what absent params mean: JSON-RPC lets a client omit them, and what
-// an operation requires is missed by its name.
+// noParams stands for absent params: JSON-RPC lets a client omit them, and a check of
+// the operation's required fields then names what is missing.
 var noParams = []byte("{}")
 
-// readable returns a request as version 1.0 or the 1.1 draft may make it.
+// readable removes from a request what version 1.0 does not have, or completes one of
+// the 1.1 draft.
 func (c v1Codec) readable(req any) any {
 	if c.draft {
 		return drafted(req)
@@ -64,9 +65,9 @@ func (c v1Codec) readable(req any) any {
 	return req
 }
 
-// drafted completes a request of the 1.1 draft: a timeline comes unless the client does
-// without, except in lists, and webhooks are in the version of the request unless they
-// name another.
+// drafted completes a request of the 1.1 draft: except in lists, the answer has a
+// timeline unless the client declines it, and webhooks are in the version of the
+// request unless they name another.
 func drafted(req any) any {
 	all := func(n **int32) {
 		if *n == nil {
@@ -95,8 +96,8 @@ func drafted(req any) any {
 	return req
 }
 
-// encoded lets tasks come as they are stored, which AppendResult writes as they
-// are. It is not for gRPC, which shares readable.
+// encoded allows tasks to be returned as they are stored, so that AppendResult copies
+// them. It is apart from readable, which gRPC shares.
 func encoded(req any) {
 	switch r := req.(type) {
 	case *a2a.GetTaskRequest:
@@ -106,7 +107,7 @@ func encoded(req any) {
 	}
 }
 
-// isObject looks at the beginning of a document.
+// isObject looks only at the beginning of a document.
 func isObject(doc []byte) bool {
 	b := bytes.TrimLeft(doc[:min(len(doc), 64)], " \t\r\n")
 	return len(b) == 0 || b[0] == '{'
@@ -153,7 +154,7 @@ func decodeResult(op Op, doc []byte) (any, error) {
 	return res, nil
 }
 
-// unreadable is the error of an answer that makes no sense.
+// unreadable returns the error for an answer that cannot be read.
 func unreadable(op Op, err error) error {
 	return &a2a.Error{
 		Code:    a2a.CodeInvalidAgentResponse,

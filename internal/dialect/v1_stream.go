@@ -14,8 +14,8 @@ func (e v1Events) form(*a2a.StreamResponse) (uint64, bool) {
 	return formV10, true
 }
 
-// appendStored appends an event as its log has it: that is the form of the 1.1
-// draft, and that of 1.0 but for the generation, which is its last member.
+// appendStored appends an event as its log has it. That is the form of the 1.1 draft,
+// and without the last member, the generation, the form of 1.0.
 func (e v1Events) appendStored(dst []byte, el *a2a.StreamResponse) ([]byte, bool) {
 	doc := el.Shared.Stored()
 	if doc == nil || e.draft {

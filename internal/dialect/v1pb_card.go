@@ -5,7 +5,7 @@ import (
 	"github.com/parley-a2a/parley/internal/pb"
 )
 
-// A card is asked for once and not for each task, so it goes through its JSON, which
+// A card is read once and not for each task, so it is converted through its JSON, which
 // is that of the message.
 
 func cardPB(c *a2a.AgentCard) (*pb.AgentCard, error) {

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-// object converts a JSON object; absent is nil. What is no object, which
-// package a2a does not let through, is empty.
+// object converts a JSON object; absent is nil. A value that is no object, which
+// package a2a does not let through, becomes empty.
 func (c *valueCount) object(j a2a.JSON) *structpb.Struct {
 	if len(j) == 0 {
 		return nil
@@ -25,8 +25,8 @@ func (c *valueCount) object(j a2a.JSON) *structpb.Struct {
 	return new(structpb.Struct)
 }
 
-// value converts any JSON value; absent is null, and so is one for which there are too
-// many.
+// value converts any JSON value; absent becomes null, and so does a value beyond the
+// limit.
 func (c *valueCount) value(j a2a.JSON) *structpb.Value {
 	if c.count(j); c.left < 0 {
 		return structpb.NewNullValue()
@@ -34,7 +34,7 @@ func (c *valueCount) value(j a2a.JSON) *structpb.Value {
 	return valuePB(j)
 }
 
-// valuePB converts any JSON value; absent is null.
+// valuePB converts any JSON value; an absent or invalid one becomes null.
 func valuePB(j a2a.JSON) *structpb.Value {
 	if flaw, _ := json.Check(j, json.Deepest); flaw != json.Sound && flaw != json.Encoding {
 		return structpb.NewNullValue()
@@ -70,8 +70,8 @@ func readPB(r *json.Reader) *structpb.Value {
 	return structpb.NewNumberValue(max(-math.MaxFloat64, min(math.MaxFloat64, f)))
 }
 
-// How deep a JSON value may nest. In a request it stands in a part in a list in
-// a message in the request: together they are as deep as JSON may be.
+// How deep a JSON value may nest. In a request it is in a part in a list in a message
+// in the request: together they are as deep as JSON may be.
 const (
 	requestDepth = a2a.MaxDepth - 4
 	resultDepth  = 1000
@@ -83,8 +83,8 @@ var (
 	errDepth  = errors.New("is nested too deeply")
 )
 
-// appendValue appends a value as JSON that nests at most depth levels, with the
-// keys of objects in order.
+// appendValue appends a value as JSON that nests at most depth levels, with the keys of
+// objects sorted.
 func appendValue(dst []byte, v *structpb.Value, depth int) ([]byte, error) {
 	switch k := v.GetKind().(type) {
 	case *structpb.Value_NullValue:

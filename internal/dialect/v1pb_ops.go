@@ -9,11 +9,11 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
-// What operations take and give, as messages of 1.0 and back.
+// Conversion of requests and results to messages of 1.0, and back.
 
-// ToProto converts a request, or a result as Call and Stream give it: nil is
-// the result of a delete. A card is for cardPB. The position of a stream's element
-// is not in the message; see WithSeq. What is of the 1.1 draft is in it.
+// ToProto converts a request, or a result as Call and Stream return it: nil is the
+// result of a delete. It does not convert cards: see cardPB. The position of a stream's
+// element is not in the message; see WithSeq. Members of the 1.1 draft are included.
 //
 // What protocol buffers cannot carry of an a2a value:
 //
@@ -24,8 +24,8 @@ import (
 //     becomes its largest. Half a surrogate pair becomes U+FFFD.
 //   - As in JSON, timestamps are cut to milliseconds and bytes that are not
 //     UTF-8 become U+FFFD.
-//   - Lists and maps that are empty are absent, and so is what an OAuth flow does
-//     not have, such as the authorization URL of the password flow.
+//   - Empty lists and maps become absent, and so do members that an OAuth flow does not
+//     have, such as the authorization URL of the password flow.
 func ToProto(v any) proto.Message {
 	w := pbWriter{draft: true, valueCount: valueCount{math.MaxInt}}
 	return w.any(v)
@@ -70,9 +70,8 @@ func (w *pbWriter) any(v any) proto.Message {
 	panic("dialect: ToProto of a type that is no request and no result")
 }
 
-// FromProto reads a request into a type of package a2a. The error is
-// InvalidParams and names the fields. Fields that are missing are for Validate
-// to find.
+// FromProto reads a request into a type of package a2a. The error is InvalidParams and
+// names the fields. Missing fields are left to Validate.
 func FromProto(m proto.Message) (any, error) {
 	r := reader{depth: requestDepth}
 	v := r.any(m)

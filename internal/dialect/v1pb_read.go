@@ -58,8 +58,8 @@ func (r *reader) time(path string, t *timestamppb.Timestamp) time.Time {
 	return t.AsTime().Truncate(time.Millisecond)
 }
 
-// enum reads a value of an enumeration with these names. One of a later version, in an
-// answer, is the unspecified one, as in JSON.
+// enum reads a value of an enumeration with these names. In an answer, a value of a
+// later version becomes the unspecified one, as in JSON.
 func enum[T, E ~int32](r *reader, path string, v E, names map[int32]string, what string) T {
 	if _, ok := names[int32(v)]; !ok {
 		if !r.answer {
@@ -206,8 +206,9 @@ func (r *reader) push(c *pb.TaskPushNotificationConfig) *a2a.TaskPushNotificatio
 	return out
 }
 
-// pageSize is nil for zero. The field has presence and its least value is 1, so by its text
-// a zero that was set is an error; but a2a-go 2.3.1 sets it whenever its caller gave none.
+// pageSize returns nil for zero. The field has presence and a minimum of 1, so by its
+// text a zero that was set is an error; but a2a-go 2.3.1 sets zero whenever its caller
+// gave none.
 func pageSize(m *pb.ListTasksRequest) *int32 {
 	if m.GetPageSize() == 0 {
 		return nil

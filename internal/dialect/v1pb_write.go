@@ -10,7 +10,7 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// utf makes a text one that protocol buffers accept.
+// utf makes a text valid for protocol buffers.
 func utf(s string) string {
 	if utf8.ValidString(s) { // which is much faster
 		return s
@@ -31,7 +31,7 @@ func utfs(list []string) []string {
 	return list
 }
 
-// each converts a list; nil, a mistake of the program's, is the empty message.
+// each converts a list. nil, a mistake of the program's, becomes the empty message.
 func each[T, P any](list []*T, convert func(*T) *P) []*P {
 	if len(list) == 0 {
 		return nil
@@ -46,14 +46,14 @@ func each[T, P any](list []*T, convert func(*T) *P) []*P {
 	return out
 }
 
-// pbWriter makes messages of version 1.0. What is of the 1.1 draft it writes with draft
-// alone, so that no 1.0 reader meets a field that it does not know.
+// pbWriter makes messages of version 1.0. It writes members of the 1.1 draft only if
+// draft is set, so that no 1.0 reader meets a field that it does not know.
 type pbWriter struct {
 	draft bool
 	valueCount
 }
 
-// only returns v if is, and nothing otherwise.
+// only returns v if is is true, and the zero value otherwise.
 func only[T any](is bool, v T) (nothing T) {
 	if is {
 		return v
