@@ -8,6 +8,9 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/config"
+	"github.com/parley-a2a/parley/internal/egress"
 )
 
 // behind knows which services behind agents do not answer. Nothing is asked of them
@@ -28,11 +31,18 @@ const (
 func newBehind(agents []*instance) *behind {
 	b := &behind{asks: map[int]func(context.Context) error{}, turn: make(chan struct{}, 1)}
 	for i, n := range agents {
-		if c := n.from.HTTP; c != nil {
-			b.asks[i] = func(ctx context.Context) error {
-				status, _, err := head(ctx, c.Egress, c.URL)
-				return notThere(status, err)
-			}
+		url, rules := "", (*config.Egress)(nil)
+		switch c := n.from; {
+		case c.HTTP != nil:
+			url, rules = c.HTTP.URL, c.HTTP.Egress
+		case c.OpenAI != nil:
+			url, rules = c.OpenAI.URL, c.OpenAI.Egress
+		default:
+			continue
+		}
+		b.asks[i] = func(ctx context.Context) error {
+			status, _, err := head(ctx, rules, url)
+			return notThere(status, err)
 		}
 	}
 	return b
@@ -41,8 +51,10 @@ func newBehind(agents []*instance) *behind {
 // notThere is why the answer to a HEAD says that a service is away; nil if it does not.
 // One that is connected to and slow is not away.
 func notThere(status int, err error) error {
-	switch dial, ok := errors.AsType[*net.OpError](err); {
-	case ok && dial.Op == "dial":
+	dial, ok := errors.AsType[*net.OpError](err)
+	_, refused := errors.AsType[*egress.Refused](err)
+	switch {
+	case ok && dial.Op == "dial", refused:
 		return errors.New("the service behind it is not reachable: " + reachReason(err))
 	case status == http.StatusBadGateway || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout:
 		return fmt.Errorf("the service behind it is not there: its address answers %d", status)

@@ -27,10 +27,12 @@ func TestServicesThatAreAway(t *testing.T) {
 	for _, url := range []string{answers(200), answers(405), answers(503), dead.URL} {
 		agents = append(agents, &instance{from: config.Agent{HTTP: &config.HTTP{URL: url}}})
 	}
-	agents = append(agents, &instance{}) // nothing is behind it
+	agents = append(agents, &instance{}, // nothing is behind it
+		&instance{from: config.Agent{OpenAI: &config.OpenAI{URL: answers(404)}}}, &instance{from: config.Agent{OpenAI: &config.OpenAI{URL: dead.URL}}},
+		&instance{from: config.Agent{OpenAI: &config.OpenAI{URL: "http://127.0.0.1:9/v1"}}}) // a port that is not for HTTP
 	away := newBehind(agents).look(t.Context())
-	if len(away) != 2 || away[2] == nil || !strings.Contains(away[2].Error(), "answers 503") || away[3] == nil || !strings.Contains(away[3].Error(), "not reachable") {
-		t.Errorf("away are %v, want the third and the fourth", away)
+	if len(away) != 4 || away[2] == nil || !strings.Contains(away[2].Error(), "answers 503") || away[3] == nil || !strings.Contains(away[3].Error(), "not reachable") || away[6] == nil || away[7] == nil {
+		t.Errorf("away are %v, want the third, the fourth and the last two", away)
 	}
 }
 
