@@ -13,6 +13,18 @@ import (
 	"github.com/parley-a2a/parley/internal/admin"
 )
 
+// CalmCard is a card whose texts do not mislead whoever reads them: that of a proxied
+// agent is a stranger's.
+func CalmCard(card *a2a.AgentCard) *a2a.AgentCard {
+	c, text := new(a2a.AgentCard), string(card.AppendJSON(nil))
+	if quiet := calm(text); quiet == text {
+		return card
+	} else if json.Unmarshal([]byte(quiet), c) != nil {
+		return &a2a.AgentCard{Name: "An agent whose card cannot be shown"}
+	}
+	return c
+}
+
 // agentRow is an agent in a list or a choice.
 type agentRow struct {
 	Agent
@@ -101,7 +113,7 @@ func (c *Console) agent(w http.ResponseWriter, r *request, a *Agent) {
 	if c.opts.Published != nil {
 		card := new(a2a.AgentCard)
 		if doc := c.opts.Published(r.Request, a.Name); doc != nil && json.Unmarshal(doc, card) == nil {
-			d.Card = calmCard(card)
+			d.Card = CalmCard(card)
 		}
 	}
 	d.read()

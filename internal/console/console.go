@@ -20,7 +20,6 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -30,8 +29,8 @@ import (
 
 // Agent is an agent that people can talk to.
 type Agent struct {
-	Name    string // as in addresses; "" for an only agent without one
-	Card    *a2a.AgentCard
+	Name    string         // as in addresses; "" for an only agent without one
+	Card    *a2a.AgentCard // calm: see CalmCard
 	Service a2a.Service
 	Model   bool // it is a model: its tasks count tokens
 
@@ -124,13 +123,6 @@ func New(o Options) (*Console, error) {
 	o.Name = cmp.Or(o.Name, "Parley")
 	c := &Console{opts: o, mux: http.NewServeMux(), log: o.Logger, now: time.Now}
 	c.log = cmp.Or(c.log, slog.New(slog.DiscardHandler))
-	c.opts.Agents = func() []Agent {
-		list := slices.Clone(o.Agents())
-		for i := range list {
-			list[i].Card = calmCard(list[i].Card) // of a proxied agent it is a stranger's
-		}
-		return list
-	}
 	var err error
 	if c.jar, err = newJar(o.Secret); err != nil {
 		return nil, err

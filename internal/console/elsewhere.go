@@ -3,7 +3,6 @@ package console
 import (
 	"context"
 	"encoding/base64"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -51,7 +50,7 @@ func (c *Console) foreign(r *request, key string) (*Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Agent{Name: key, Card: calmCard(f.Card), Service: f.Service, ref: string(ref)}, nil
+	return &Agent{Name: key, Card: CalmCard(f.Card), Service: f.Service, ref: string(ref)}, nil
 }
 
 // reachesOut reports whether the viewer may call agents of other servers: whoever does
@@ -99,7 +98,7 @@ func (c *Console) look(r *request, d *elsewhereData) error {
 	if err != nil {
 		return err
 	}
-	card := calmCard(f.Card)
+	card := CalmCard(f.Card)
 	d.agentData = agentData{Agent: &Agent{Name: foreignMark + base64.RawURLEncoding.EncodeToString([]byte(d.Ref)), Card: card}, Card: card}
 	d.agentData.read()
 	d.Findings = f.Findings
@@ -117,17 +116,6 @@ func (c *Console) look(r *request, d *elsewhereData) error {
 		d.Tried[at].List = append(d.Tried[at].List, a)
 	}
 	return nil
-}
-
-// calmCard is a card whose texts do not mislead whoever reads them.
-func calmCard(card *a2a.AgentCard) *a2a.AgentCard {
-	c, text := new(a2a.AgentCard), string(card.AppendJSON(nil))
-	if quiet := calm(text); quiet == text {
-		return card
-	} else if json.Unmarshal([]byte(quiet), c) != nil {
-		return &a2a.AgentCard{Name: "An agent whose card cannot be shown"}
-	}
-	return c
 }
 
 // reason is an error of a call elsewhere, in words for the viewer, who chose the address.

@@ -668,7 +668,7 @@ func TestCardsThatMislead(t *testing.T) {
 		card := *one.Card
 		card.Name, card.Description = name, name
 		card.Skills = []*a2a.AgentSkill{{ID: "s", Name: name, Description: name, Tags: []string{name}}}
-		one.Card = &card
+		one.Card = console.CalmCard(&card)
 		o.Agents = func() []console.Agent { return []console.Agent{one} }
 		o.Published = func(*http.Request, string) []byte { return card.AppendJSON(nil) }
 	}))

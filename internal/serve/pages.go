@@ -101,7 +101,7 @@ func (p *pages) show(r *revision) {
 	}
 	for i := range r.hosted {
 		hosted := &r.hosted[i]
-		a := web.Agent{Name: hosted.Name, Card: &hosted.Card, Model: r.agents[i].models != nil}
+		a := web.Agent{Name: hosted.Name, Card: web.CalmCard(&hosted.Card), Model: r.agents[i].models != nil}
 		if hosted.Default {
 			a.Name = "" // as its tasks have it
 		}
