@@ -50,7 +50,7 @@ type talk struct {
 	Prefix    string
 	Flow      template.HTML
 	Standing  template.HTML
-	Answering template.HTML // which question the next message answers
+	Answering template.HTML // says that the next message answers its question
 	Live      string        // names the task for the stream of what follows; "" where nothing does
 }
 
@@ -62,7 +62,6 @@ type chatData struct {
 	Unlisted  bool   // the agent does not say which tasks there are
 	Earlier   bool   // there are more tasks than are shown
 	Talks     []*talk
-	Answering template.HTML
 	Sends     bool   // the viewer may send messages
 	Away      string // why the agent is, for those who operate the server
 	Examples  []string
@@ -105,7 +104,7 @@ func newTalk(f *flow, s *sheet, agent string) *talk {
 		t.Live = liveName(agent, f.id, f.seq)
 	}
 	if f.state.Interrupted() {
-		t.Answering = template.HTML(s.filled["answering"])
+		t.Answering = template.HTML(s.filled[f.prefix+"answering"])
 	}
 	return t
 }
@@ -135,9 +134,6 @@ func (c *Console) chat(w http.ResponseWriter, r *request, a *Agent) {
 	} else if err != nil {
 		c.failed(w, r, err)
 		return
-	}
-	for _, t := range d.Talks {
-		d.Answering = cmp.Or(t.Answering, d.Answering)
 	}
 	c.show(w, r, "chat", page{Title: a.Card.Name, Place: "chat", Data: d})
 }
@@ -252,9 +248,7 @@ func (c *Console) send(w http.ResponseWriter, r *request, a *Agent, m *a2a.Messa
 func (f *fragments) talk(t *talk) {
 	f.remove("start")
 	f.add("talks", "", execute("talk", t))
-	if t.Answering != "" { // else it may be that of another task
-		f.fill("answering", string(t.Answering))
-	}
+	f.add("answering", "", execute("answers", t))
 }
 
 // exchange is a message with an answer that is no task.

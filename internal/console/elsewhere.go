@@ -186,7 +186,7 @@ func (c *Console) followFar(r *request, agent *Agent, id string, send func(seq i
 		whole := newFlow(s, address, id, r.answers())
 		whole.add(entriesOf(task))
 		to.fill(whole.prefix+"flow", s.HTML())
-		for _, name := range []string{whole.prefix + "state", "answering"} {
+		for _, name := range []string{whole.prefix + "state", whole.prefix + "answering"} {
 			to.fill(name, s.filled[name])
 		}
 		f = whole

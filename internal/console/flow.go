@@ -211,7 +211,7 @@ func (f *flow) stand() {
 		s.Words = f.asked.words()
 	}
 	f.to.fill(f.prefix+"state", execute("standing", s))
-	f.to.fill("answering", execute("answering", s))
+	f.to.fill(f.prefix+"answering", execute("answering", s))
 }
 
 // words is a line of what a block says.

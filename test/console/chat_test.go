@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -417,5 +418,39 @@ func TestTasksOfAnotherTab(t *testing.T) {
 		if n := tab.count("#talks > section"); n != 3 {
 			t.Errorf("a tab shows %d tasks, want 3", n)
 		}
+	}
+}
+
+// Of two questions in a context, the one that was chosen gets the answer: what comes
+// meanwhile changes nothing, and then the other one waits.
+func TestTwoQuestionsInAContext(t *testing.T) {
+	t.Parallel()
+	s := share(t)
+	p := s.open()
+	p.say("ask Which city?")
+	p.state("input required")
+	p.fill("textarea[name=text]", "Par")
+	context := js[string](p, `new URL(location.href).searchParams.get("context")`)
+	s.cli("send", "--context-id", context, "ask Which size?")
+	const chosen = `document.querySelector("#answering label:has(:checked)").textContent`
+	p.until(`document.querySelectorAll("#answering label").length === 2`)
+	if got := js[string](p, chosen); !strings.Contains(got, "Which city?") {
+		t.Errorf("while an answer to the first question is written, %q", got)
+	}
+	s.cli("send", "--context-id", context, "echo something else")
+	p.until(`document.querySelector("#talks").innerText.includes("something else")`)
+	p.say("Paris")
+	p.until(`document.querySelectorAll("#answering label").length === 1`)
+	if got := js[string](p, chosen); !strings.Contains(got, "Which size?") {
+		t.Errorf("once the first question is answered, %q", got)
+	}
+	p.say("Large")
+	p.until(`!document.querySelector("#answering label")`)
+	p.do(chromedp.Reload())
+	p.chat()
+	said := js[[]string](p, `[...document.querySelectorAll("#talks > section")].map((e) => [...e.querySelectorAll(".user")].map((e) => e.textContent).join())`)
+	slices.Sort(said)
+	if want := []string{"ask Which city?,Paris", "ask Which size?,Large", "echo something else"}; !slices.Equal(said, want) {
+		t.Errorf("the tasks have %q, want %q", said, want)
 	}
 }

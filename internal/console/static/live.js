@@ -10,7 +10,11 @@
  */
 export function apply(html) {
   const near = atEnd();
+  const chosen = document.querySelector("#answering :checked");
   keepFocus(() => put(html));
+  // What is being written stays the answer to the question that it was for, while that waits.
+  const to = chosen?.isConnected ? chosen : [...document.querySelectorAll("#answering input")].at(-1);
+  if (to instanceof HTMLInputElement) to.checked = true;
   document.dispatchEvent(new CustomEvent("live"));
   if (near) window.scrollTo({ top: document.body.scrollHeight });
 }
