@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -169,6 +170,29 @@ func TestOtherDirectionsAndLongWords(t *testing.T) {
 	p.screen(s.at("/tasks?live=off"))
 	if right := js[float64](p, `Math.max(...[...document.querySelectorAll("#rows .row")].map((a) => a.getBoundingClientRect().right))`); right > 320 {
 		t.Errorf("a long word ends at %v of 320 pixels", right)
+	}
+}
+
+// The names of many agents are a list that scrolls, cards read in their own direction, and
+// their marks of direction turn nothing around.
+func TestManyAgents(t *testing.T) {
+	t.Parallel()
+	yaml := "version: 1\nagents:\n"
+	for i := range 40 {
+		yaml += fmt.Sprintf("  a%d: {builtin: demo, default: %t, card: {name: \"evil\\u202egnp.exe\", description: \"وكيل يجيب.\"}}\n", i, i == 0)
+	}
+	p := serveFile(t, yaml).open()
+	p.press("Other agents")
+	if bottom := js[float64](p, `document.querySelector(".menu ul").getBoundingClientRect().bottom - innerHeight`); bottom > 0 {
+		t.Errorf("the list ends %v pixels below the window", bottom)
+	}
+	p.press("Card")
+	p.until(`document.querySelector(".lead") && document.readyState === "complete"`)
+	if got := js[string](p, `getComputedStyle(document.querySelector(".lead")).unicodeBidi`); got != "plaintext" {
+		t.Errorf("the direction of the description is %s", got)
+	}
+	if p.says("\u202e") || !p.says("evil\uFFFD") {
+		t.Errorf("the page shows the name as it is, or not at all: %q", p.text("h1"))
 	}
 }
 

@@ -3,6 +3,7 @@ package console_test
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -10,6 +11,21 @@ import (
 
 // shownTasks are the tasks that a list shows, by their addresses.
 const shownTasks = `[...document.querySelectorAll("#rows a.row")].map((a) => a.pathname)`
+
+// The words of a task stay legible where the other columns leave little room.
+func TestWordsOnATablet(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	s.send("/", "echo "+strings.Repeat("a few words ", 6))
+	p := s.open()
+	p.screen(s.at("/tasks?live=off"))
+	for _, width := range []int64{360, 768, 1024, 1280} {
+		p.narrow(width)
+		if lines := js[int](p, `document.querySelector("#rows a.row").getClientRects().length`); lines > 3 {
+			t.Errorf("at %d pixels 77 letters are %d lines", width, lines)
+		}
+	}
+}
 
 // Filters are in the address, so that they are there after a reload and can be sent to
 // somebody.
