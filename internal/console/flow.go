@@ -47,14 +47,37 @@ type sink interface {
 // openArtifact is an artifact that chunks may still be appended to.
 type openArtifact struct {
 	block int
-	parts int
+	parts numbers
 	text  string          // the id of the element that ends with text; "" if the last part is another one
+	from  part            // what that element began with
+	shown int             // bytes of that text; see maxText
 	said  strings.Builder // all of that text, as long as it may become rich
 	whole bool            // said is all of it
 }
 
+// numbers counts parts of an artifact as they are saved: texts behind each other are one,
+// whether or not they were joined meanwhile.
+type numbers struct {
+	n    int
+	text bool // the last one is a text
+}
+
+// next returns the number of the next part.
+func (c *numbers) next(p *a2a.Part) int {
+	text := p.Kind == a2a.PartText
+	if !text || !c.text || p.Filename != "" {
+		c.n++
+	}
+	c.text = text
+	return c.n - 1
+}
+
+// maxText is how much of one text a page shows, in bytes: a line of a megabyte takes a
+// browser half a minute.
+const maxText = 256 << 10
+
 // maxRich is how much text of a task is formatted, in bytes. The rest stays as it came.
-const maxRich = 256 << 10
+const maxRich = maxText
 
 func newFlow(to sink, task, id, csrf string) *flow {
 	return &flow{to: to, prefix: prefixOf(task), task: task, id: id, csrf: csrf, open: map[string]*openArtifact{}}
@@ -96,6 +119,7 @@ type part struct {
 	ID   string
 	Href template.URL // where its bytes are
 	Rich bool         // it is a text of the agent, to be formatted
+	Cut  bool         // it is the beginning of a text
 }
 
 // add takes entries, in their order.
@@ -146,6 +170,11 @@ func (f *flow) partsOf(list []*a2a.Part, query string, from int) []part {
 		if f.task == "" && p.Kind == a2a.PartRaw { // no task keeps the bytes: the page has them, to be saved
 			parts[i].Part = &a2a.Part{Kind: p.Kind, Raw: p.Raw, Filename: fileName(p)}
 			parts[i].Href = template.URL("data:application/octet-stream;base64," + base64.StdEncoding.EncodeToString(p.Raw))
+		}
+		if len(p.Text) > maxText && f.task != "" {
+			c := *parts[i].Part
+			c.Text = beginning(c.Text, maxText)
+			parts[i].Part, parts[i].Cut = &c, true
 		}
 	}
 	return parts
@@ -254,16 +283,23 @@ func (f *flow) artifact(e *a2a.Entry) {
 
 // chunk appends one part: a text behind a text goes on in the same element.
 func (f *flow) chunk(a *openArtifact, artifact string, p *a2a.Part) {
-	n := a.parts
-	a.parts++
+	n := a.parts.next(p)
 	plain := p.Kind == a2a.PartText
 	switch {
 	case plain && p.Text == "": // the end of a text that was streamed
 		return
 	case plain && a.text != "":
 		text := calm(p.Text)
-		f.to.text(a.text, text)
 		a.keep(text)
+		room := max(maxText-a.shown, 0)
+		if a.shown += len(text); f.task != "" && len(text) > room {
+			text = beginning(text, room)
+			if !a.from.Cut {
+				a.from.Cut = true
+				defer f.to.add(f.name(a.block), a.text+"cut", execute("cut", a.from))
+			}
+		}
+		f.to.text(a.text, text)
 		return
 	}
 	if a.text != "" {
@@ -273,7 +309,7 @@ func (f *flow) chunk(a *openArtifact, artifact string, p *a2a.Part) {
 	view.ID = fmt.Sprintf("%sp%d", f.name(a.block), n)
 	f.to.add(f.name(a.block), view.ID, execute("part", view))
 	if a.text = ""; plain {
-		a.text = view.ID
+		a.text, a.from, a.shown = view.ID, view, len(p.Text)
 		if a.whole = a.whole && n == 0; a.whole {
 			a.keep(view.Text)
 		}
@@ -291,6 +327,9 @@ func (a *openArtifact) keep(s string) {
 	}
 	a.said.WriteString(s)
 }
+
+// beginning is what of a text n bytes have room for.
+func beginning(s string, n int) string { return strings.ToValidUTF8(s[:n], "") }
 
 // told is what the agent says in a message.
 func (f *flow) told(m *a2a.Message) []part {

@@ -40,7 +40,7 @@ func (c *Console) atEnd(r *request, a *Agent, id string, at int64) bool {
 
 // read reads a task's log for the page that d says: its view, as of d.At.
 func (c *Console) read(r *request, d *taskData) (*reading, error) {
-	l := &reading{d: d, facts: facts{d: d, at: map[string]int{}, n: map[string]int{}, part: flow{task: d.Address}}}
+	l := &reading{d: d, facts: facts{d: d, at: map[string]int{}, n: map[string]*numbers{}, part: flow{task: d.Address}}}
 	for batch, err := range c.readLog(r.ctx, d.Agent, d.ID, 0) {
 		if err != nil {
 			return nil, err
@@ -103,9 +103,10 @@ func (l *reading) begin(c *Console, r *request, first *a2a.Entry) {
 
 // facts are what the log says about a task as a whole.
 type facts struct {
-	d     *taskData
-	at, n map[string]int // of an artifact: its place in d, and its parts so far
-	part  flow           // names the addresses of parts
+	d    *taskData
+	at   map[string]int      // the place of an artifact in d
+	n    map[string]*numbers // and its parts so far
+	part flow                // names the addresses of parts
 }
 
 func (f *facts) begin(first *a2a.Entry) {
@@ -135,17 +136,13 @@ func (f *facts) artifact(u *a2a.TaskArtifactUpdateEvent) {
 		f.d.Artifacts = append(f.d.Artifacts, artifact{Name: calm(cmp.Or(x.Name, "artifact"))})
 	}
 	a := &f.d.Artifacts[i]
-	if !u.Append {
-		a.Parts, f.n[x.ArtifactID] = nil, 0
+	if !ok || !u.Append {
+		a.Parts, f.n[x.ArtifactID] = nil, new(numbers)
 	}
 	for _, p := range x.Parts {
-		// Texts behind each other are one.
-		if k := len(a.Parts); p.Kind == a2a.PartText && k > 0 && a.Parts[k-1].Kind == a2a.PartText && p.Filename == "" {
-			continue
+		so := f.n[x.ArtifactID].n
+		if n := f.n[x.ArtifactID].next(p); n == so && (p.Kind != a2a.PartURL || strings.HasPrefix(p.URL, stored)) {
+			a.Parts = append(a.Parts, f.part.partsOf([]*a2a.Part{p}, "save=1&a="+url.QueryEscape(x.ArtifactID), n)...)
 		}
-		if p.Kind != a2a.PartURL || strings.HasPrefix(p.URL, stored) {
-			a.Parts = append(a.Parts, f.part.partsOf([]*a2a.Part{p}, "save=1&a="+url.QueryEscape(x.ArtifactID), f.n[x.ArtifactID])...)
-		}
-		f.n[x.ArtifactID]++
 	}
 }

@@ -203,8 +203,11 @@ func branch(d *json.Decoder, depth int, left *int) (*node, error) {
 	*left--
 	delim, ok := t.(json.Delim)
 	if !ok {
-		b, err := json.Marshal(t)
-		return &node{Value: calm(string(b))}, err
+		var b strings.Builder
+		e := json.NewEncoder(&b)
+		e.SetEscapeHTML(false) // the template does
+		err := e.Encode(t)
+		return &node{Value: shorten(calm(strings.TrimSuffix(b.String(), "\n")))}, err
 	}
 	n := &node{Open: depth < 2}
 	for d.More() {

@@ -285,77 +285,50 @@ func (c *Console) part(w http.ResponseWriter, r *request) {
 	if t == nil {
 		return
 	}
-	p := find(t, r.FormValue("a"), r.FormValue("m"), r.FormValue("n"))
-	if p == nil {
+	f := find(t, r.FormValue("a"), r.FormValue("m"), r.FormValue("n"))
+	if f == nil {
 		c.fail(w, r.Request, http.StatusNotFound, "There is no such file", "The task has no part at this address.")
 		return
 	}
-	body, name := bytesOf(p), fileName(p)
-	save := r.URL.Query().Has("save")
-	if save {
-		for _, f := range download.Files(t.Artifacts) { // a text that was streamed is one file
-			if f.URL == "" && f.ArtifactID == r.FormValue("a") && strconv.Itoa(f.Part) == r.FormValue("n") {
-				body, name = f.Content, f.Name
-			}
-		}
-	}
-	kind, _, err := mime.ParseMediaType(p.MediaType)
-	if err != nil {
-		kind = "application/octet-stream"
-	}
+	kind, _, _ := mime.ParseMediaType(f.MediaType)
 	h := w.Header()
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
 	h.Set("Cache-Control", "private, no-cache") // an artifact that is begun anew has the same address
-	h.Set("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(body)))
-	if slices.Contains(shown, kind) && !save {
+	h.Set("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(f.Content)))
+	if slices.Contains(shown, kind) && !r.URL.Query().Has("save") {
 		h.Set("Content-Type", kind)
 	} else {
 		h.Set("Content-Type", "application/octet-stream")
-		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": name}))
+		h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": f.Name}))
 	}
-	http.ServeContent(w, r.Request, "", time.Time{}, bytes.NewReader(body))
+	http.ServeContent(w, r.Request, "", time.Time{}, bytes.NewReader(f.Content))
 }
 
-// bytesOf is what a part has to save; nil for a link.
-func bytesOf(p *a2a.Part) []byte {
-	switch p.Kind {
-	case a2a.PartText:
-		return []byte(p.Text)
-	case a2a.PartData:
-		return p.Data
-	case a2a.PartRaw:
-		return p.Raw
+// find returns a part of an artifact, by its number, or of a message, by its place; nil
+// where there is none.
+func find(t *a2a.Task, artifact, message, nth string) *download.File {
+	var files []*download.File
+	for _, x := range t.Artifacts {
+		if artifact != "" && x.ArtifactID == artifact {
+			files = download.Files([]*a2a.Artifact{x})
+		}
 	}
-	return nil
-}
-
-func find(t *a2a.Task, artifact, message, nth string) *a2a.Part {
+	list := t.History
+	if t.Status.Message != nil {
+		list = append(slices.Clip(list), t.Status.Message)
+	}
+	for _, m := range list {
+		for i := range m.Parts {
+			if artifact == "" && m.MessageID == message {
+				files = append(files, download.Files([]*a2a.Artifact{{Name: "message", Parts: m.Parts[i : i+1]}})...)
+			}
+		}
+	}
 	n, err := strconv.Atoi(nth)
-	if err != nil || n < 0 {
+	if err != nil || n < 0 || n >= len(files) {
 		return nil
 	}
-	var parts []*a2a.Part
-	if artifact != "" {
-		for _, x := range t.Artifacts {
-			if x.ArtifactID == artifact {
-				parts = x.Parts
-			}
-		}
-	} else {
-		list := t.History
-		if t.Status.Message != nil {
-			list = append(slices.Clip(list), t.Status.Message)
-		}
-		for _, m := range list {
-			if m.MessageID == message {
-				parts = m.Parts
-			}
-		}
-	}
-	if n >= len(parts) {
-		return nil
-	}
-	return parts[n]
+	return files[n]
 }
 
 // stored begins what stands in a log for bytes that are kept apart from it.

@@ -18,9 +18,6 @@ import (
 // maxWire is how many entries a page of the wire or the log has.
 const maxWire = 200
 
-// maxBody is how much of one document the wire view shows.
-const maxBody = 256 << 10
-
 // wire is a task's traffic in its order, as it is in version 1.0 over JSON-RPC. The log
 // keeps what was said and not the bytes of every client: the view writes them again.
 // What came in headers, such as credentials, is in no log.
@@ -96,10 +93,10 @@ func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000Z
 
 // shorten keeps a document to what a page can show.
 func shorten(s string) string {
-	if len(s) <= maxBody {
+	if len(s) <= maxText {
 		return s
 	}
-	return strings.ToValidUTF8(s[:maxBody], "") + fmt.Sprintf("\n… and %s more", size(len(s)-maxBody))
+	return beginning(s, maxText) + fmt.Sprintf("\n… and %s more", size(len(s)-maxText))
 }
 
 // requestOf is a message as a client sends it.
@@ -131,7 +128,7 @@ func (c *Console) requestOf(r *request, a *Agent, e *a2a.Entry) sent {
 		one.Curl = shorten(one.Curl + " -d " + quote(`{"jsonrpc":"2.0","id":1,"method":"`+one.Method+`","params":`+params+`}`))
 	}
 	one.CLI = shorten("parley send -a " + quote(cmp.Or(a.ref, to)) + " " + quote(m.Text()))
-	if r.csrf != "" && len(params) <= maxBody {
+	if r.csrf != "" && len(params) <= maxText {
 		one.Params = indent([]byte(params))
 	}
 	return one
