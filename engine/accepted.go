@@ -12,15 +12,15 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// accepted is what came of a message: a task, or an answer without one.
+// accepted is the outcome of a message: a task, or a direct answer.
 type accepted struct {
 	post  *task.Post
 	topic *topic.Topic // nil if there is no task
-	seq   int64        // where the sender's stream begins: see post.seq
-	again bool         // the message came before, and post may be of another sender
+	seq   int64        // where the sender's stream begins: see task.Post.Seq
+	again bool         // the message is a repeated one, and post may be of another sender
 
-	forwarded bool     // to another process, which took it
-	verdict   *verdict // whether its agent did, if that is not known
+	forwarded bool     // the message was forwarded to another process, which accepted it
+	verdict   *verdict // tells whether the agent there took it, if that is not known yet
 }
 
 func (d accepted) leave(e *Engine) {
@@ -36,7 +36,7 @@ func (d accepted) ended(seq int64, task *a2a.Task) bool {
 	return seq >= d.seq && seq > d.post.Over.Load() && endsStream(task.Status.State)
 }
 
-// wasRead tells a sender that the agent never took its message: the task ended
+// wasRead returns an error if the agent never took the sender's message, because the task ended
 // first.
 func (d accepted) wasRead(ctx context.Context, e *Engine) error {
 	if !d.post.Unread.Load() && (d.verdict == nil || !d.verdict.unread(ctx, e)) {
@@ -45,14 +45,14 @@ func (d accepted) wasRead(ctx context.Context, e *Engine) error {
 	return stored.About(d.topic.Key.ID, a2a.CodeUnsupportedOperation, "the task ended before the agent took this message; GetTask shows how, a new task may take the message")
 }
 
-// awaitStop is awaitTurn for a message that came again: the turn may have
-// stopped, and gone on, long ago.
+// awaitStop is awaitTurn for a repeated message: the turn may have stopped, and gone on, long
+// ago.
 func (e *Engine) awaitStop(ctx context.Context, d accepted) (ended int64, err error) {
 	last, state, err := e.topics.At(ctx, d.topic)
 	if err != nil {
 		return 0, err
 	}
-	// The message is in the log, but here that may not be known yet.
+	// The message is in the log, but this process may not know that yet.
 	if last >= d.seq && stops(state) {
 		return 0, nil
 	}
@@ -91,14 +91,14 @@ func (e *Engine) start(ctx context.Context, d accepted, req *a2a.SendMessageRequ
 	return e.topics.Attach(ctx, d.topic, &a2a.SubscribeToTaskRequest{After: at})
 }
 
-// overBefore returns where the last turn ended that did not take the message at
-// seq, which may reopen the task, or 0: see post.over.
+// overBefore returns the seq at which the last turn ended that did not take the message at seq,
+// if that message may reopen the task; otherwise 0. See task.Post.Over.
 //
-// The index row knows where the current turn began. Of earlier ones the log
-// shows where they ended, but not always which messages were left for the next
-// turn: one that came in the midst of a turn is taken to be left if the next
-// turn began together with its end. If it was not, its stream goes on for a turn
-// more than the first one did.
+// The index row has the beginning of the current turn. For earlier turns the log shows where
+// they ended, but not always which messages were left for the next turn. A message that came in
+// the middle of a turn is assumed to be left if the next turn began together with that turn's
+// end. If that is wrong, the message's stream goes on for one turn more than the first stream
+// did.
 func (e *Engine) overBefore(ctx context.Context, rec *store.Record, seq int64) (over int64, _ error) {
 	current := rec.Turn <= seq // the message is in the current turn
 	begins := false            // the entry before began a turn
@@ -112,7 +112,7 @@ func (e *Engine) overBefore(ctx context.Context, rec *store.Record, seq int64) (
 			begins = anew || en.Kind == a2a.EntryCreated
 			continue
 		case en.Seq == seq && !current && (begins || en.Kind == a2a.EntryStatus):
-			return 0, nil // a turn began with it, or it was an answer: it was taken
+			return 0, nil // the message began a turn or was an answer: it was taken
 		case en.Seq > seq && !current && begins && en.Kind == a2a.EntryMessage:
 			return 0, nil // the next turn has a message of its own
 		case en.Seq > seq && !current && begins:
@@ -125,7 +125,7 @@ func (e *Engine) overBefore(ctx context.Context, rec *store.Record, seq int64) (
 	return over, nil
 }
 
-// traceReplay says in the span of a call that its message had come before.
+// traceReplay records in the span of a call that its message was a repeated one.
 func (d *accepted) traceReplay(ctx context.Context) {
 	if d.again && !d.forwarded {
 		trace.SpanFromContext(ctx).SetAttributes(telemetry.Replayed.Bool(true))

@@ -9,23 +9,23 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// access is what one call may see. Only service.enter makes one, and whatever is looked
-// up for a caller is looked up by one, so that nothing passes by the gate.
+// access says which tasks one call may see. Only service.enter makes one, and every look-up for
+// a caller needs one, so that nothing bypasses the gate.
 type access struct {
 	caller a2a.Caller
-	scope  store.Key // tenant and owner, without ID: what is made belongs there
-	shared bool      // what belongs to others in the tenant may be seen, too
-	role   *role     // the agent that is called; nil where another process let the call in
+	scope  store.Key // tenant and owner, without ID: what the call makes belongs there
+	shared bool      // the tasks of others in the tenant may be seen, too
+	role   *role     // the agent that is called; nil if another process let the call in
 }
 
-// enter is the gate in front of every operation, but for what an agent adds (specification
-// §13.1): it says what the caller may see of a tenant, before anything is looked up. tenant
-// is the request's; need is the scope for what is the caller's own, and all, if any, are
-// those for what belongs to others: of the tenant, then of everybody.
+// enter is the gate of every operation (specification §13.1), to which an agent may add checks
+// of its own: it says what the caller may see of a tenant, before anything is looked up. tenant
+// is the request's. need is the scope for the caller's own tasks. all, if given, are the scopes
+// for the tasks of others: in the tenant, then in all tenants.
 //
-// Credentials that name a tenant are for that one only. Those that name none are
-// for any: what their owner has in one is kept apart from what he has in
-// another, and others' are out of sight unless a scope of all is given.
+// Credentials that name a tenant are for that one only. Credentials that name none are for any
+// tenant: a caller's tasks in one tenant are separate from its tasks in another, and the tasks
+// of others are invisible without one of the scopes in all.
 func (s *service) enter(ctx context.Context, tenant, need string, all ...string) (*access, error) {
 	c := a2a.CallerFrom(ctx)
 	if tenant != "" && c.Tenant != "" && tenant != c.Tenant {
@@ -52,7 +52,7 @@ func (s *service) enter(ctx context.Context, tenant, need string, all ...string)
 	return a, nil
 }
 
-// also refuses a caller without another scope, which a part of its call needs.
+// also refuses a caller that lacks another scope, which a part of its call needs.
 func (a *access) also(need string) error {
 	if !a.caller.May(need) {
 		return errScope(need)

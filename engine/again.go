@@ -29,15 +29,14 @@ func (r *Retries) window() time.Duration {
 	return max(r.Window, 0)
 }
 
-// known reports whether messages of a caller are known when they come again.
+// known reports whether repeated messages of a caller are recognized.
 func (r *Retries) known(c a2a.Caller) bool {
 	return r.window() > 0 && (r.Anonymous || c.Subject != "")
 }
 
-// beaten reports whether a send has to look again what there is, because
-// somebody else was quicker: another process took the message, or it drew the task
-// that had waited for one, or it created
-// the task whose id the client chose, or that was deleted under way.
+// beaten reports whether a send lost a race and has to look up the task and the message again.
+// Another process accepted the message, drew the task that waited for capacity, or created the
+// task whose id the client chose; or that task was deleted meanwhile.
 func beaten(err error, req *a2a.SendMessageRequest) bool {
 	if errors.Is(err, store.ErrDuplicate) || errors.Is(err, task.ErrDrawn) {
 		return true

@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// find looks for what came of a message that was taken before; found is false
-// if it is new. The caller leaves the topic.
+// find looks up the outcome of a message that was accepted before; found is false if the
+// message is new. The caller leaves the topic.
 func (e *Engine) find(ctx context.Context, req *a2a.SendMessageRequest, id *again.Identity, stream bool) (d accepted, found bool, _ error) {
 	r, err := id.Find(ctx, e.store, e.now())
 	if err != nil && !errors.Is(err, a2a.ErrConflict) {
@@ -35,8 +35,8 @@ func (e *Engine) find(ctx context.Context, req *a2a.SendMessageRequest, id *agai
 	return e.acceptedAt(ctx, key, req, r.Seq)
 }
 
-// acceptedAt is find for a message that is in the log of a task, at seq or together
-// with what is there.
+// acceptedAt is find for a message in the log of a task: at seq, or just before an entry at seq
+// that came with it.
 func (e *Engine) acceptedAt(ctx context.Context, key store.Key, req *a2a.SendMessageRequest, seq int64) (d accepted, found bool, _ error) {
 	d = accepted{topic: e.topics.Join(key), seq: seq, again: true}
 	defer func() {
@@ -66,8 +66,8 @@ func (e *Engine) acceptedAt(ctx context.Context, key store.Key, req *a2a.SendMes
 	return d, true, nil
 }
 
-// answered is what came of a message that was answered without a task. Such a
-// stream is one element, of which nothing can be left.
+// answered returns the outcome of a message that was answered without a task. A stream of it is
+// one element, so there is never a rest to resume.
 func (e *Engine) answered(reply *a2a.Message, req *a2a.SendMessageRequest, stream bool) (accepted, error) {
 	if stream && req.After != 0 {
 		return accepted{}, a2a.Invalid("Last-Event-ID", "is not an event of what came of this message; leave it out")

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// sends are the sends under way whose messages would be known if they came
-// again: until a message is committed there is no receipt of it.
+// sends are the sends under way whose messages can be recognized if repeated: a message has no
+// receipt until it is committed.
 type sends struct {
 	mu sync.Mutex // protects the field below
 	m  map[sendName]*sending
@@ -22,18 +22,18 @@ type sendName struct {
 	name  string
 }
 
-// sending is one send under way, from before its look-up until it is certain
-// what came of it, even if its caller leaves before.
+// sending is one send under way, from before its look-up until its outcome is certain, even if
+// its caller leaves earlier.
 type sending struct {
 	*again.Identity
-	done chan struct{} // closed when all is certain; then the fields below are constant
+	done chan struct{} // closed when the outcome is certain; then the fields below are constant
 
-	post *task.Post // what was posted last; nil if nothing was
+	post *task.Post // the message as posted last; nil if nothing was posted
 	key  store.Key
 }
 
-// enter registers a send. If one of the same name is under way it returns that
-// one, and false.
+// enter registers a send. If another one of the same name is under way, enter returns that one
+// and false.
 func (s *sends) enter(id *again.Identity) (*sending, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -59,7 +59,7 @@ func (s *sends) leave(own *sending) {
 	close(own.done)
 }
 
-// deliverAs is deliver for a message that is known when it comes again.
+// deliverAs is deliver for a message that is recognized when it is repeated.
 func (e *Engine) deliverAs(ctx context.Context, a *access, req *a2a.SendMessageRequest, id *again.Identity, s sender) (accepted, error) {
 	for {
 		own, first := e.sends.enter(id)
@@ -71,8 +71,8 @@ func (e *Engine) deliverAs(ctx context.Context, a *access, req *a2a.SendMessageR
 		case <-ctx.Done():
 			return accepted{}, context.Cause(ctx)
 		}
-		// If it failed nothing came of it, or nobody knows: this one goes on by
-		// itself, and finds in the store what there is.
+		// If the other send failed, it had no effect or its effect is unknown: this send goes
+		// on by itself, and looks up the outcome in the store.
 		if p := own.post; p != nil && p.Err == nil {
 			if err := id.SameAs(own.Identity); err != nil {
 				return accepted{}, err
@@ -102,8 +102,8 @@ func (e *Engine) deliverFirst(ctx context.Context, a *access, req *a2a.SendMessa
 		case beaten(err, req):
 			continue
 		case err != nil && !e.moved(err) && req.Message.TaskID != "":
-			// Perhaps it is refused for what it did itself: another process took it
-			// behind the look-up, and the task has ended since, or goes on.
+			// Perhaps the message is refused because of its own effect: another process
+			// accepted it after the look-up, and the task has ended since, or goes on.
 			if known, found, lookErr := e.find(ctx, req, own.Identity, s.stream); found && lookErr == nil {
 				return known, nil
 			}
@@ -111,7 +111,7 @@ func (e *Engine) deliverFirst(ctx context.Context, a *access, req *a2a.SendMessa
 		case !e.moved(err) || s.here:
 			return d, err
 		}
-		own.post = nil // nothing came of it here
+		own.post = nil // it had no effect here
 		if len(own.Names) == 0 {
 			own.Identity = e.forwardName(a, req)
 		}
@@ -124,21 +124,20 @@ func (e *Engine) deliverFirst(ctx context.Context, a *access, req *a2a.SendMessa
 	}
 }
 
-// settle ends a registration when it is certain what came of the message. If
-// the caller left before, that is later than now: whoever sends the same then
-// must not begin anew.
+// settle ends a registration when the outcome of the message is certain. If the caller left
+// before, that is later than now: a repeated send must not begin anew until then.
 func (e *Engine) settle(own *sending) {
 	if p := own.post; p != nil && !p.Settled.Was() {
 		if e.onceSettled(p, func() { e.sends.leave(own) }) {
 			return
 		}
-		own.post = nil // sends that wait are told so
+		own.post = nil // tells the sends that wait that the outcome is unknown
 	}
 	e.sends.leave(own)
 }
 
-// onceSettled calls f when it is certain what came of a message. It reports false, and
-// does not call f, if the engine is about to stop.
+// onceSettled calls f when the outcome of a message is certain. It returns false, and does not
+// call f, if the engine is about to stop.
 func (e *Engine) onceSettled(p *task.Post, f func()) bool {
 	return e.begin(func() {
 		<-p.Settled.Wait() // at the latest when its owner leaves

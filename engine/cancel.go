@@ -7,10 +7,9 @@ import (
 	"github.com/parley-a2a/parley/engine/internal/stored"
 )
 
-// CancelTask implements a2a.Service (specification §3.1.5). The wish is
-// committed first, then the agent hears of it; the task is canceled when the
-// agent has stopped, or without it after CancelWait. If the agent finishes
-// first, its end stands and the cancel fails.
+// CancelTask implements a2a.Service (specification §3.1.5). The cancel request is committed
+// first, then the agent is told. The task is canceled when the agent has stopped, or without it
+// after CancelWait. If the agent finishes first, its end stands and the cancel fails.
 func (s *service) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a2a.Task, error) {
 	e := s.e
 	a, err := s.enter(ctx, req.Tenant, a2a.ScopeTasksWrite, a2a.ScopeTasksCancelTenant, a2a.ScopeTasksCancelAll)

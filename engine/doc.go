@@ -5,11 +5,11 @@
 //	go e.Run(ctx)
 //	resp, err := e.SendMessage(ctx, req)
 //
-// A task is an append-only log of entries. While a task is at work, one owner
-// (internal/task) holds its state, decides what may follow what, and appends to the log;
-// everybody else reads. Entries become visible once the store has committed them, never
-// before. Readers pull from the log at a cursor of their own and are woken by hints, so
-// that a stalled reader slows down nothing else.
+// A task is an append-only log of entries. While a task is at work, one owner (internal/task)
+// holds its state, decides what may follow what, and appends to the log; everything else only
+// reads. Entries become visible once the store has committed them, never before. Readers pull
+// from the log at a cursor of their own and are woken by hints, so that a stalled reader slows
+// down nothing else.
 //
 // A message that a client repeats because it got no answer is not processed twice: see
 // [Retries]. Its receipt is stored in one append with the entries that the message
@@ -23,45 +23,45 @@
 //
 // # One streaming send
 //
-// A message begins a task. A function is called by the one above it that is
-// indented less. Each room draws its part in its package comment.
+// A message begins a task. A function is called by the nearest one above it that is indented
+// less. Each package draws its part in its package comment.
 //
 //	service.SendStreamingMessage
 //	    service.enter                      the caller, its scopes, the tenant
 //	    gate.send                          what the card promises
 //	    Engine.deliver                     returns when the message is on disk, or answered
-//	        Engine.deliverAs               if messages that come again are to be known:
+//	        Engine.deliverAs               if repeated messages are to be recognized:
 //	            Engine.deliverFirst        looks for a receipt of the message, then goes on
 //	        Engine.deliverNew
 //	            Engine.place
 //	                Owners.Begin           a new task: it has an owner from now on
-//	                Engine.followUp        one that exists: Owners.Own, Owner.Take
-//	            Owner.Attend               the agent runs; what it says goes to disk and is seen
+//	                Engine.followUp        an existing task: Owners.Own, Owner.Take
+//	            Owner.Attend               the agent runs; what it emits goes to disk and is shown
 //	            Engine.settled
 //	    Engine.start                       the first event: the task as of the message
 //	    Engine.followTurn
 //	        Topics.Follow                  the rest, from the reader's own cursor
 //
-// SendMessage waits with Engine.awaitTurn where the stream follows. SubscribeToTask
-// is Topics.Follow alone.
+// SendMessage waits with Engine.awaitTurn instead of following. SubscribeToTask is
+// Topics.Follow alone.
 //
 // # One take-over
 //
 // A process was lost, and this one resumes its tasks.
 //
 //	Engine.Run
-//	    place.Place                        registers, and beats
-//	    go Owners.TakeUp                   tasks of processes that are gone, bit by bit
+//	    place.Place                        registers, and sends heartbeats
+//	    go Owners.TakeUp                   tasks of dead processes, bit by bit
 //
-// # The rooms
+// # The packages
 //
-//	internal/task      the owners of tasks: the one writer of each, and the agent's run
+//	internal/task      the owners of tasks: each the only writer of its task, which runs the agent
 //	internal/topic     where the readers of a task meet its owner
 //	internal/stored    a task as the store has it
 //	internal/place     which process runs what
 //	internal/outbox    webhooks, a reader of the log
-//	internal/again     messages that come again
+//	internal/again     repeated messages
 //
-// This package has the operations and their gates. Its files named forward pass a message
-// on to the process that runs the task, where several processes share a store.
+// This package has the operations and their gates. If several processes share a store, the
+// files named forward pass a message on to the process that runs the task.
 package engine

@@ -24,8 +24,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Engine is an a2a.Service over an agent and a store, or several over one store:
-// see NewHost.
+// Engine is an a2a.Service over an agent and a store, or several Services over one store: see
+// NewHost.
 type Engine struct {
 	service // of the agent without a name
 
@@ -50,23 +50,23 @@ type Engine struct {
 	draining chan struct{} // closed when Run ends
 
 	peers    *topic.Peers // nil: no other process has this store
-	observer Observer     // nil: nobody; set before Run, then constant
+	observer Observer     // may be nil; set before Run, then constant
 
 	tokenKey atomic.Pointer[[]byte]
-	letters  *place.Duty    // of sending dead letters again
+	letters  *place.Duty    // to send dead letters again
 	outbox   *outbox.Outbox // nil without push notifications
 	sends    sends
 	adding   adding
-	mailHint chan struct{} // capacity one: there may be mail for this process
+	mailHint chan struct{} // capacity one: there may be messages for this process
 	forwards forwards
 }
 
 var _ a2a.Service = (*Engine)(nil)
 
-// New returns an Engine that runs ag and keeps its tasks in st. card says what is
-// enforced: capabilities, input modes, required extensions. New starts nothing: call Run,
-// which resumes the tasks of earlier processes and, at its end, closes an agent that is
-// an io.Closer. New panics if one of these is nil.
+// New returns an Engine that runs ag and keeps its tasks in st. The Engine enforces what card
+// declares: capabilities, input modes, required extensions. New starts nothing: call Run, which
+// resumes the tasks of earlier processes and, at its end, closes an agent that is an io.Closer.
+// New panics if st, ag or card is nil.
 func New(st store.Store, ag agent.Agent, card *a2a.AgentCard, o *Options) *Engine {
 	if st == nil || ag == nil || card == nil {
 		panic("engine: New needs a store, an agent and a card")
@@ -77,14 +77,14 @@ func New(st store.Store, ag agent.Agent, card *a2a.AgentCard, o *Options) *Engin
 	}
 	e, err := newEngine(st, []Hosted{h}, o, false)
 	if err != nil {
-		panic(err) // there is nothing wrong with one
+		panic(err) // cannot happen with one agent
 	}
 	return e
 }
 
-// NewHost is New for any number of agents, which may be replaced. All have one store and
-// share what Options bound; Options.ExtendedCard is for New alone. Each agent has its own
-// Service (see Agent), through which callers see that agent's tasks only.
+// NewHost is New for any number of agents, which may be replaced. All have one store and share
+// the limits of Options; Options.ExtendedCard is for New alone. Each agent has its own Service
+// (see Agent), through which callers see only that agent's tasks.
 func NewHost(st store.Store, agents []Hosted, o *Options) (*Engine, error) {
 	if st == nil {
 		panic("engine: NewHost needs a store")
@@ -155,8 +155,8 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 	return e, nil
 }
 
-// Register makes the store know of this process, as Run does first. It fails if the store
-// cannot be written. A program that says that it is ready may call it before.
+// Register registers this process with the store, as Run does first. It fails if the store
+// cannot be written. A program that announces that it is ready may call it before Run.
 func (e *Engine) Register(ctx context.Context) error {
 	if err := e.nodes.Register(ctx); err != nil {
 		return fmt.Errorf("register with the store: %w", err)
@@ -179,7 +179,7 @@ func (e *Engine) Run(ctx context.Context) error {
 		return err
 	}
 	defer e.meters.observe(e)()
-	// These go on until the last append.
+	// These run until after the last append.
 	var pulse sync.WaitGroup
 	live, die := context.WithCancel(context.WithoutCancel(ctx))
 	defer die()
@@ -199,7 +199,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer cancel()
 	go func() {
 		die()
-		pulse.Wait() // a beat would take the farewell back
+		pulse.Wait() // a heartbeat would undo Bye
 		left <- e.owners.Bye(bye, err == nil)
 	}()
 	select {
@@ -216,10 +216,11 @@ func (e *Engine) Run(ctx context.Context) error {
 // Left returns how many tasks were at work when Run ended and resume with the next Run.
 func (e *Engine) Left() int { return e.owners.DrainedRuns() }
 
-// now is the time as entries carry it.
+// now returns the time as entries carry it.
 func (e *Engine) now() time.Time { return e.owners.Now() }
 
-// begin runs f, for which a drain waits, unless nothing may begin any more.
+// begin runs f in a goroutine that a drain waits for. It returns false if no new work may
+// begin.
 func (e *Engine) begin(f func()) bool {
 	if !e.owners.Enter() {
 		return false
@@ -249,7 +250,7 @@ func (e *Engine) drain() error {
 	case <-time.After(e.opts.DrainWait):
 		closed := make(chan struct{})
 		go func() {
-			e.dismissAll() // of those who do not run
+			e.dismissAll() // closes the agents that do not run
 			close(closed)
 		}()
 		select {

@@ -13,15 +13,13 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// A task has one writer. A call for a task at work in another process is
-// forwarded: as a memo in that process's box, and another one back with the
-// outcome. From there on the caller waits as he does for a task of this process.
-// Mail may be lost, and who works at a task may change meanwhile: so the one who
-// asks looks at the task's row again and again, and each try has the same
-// identity, by which the log knows what was taken already.
+// A task has one writer. A call for a task at work in another process is forwarded: as a memo
+// in that process's mailbox, and the outcome comes back as another memo. From there on the
+// caller waits as for a task of this process. Memos may be lost, and the task may move to
+// another process meanwhile. So the asking process checks the task's row repeatedly, and each
+// try has the same identity, by which the log shows whether the message was accepted already.
 
-// forwards are the requests under way from this process to others, and those of
-// others to this one.
+// forwards are the requests under way from this process to others, and from others to this one.
 type forwards struct {
 	key nodeKey
 
@@ -33,27 +31,27 @@ type forwards struct {
 	order []string // of heard, oldest first
 }
 
-// Until somebody answers.
+// How long to wait and how much to fetch until an answer comes.
 const (
-	lookAgain = time.Second     // at the row
-	askAgain  = 2 * lookAgain   // the same process, at first; then after twice as long each time
-	mailPoll  = time.Second     // for mail that no hint came of
-	mailBatch = 32              // pieces that are taken out of the box at a time, at the most
-	mailFew   = 4               // the same where pieces are large
-	mailMuch  = 1 << 20         // how large a batch is, in bytes, where the next one has mailFew
+	lookAgain = time.Second     // look at the row
+	askAgain  = 2 * lookAgain   // ask the same process, at first; then after twice as long each time
+	mailPoll  = time.Second     // look for messages whose hint was lost
+	mailBatch = 32              // messages that are taken out of the mailbox at a time, at most
+	mailFew   = 4               // the same if messages are large
+	mailMuch  = 1 << 20         // size of a batch, in bytes, beyond which the next one has mailFew
 	maxMoves  = 5 * time.Second // the longest pause between two looks for a task's owner
 )
 
-// errMoved says that the process that was asked has the task no more.
+// errMoved says that the process that was asked no longer has the task.
 var errMoved = errors.New("engine: another process has the task by now")
 
-// moved reports whether a call came to nothing because another process has the
-// task, so that it is for that one.
+// moved reports whether a call had no effect because another process has the task and must
+// handle it.
 func (e *Engine) moved(err error) bool {
 	return errors.Is(err, task.ErrDrawn) || e.nodes.Moved(err)
 }
 
-// holderIn returns who has the task according to an error, or nil.
+// holderIn returns the process that has the task according to an error, or nil.
 func holderIn(err error) *task.Elsewhere {
 	if by, ok := errors.AsType[*task.Elsewhere](err); ok && by.Node != "" {
 		return by
@@ -61,10 +59,10 @@ func holderIn(err error) *task.Elsewhere {
 	return nil
 }
 
-// forward asks the process that has a task, until it answers or ctx ends. errMoved
-// means that the caller has to look who has the task, and what came of the
-// request, and to go on from there. If there is an answer to come later the caller
-// forgets it.
+// forward asks the process that has a task, until it answers or ctx ends. errMoved means that
+// the caller has to look up which process has the task and whether the request took effect, and
+// go on from there. If later is not nil, an answer is still to come and the caller must forget
+// it in the end.
 func (e *Engine) forward(ctx context.Context, key store.Key, by *task.Elsewhere, m *memo) (_ *memoAnswer, later *verdict, _ error) {
 	m.ID, m.From = stored.NewID(), e.node
 	body, err := m.seal(by.Node)
@@ -82,17 +80,17 @@ func (e *Engine) forward(ctx context.Context, key store.Key, by *task.Elsewhere,
 			e.forwards.forget(m.ID)
 		}
 	}()
-	if hold, n := budget.From(ctx), 2*int64(len(body)); n > hold.Held() { // the request, and what is posted of it
+	if hold, n := budget.From(ctx), 2*int64(len(body)); n > hold.Held() { // the request, and the copy that is posted
 		hold.Set(n)
 	}
 	look := time.NewTicker(lookAgain)
 	defer look.Stop()
-	asked, since := time.Time{}, time.Now() // since: the store works
+	asked, since := time.Time{}, time.Now() // since: when the store worked last
 	for next := askAgain; ; {
 		if at := time.Now(); asked.IsZero() || at.Sub(asked) >= next {
 			if err = e.store.Post(ctx, []store.Mail{{Node: by.Node, Body: body}}); err == nil {
 				if !asked.IsZero() {
-					next *= 2 // a process that is slow must not find a box full of copies
+					next *= 2 // a slow process must not find a mailbox full of copies
 				}
 				asked = at
 			}
@@ -131,8 +129,8 @@ func (e *Engine) forward(ctx context.Context, key store.Key, by *task.Elsewhere,
 	}
 }
 
-// stays returns errMoved if the process that was asked does not have the task any
-// more, or is dead: then this one may have it.
+// stays returns errMoved if the process that was asked no longer has the task, or is dead: then
+// this one may have it.
 func (e *Engine) stays(ctx context.Context, key store.Key, by *task.Elsewhere) error {
 	o, err := e.owners.Acquire(ctx, key)
 	if err == nil {
@@ -143,14 +141,13 @@ func (e *Engine) stays(ctx context.Context, key store.Key, by *task.Elsewhere) e
 		return nil
 	}
 	if e.moved(err) || errors.Is(err, a2a.ErrTaskNotFound) || errors.Is(err, a2a.ErrRateLimited) {
-		return errMoved // who looks next meets the same
+		return errMoved // the caller's next look-up meets the same error
 	}
 	return err
 }
 
-// again waits before the n-th look for a task's owner, except for the first ones:
-// the task may change hands several times in a row, and a process that ends may
-// keep it for a while.
+// again waits before the n-th look for a task's owner, except before the first two: the task
+// may change hands several times in a row, and a process that ends may keep it for a while.
 func (e *Engine) again(ctx context.Context, n int) error {
 	if n < 2 {
 		return context.Cause(ctx)
@@ -165,7 +162,7 @@ func (e *Engine) again(ctx context.Context, n int) error {
 	}
 }
 
-// ask notes a request whose answer is waited for.
+// ask registers a request whose answer is waited for.
 func (p *forwards) ask(id string) <-chan *memoAnswer {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -187,7 +184,7 @@ func (p *forwards) answered(id string, a *memoAnswer) {
 	if c := p.asked[id]; c != nil && !(a.Later && len(c) > 0) { // the verdict needs the room
 		select {
 		case c <- a:
-		default: // it came more often than it matters
+		default: // a copy too many
 		}
 	}
 }

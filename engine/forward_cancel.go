@@ -8,9 +8,9 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// cancel puts the wish to cancel into the log of t's task, which is not finished as
-// of last, whichever process has it. It returns behind which entry an end of the
-// task is the one to wait for.
+// cancel puts a cancel request into the log of t's task, in whichever process the task is. The
+// task is not finished as of last. cancel returns the seq after which the end to wait for
+// comes.
 func (e *Engine) cancel(ctx context.Context, t *topic.Topic, last int64, c *a2a.CancelRequested) (int64, error) {
 	for n := 0; ; n++ {
 		after, err := e.cancelHere(ctx, t, c)
@@ -29,8 +29,8 @@ func (e *Engine) cancel(ctx context.Context, t *topic.Topic, last int64, c *a2a.
 				return 0, err
 			}
 		}
-		// The other process may have acted on the request. A task that ended and
-		// began anew must not be canceled a second time.
+		// The other process may have acted on the request. A task that ended and was reopened
+		// must not be canceled a second time.
 		if done, err := e.canceledBehind(ctx, t.Key, last); done || err != nil {
 			return last, err
 		}
@@ -40,8 +40,8 @@ func (e *Engine) cancel(ctx context.Context, t *topic.Topic, last int64, c *a2a.
 	}
 }
 
-// cancelHere is cancel for a task of this process. It returns where the task ended
-// before, if the end that the wish is for is still to come.
+// cancelHere is cancel for a task of this process. If the end that the request is for is still
+// to come, it returns where the task ended before.
 func (e *Engine) cancelHere(ctx context.Context, t *topic.Topic, c *a2a.CancelRequested) (after int64, _ error) {
 	if err := e.present(ctx); err != nil {
 		return 0, err
@@ -56,7 +56,7 @@ func (e *Engine) cancelHere(ctx context.Context, t *topic.Topic, c *a2a.CancelRe
 	if err != nil {
 		return 0, err
 	}
-	if coming { // it may have ended and begun anew since it was looked at
+	if coming { // the task may have ended and been reopened since it was looked at
 		after = before
 	}
 	if asked == nil {
@@ -64,14 +64,13 @@ func (e *Engine) cancelHere(ctx context.Context, t *topic.Topic, c *a2a.CancelRe
 	}
 	select {
 	case <-asked.Settled.Wait():
-		return after, asked.Err // somebody else has the task, or nobody can write it
+		return after, asked.Err // another process has the task, or the store cannot be written
 	case <-ctx.Done():
 		return 0, context.Cause(ctx)
 	}
 }
 
-// canceledBehind reports whether somebody asked to cancel a task behind an entry of
-// its log, or the task ended there.
+// canceledBehind reports whether the log has a cancel request or an end of the task after last.
 func (e *Engine) canceledBehind(ctx context.Context, key store.Key, last int64) (bool, error) {
 	rec, err := e.store.Get(ctx, key, store.RowOnly)
 	if err != nil {

@@ -9,22 +9,23 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// heard is a request of another process that was answered. It may come again.
+// heard is the answer to a request of another process. The request may be repeated.
 type heard struct {
 	answer *memoAnswer
 	at     time.Time
 }
 
-// Bounds of what others ask. Memos beyond it are dropped, and their senders ask
+// Limits on requests of other processes. Memos beyond them are dropped, and their senders ask
 // again.
 const (
 	maxBegun     = 1024     // requests at a time
-	maxBegunSize = 64 << 20 // of them, in bytes, if they are several
+	maxBegunSize = 64 << 20 // their size in bytes, if there is more than one
 	maxHeard     = 4096     // answers that are remembered, for heardFor
 	heardFor     = time.Minute
 )
 
-// mail takes the mail of this process until ctx ends, and waits for what it began.
+// mail handles the messages from other processes until ctx ends, and then waits for the work
+// that it began.
 func (e *Engine) mail(ctx context.Context) {
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -35,7 +36,7 @@ func (e *Engine) mail(ctx context.Context) {
 			if ctx.Err() != nil || errors.Is(err, store.ErrClosed) {
 				return
 			}
-			if !failing { // others tell of a store that fails, too
+			if !failing { // other code reports a failing store, too
 				e.log.Warn("messages from other processes cannot be fetched; trying again", "error", err)
 			}
 		}
@@ -61,7 +62,7 @@ func (e *Engine) mail(ctx context.Context) {
 	}
 }
 
-// sort acts on a piece of mail, without waiting for anything.
+// sort acts on one message, without waiting for anything.
 func (e *Engine) sort(ctx context.Context, body []byte, all *sync.WaitGroup) {
 	m, err := e.forwards.key.open(body)
 	if err != nil {
@@ -78,7 +79,7 @@ func (e *Engine) sort(ctx context.Context, body []byte, all *sync.WaitGroup) {
 	case begun:
 		all.Go(func() {
 			a, fate := e.serve(ctx, m)
-			m.Send = nil // the task has it, and it may be long until the agent does
+			m.Send = nil // frees it: the task has the message, and the agent may take it much later
 			e.forwards.done(m.ID, size, a)
 			e.answer(ctx, m, a)
 			if fate != nil {
@@ -90,7 +91,7 @@ func (e *Engine) sort(ctx context.Context, body []byte, all *sync.WaitGroup) {
 	}
 }
 
-// answer tells who asked. If that fails he asks again.
+// answer sends an answer to the asking process. If that fails, that process asks again.
 func (e *Engine) answer(ctx context.Context, m *memo, a *memoAnswer) {
 	body, err := (&memo{ID: m.ID, Answer: a}).seal(m.From)
 	if err == nil {
@@ -101,8 +102,9 @@ func (e *Engine) answer(ctx context.Context, m *memo, a *memoAnswer) {
 	}
 }
 
-// hear notes a request. If it came before it returns the answer, or nil if there
-// is none yet, or if this one cannot be taken now; otherwise it begins.
+// hear registers a request. begun is true if the request is new and may begin. known is the
+// answer to one that came before; both are zero if there is no answer yet, or if this request
+// cannot be accepted now.
 func (p *forwards) hear(id string, size int64) (known *memoAnswer, begun bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -117,7 +119,7 @@ func (p *forwards) hear(id string, size int64) (known *memoAnswer, begun bool) {
 	return nil, true
 }
 
-// done notes the answer to a request that begun, and forgets old ones.
+// done notes the answer to a request that was begun, and forgets old ones.
 func (p *forwards) done(id string, size int64, a *memoAnswer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -11,12 +11,12 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// memo is what one process writes to another: a request or an answer. Processes
-// of different releases read each other's; what one does not know it ignores.
-// Names are bytes, for JSON has no others than UTF-8.
+// memo is a message from one process to another: a request or an answer. Processes of different
+// releases read each other's memos, and ignore fields that they do not know. Names are bytes,
+// because JSON strings can only hold UTF-8.
 type memo struct {
-	ID     string      `json:"id"`             // of the request, also on each further try, and in its answer
-	From   string      `json:"from,omitempty"` // where the answer goes
+	ID     string      `json:"id"`             // of the request; the same on each further try and in the answer
+	From   string      `json:"from,omitempty"` // the process that gets the answer
 	Send   *memoSend   `json:"send,omitempty"`
 	Cancel *memoCancel `json:"cancel,omitempty"`
 	Answer *memoAnswer `json:"answer,omitempty"`
@@ -34,13 +34,13 @@ func (k *memoKey) key() store.Key {
 	return store.Key{Tenant: string(k.Tenant), Owner: string(k.Owner), ID: string(k.ID)}
 }
 
-// memoSend is a message, after the gate: who calls was asked, and may send it.
+// memoSend is a message that has passed the gate: the caller is known and may send it.
 type memoSend struct {
 	Scope   memoKey     `json:"scope"`
 	Caller  memoCaller  `json:"caller"`
 	Request []byte      `json:"request"` // as a client would send it
 	Legacy  *a2a.Legacy `json:"legacy,omitempty"`
-	Waits   bool        `json:"waits,omitempty"` // whether the agent takes the message matters
+	Waits   bool        `json:"waits,omitempty"` // the asking process wants to know whether the agent takes the message
 
 	Names  [][]byte      `json:"names"`
 	Digest []byte        `json:"digest"`
@@ -50,7 +50,7 @@ type memoSend struct {
 type memoCaller struct {
 	Subject    []byte   `json:"subject,omitempty"`
 	Tenant     []byte   `json:"tenant,omitempty"`
-	Scopes     []string `json:"scopes"` // null is not the same as none
+	Scopes     []string `json:"scopes"` // null differs from an empty list
 	Via        string   `json:"via,omitempty"`
 	Extensions []string `json:"extensions,omitempty"`
 	Hops       int      `json:"hops,omitempty"`
@@ -58,33 +58,33 @@ type memoCaller struct {
 	TraceState string   `json:"traceState,omitempty"`
 }
 
-// memoCancel is the wish to cancel a task.
+// memoCancel is a request to cancel a task.
 type memoCancel struct {
 	Key      memoKey `json:"key"`
 	Subject  []byte  `json:"subject,omitempty"`
 	Metadata []byte  `json:"metadata,omitempty"`
 }
 
-// memoAnswer is what came of a request.
+// memoAnswer is the outcome of a request.
 type memoAnswer struct {
-	Seq    int64      `json:"seq,omitempty"`    // of a message: where it is; of a cancel: ends behind it count
-	Later  bool       `json:"later,omitempty"`  // the agent has not taken the message yet; whether it does a second answer tells
-	Unread bool       `json:"unread,omitempty"` // it never did
+	Seq    int64      `json:"seq,omitempty"`    // of a message: its position; of a cancel: ends after this one count
+	Later  bool       `json:"later,omitempty"`  // the agent has not taken the message yet; a second answer tells whether it does
+	Unread bool       `json:"unread,omitempty"` // the agent never took the message
 	Moved  bool       `json:"moved,omitempty"`  // another process has the task, or soon will; nothing happened
 	Error  *memoError `json:"error,omitempty"`
 }
 
 // memoError is an error as its caller sees it.
 type memoError struct {
-	Code       string               `json:"code"` // by its name: numbers are a release's own
+	Code       string               `json:"code"` // by its name: numbers differ between releases
 	Message    string               `json:"message"`
 	Fields     []a2a.FieldViolation `json:"fields,omitempty"`
 	Meta       map[string]string    `json:"meta,omitempty"`
 	RetryAfter time.Duration        `json:"retryAfter,omitempty"`
 }
 
-// errorMemo is what another process may know of an error. The cause of one that
-// is internal stays here.
+// errorMemo returns the part of an error that another process may know. The cause of an
+// internal error stays here.
 func errorMemo(err error) *memoError {
 	known, ok := errors.AsType[*a2a.Error](err)
 	if !ok {
@@ -108,7 +108,7 @@ var codes = func() map[string]a2a.Code {
 	all := map[string]a2a.Code{}
 	for c := a2a.CodeInternal; ; c++ {
 		if _, there := all[c.String()]; there {
-			return all // names of what is no code are the first one's
+			return all // values that are no codes have the first one's name
 		}
 		all[c.String()] = c
 	}
@@ -130,7 +130,7 @@ func sendMemo(a *access, req *a2a.SendMessageRequest, id *again.Identity) *memoS
 	return s
 }
 
-// request is what sendMemo was made of.
+// request returns what sendMemo made the memo of.
 func (s *memoSend) request(e *Engine) (*access, *a2a.SendMessageRequest, *again.Identity, error) {
 	req := &a2a.SendMessageRequest{}
 	if err := req.UnmarshalJSON(s.Request); err != nil {
@@ -152,13 +152,13 @@ func (s *memoSend) request(e *Engine) (*access, *a2a.SendMessageRequest, *again.
 	return a, req, id, nil
 }
 
-// forwardName returns the identity of a message that nobody would know if it came
-// again: until it is certain what came of it, the processes that hear of it do.
+// forwardName returns an identity for a message that would not be recognized if repeated: the
+// processes involved recognize it until its outcome is certain.
 func (e *Engine) forwardName(a *access, req *a2a.SendMessageRequest) *again.Identity {
 	return again.Named(a.scope, req, again.DigestOf(req), forwardWindow, byForward+stored.NewID())
 }
 
 const (
-	byForward     = "p:" // where those of clients are m: and k:
+	byForward     = "p:" // prefix of names; those of clients begin with m: and k:
 	forwardWindow = time.Hour
 )

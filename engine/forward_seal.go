@@ -10,16 +10,15 @@ import (
 	"fmt"
 )
 
-// Requests between processes contain callers' messages, and their answers to
-// questions for credentials, which are in no log. So it is sealed for the process
-// that it is for (RFC 9180): the database, its backups and whoever reads them have
-// nothing but noise. No key is kept anywhere: each process makes one, in memory,
+// Requests between processes contain callers' messages, and credentials, which are in no log.
+// So a memo is sealed for the process that it is sent to (RFC 9180): the database, its backups
+// and their readers see only ciphertext. No key is stored: each process makes one in memory,
 // and its name in the store is the public half.
 
-// nodeKey is what a process opens its mail with.
+// nodeKey is the key with which a process opens messages to it.
 type nodeKey struct {
 	name   string
-	secret hpke.PrivateKey // nil: nobody writes to it
+	secret hpke.PrivateKey // nil: no process writes to it
 }
 
 // newNodeKey returns the key of a process that shares its store.
@@ -31,14 +30,14 @@ func newNodeKey() nodeKey {
 			return nodeKey{base64.RawURLEncoding.EncodeToString(pair.PublicKey().Bytes()), secret}
 		}
 	}
-	panic(fmt.Sprintf("engine: make a key: %v", err)) // of no use to anybody
+	panic(fmt.Sprintf("engine: make a key: %v", err)) // without a key the process is of no use
 }
 
-// sealing begins what is sealed, so that later releases can do it otherwise.
+// sealing is the first byte of a sealed memo, so that later releases can change the format.
 const sealing = 1
 
-// maxMail is the largest piece of mail, in bytes: more than a request may have
-// over any binding, in the form in which it travels.
+// maxMail is the size limit of a memo, in bytes: more than a request may have over any binding,
+// in the form in which it is forwarded.
 const maxMail = 64 << 20
 
 var (
@@ -46,7 +45,7 @@ var (
 	errNoMailbox = errors.New("a process of a release that takes no mail")
 )
 
-// seal closes a memo for the process of a name.
+// seal encrypts a memo for the process called node.
 func (m *memo) seal(node string) ([]byte, error) {
 	raw, err := base64.RawURLEncoding.DecodeString(node)
 	if err != nil {
@@ -74,7 +73,7 @@ func (m *memo) seal(node string) ([]byte, error) {
 	return append([]byte{sealing}, sealed...), nil
 }
 
-// open reads what was sealed for this process.
+// open decrypts a memo that was sealed for this process.
 func (k *nodeKey) open(body []byte) (*memo, error) {
 	if len(body) == 0 || body[0] != sealing || len(body) > maxMail+1024 {
 		return nil, errors.New("mail of another form")

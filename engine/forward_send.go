@@ -12,12 +12,12 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// forwardSend hands a message to the process that has its task, as err says. The
-// caller leaves what it gets. errMoved means: look again what came of it.
+// forwardSend hands a message to the process that has its task, which err names. The caller
+// must leave the result. errMoved means that it has to look up the outcome again.
 func (e *Engine) forwardSend(ctx context.Context, a *access, req *a2a.SendMessageRequest, id *again.Identity, stream bool, err error) (accepted, error) {
 	by := holderIn(err)
 	if by == nil {
-		return accepted{}, errMoved // lost a moment ago; by now the store knows whose it is
+		return accepted{}, errMoved // the task was lost a moment ago; by now the store knows which process has it
 	}
 	m := &memo{Send: sendMemo(a, req, id)}
 	m.Send.Waits = stream || req.Configuration == nil || !req.Configuration.ReturnImmediately
@@ -56,18 +56,18 @@ func (v *verdict) forget(e *Engine) {
 	}
 }
 
-// verdictWait is how long a sender waits to hear whether its message was taken,
-// once the task has ended: that is known before, but mail may be late or lost.
+// verdictWait is how long a sender waits to hear whether its message was taken, once the task
+// has ended. The other process knows before that, but its answer may be late or lost.
 const verdictWait = 2 * time.Second
 
-// unread waits for the verdict. Without one the message counts as taken, as it
-// does when the process that had the task is gone.
+// unread waits for the verdict. Without one the message counts as taken, as after the death of
+// the process that had the task.
 func (v *verdict) unread(ctx context.Context, e *Engine) bool {
 	late := time.After(verdictWait)
 	for {
 		select {
 		case a := <-v.answers:
-			if !a.Later { // the first answer once more
+			if !a.Later { // not the first answer once more
 				return a.Unread
 			}
 		case <-late:
@@ -80,8 +80,8 @@ func (v *verdict) unread(ctx context.Context, e *Engine) bool {
 	}
 }
 
-// serve does what another process asked. fate, if not nil, tells whether the agent
-// takes the message, which the other wants to know.
+// serve does what another process asked. fate, if not nil, tells whether the agent takes the
+// message, which the asking process wants to know.
 func (e *Engine) serve(ctx context.Context, m *memo) (_ *memoAnswer, fate *task.Post) {
 	var a *memoAnswer
 	var err error
@@ -110,13 +110,13 @@ func (e *Engine) serveSend(ctx context.Context, s *memoSend) (*memoAnswer, *task
 	if err != nil {
 		return nil, nil, err
 	}
-	ctx = a2a.WithCaller(ctx, a.caller) // a webhook that comes along is the caller's
+	ctx = a2a.WithCaller(ctx, a.caller) // a webhook that comes with the message is the caller's
 	d, err := e.deliverAs(ctx, a, req, id, sender{here: true, fate: s.Waits})
 	if err != nil {
 		return nil, nil, err
 	}
 	defer d.leave(e)
-	if d.topic == nil { // it was answered without a task, elsewhere: the receipt tells
+	if d.topic == nil { // another process answered it without a task: the receipt tells
 		return nil, nil, errMoved
 	}
 	answer := &memoAnswer{Seq: d.seq}
@@ -129,8 +129,8 @@ func (e *Engine) serveSend(ctx context.Context, s *memoSend) (*memoAnswer, *task
 	return answer, nil, nil
 }
 
-// tell says whether the agent took a message, once that is certain. It repeats where
-// the message is, for the first answer may be lost.
+// tell answers whether the agent took a message, once that is certain. The answer repeats the
+// message's position, because the first answer may be lost.
 func (e *Engine) tell(ctx context.Context, m *memo, seq int64, p *task.Post) {
 	select {
 	case <-p.Fate.Wait(): // at the latest when its owner leaves
@@ -139,11 +139,11 @@ func (e *Engine) tell(ctx context.Context, m *memo, seq int64, p *task.Post) {
 	}
 }
 
-// overElsewhere looks whether a turn that ended in another process did not take d's
-// message: then the next one began together with its end. See post.over.
+// overElsewhere checks whether a turn that ended in another process did not take d's message:
+// then the next turn began together with that end. See task.Post.Over.
 func (e *Engine) overElsewhere(ctx context.Context, d accepted) {
 	p := d.post
-	if !p.Reopen || p.Entry != nil { // its owner is here, and knows
+	if !p.Reopen || p.Entry != nil { // its owner is in this process, and knows
 		return
 	}
 	rec, err := e.store.Get(ctx, d.topic.Key, store.RowOnly)

@@ -11,13 +11,13 @@ import (
 	"github.com/parley-a2a/parley/internal/skill"
 )
 
-// gate is what the agent's card promises, turned into checks that run before
-// any look-up (specification §3.3.4).
+// gate has the promises of the agent's card as checks that run before any look-up
+// (specification §3.3.4).
 type gate struct {
 	streaming bool
 	extended  bool
 	push      bool
-	absent    bool     // there is no agent
+	absent    bool     // the agent is not there
 	inputs    []string // media types, lower case; empty: any
 	required  []string // extension URIs
 	skills    *skill.Set
@@ -42,7 +42,7 @@ func newGate(card *a2a.AgentCard) gate {
 			g.required = append(g.required, x.URI)
 		}
 	}
-	g.skills, _ = skill.New(card) // whoever makes the card hears of schemas that cannot be used
+	g.skills, _ = skill.New(card) // the maker of the card is told of schemas that cannot be used
 	return g
 }
 
@@ -138,8 +138,8 @@ func (g *gate) stream() error {
 	return nil
 }
 
-// accepts reports whether a part of this media type may come in. A part that
-// names none is judged by nobody but the agent.
+// accepts reports whether a part of this media type may come in. A part without one is left to
+// the agent.
 func (g *gate) accepts(media string) bool {
 	if media == "" || len(g.inputs) == 0 {
 		return true

@@ -16,19 +16,19 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// storeHealth is whether the store takes writes, as far as the last ones tell.
+// storeHealth says whether the store takes writes, as far as the last ones show.
 type storeHealth struct {
 	log *slog.Logger
 	err atomic.Pointer[troubleError] // nil: there is no trouble; set with the lock
 
 	mu     sync.Mutex // protects the fields below
 	begun  time.Time
-	failed time.Time     // the newest failure
+	failed time.Time     // time of the newest failure
 	over   chan struct{} // closed while there is none
 	began  chan struct{} // capacity one: a hint for the prober
 }
 
-// troubleError is trouble in words that are fit for everybody.
+// troubleError is a failure of the store, in words that anyone may see.
 type troubleError struct {
 	words string
 	cause error
@@ -39,9 +39,8 @@ func (t *troubleError) Error() string { return t.words }
 // Unwrap lets callers test for [store.ErrFull] and the like.
 func (t *troubleError) Unwrap() error { return t.cause }
 
-// probeEvery is how often a store in trouble is tried, and how long no write may
-// have failed before the trouble is over: if some writes fail and others do not,
-// it goes on.
+// probeEvery is how often a failing store is tried, and how long no write may have failed
+// before it counts as working: if some writes fail and others do not, the trouble goes on.
 const probeEvery = time.Second
 
 func newStoreHealth(log *slog.Logger) *storeHealth {
@@ -50,11 +49,11 @@ func newStoreHealth(log *slog.Logger) *storeHealth {
 	return t
 }
 
-// Trouble returns nil while the store takes writes, and otherwise why it does not, in
-// words for a readiness probe: nothing new can be stored then, but what is stored can be
-// read. It wraps [store.ErrFull], [store.ErrReadOnly], [store.ErrBusy] or, if the store
-// cannot be read either, [store.ErrUnreachable], where the cause is one of these. The
-// engine tries the store every second until it works again.
+// Trouble returns nil while the store takes writes. Otherwise it returns the reason, in words
+// for a readiness probe: nothing new can be stored then, but what is stored can be read. If the
+// cause is known, the error wraps [store.ErrFull], [store.ErrReadOnly], [store.ErrBusy] or, if
+// the store cannot be read either, [store.ErrUnreachable]. The engine tries the store every
+// second until it works again.
 func (e *Engine) Trouble() error {
 	if err := e.health.err.Load(); err != nil {
 		return err
@@ -62,8 +61,8 @@ func (e *Engine) Trouble() error {
 	return nil
 }
 
-// wrote notes the outcome of a write. One that works, which may be small, does not mean
-// that a full disk has room: see tryRoom.
+// wrote notes the outcome of a write. A successful write may be small and does not prove that a
+// full disk has room: see tryRoom.
 func (e *Engine) wrote(err error) {
 	switch {
 	case err == nil:
@@ -85,7 +84,7 @@ func (t *storeHealth) begin(err error) {
 	if before == nil {
 		t.begun = t.failed
 		t.over = make(chan struct{})
-		// Last: somebody who reads it may ask for Trouble.
+		// Last, because a reader of the log may call Trouble at once.
 		t.log.Error("the store does not take writes", "reason", words, "error", err)
 	}
 	wake.Nudge(t.began)
@@ -105,7 +104,7 @@ func (t *storeHealth) end() {
 	t.log.Info("the store takes writes again", "after", time.Since(t.begun).Round(time.Millisecond))
 }
 
-// trouble returns why a store does not take a write, as metrics name it and in words.
+// trouble returns why a store does not take a write: as a label for metrics, and in words.
 func trouble(err error) (reason, words string) {
 	switch {
 	case errors.Is(err, store.ErrFull):
@@ -120,8 +119,8 @@ func trouble(err error) (reason, words string) {
 	return metrics.Other, "tasks cannot be stored at the moment"
 }
 
-// takesNothing returns what those are told who bring something new while it is
-// known that it could not be stored.
+// takesNothing returns the error for callers that bring something new while it is known that it
+// could not be stored.
 func (e *Engine) takesNothing() error {
 	if err := e.Trouble(); err != nil && stored.Lasting(err) {
 		return a2a.Errorf(a2a.CodeUnavailable, "%s; try again later", err.Error())
@@ -136,7 +135,7 @@ func (t *storeHealth) ends() <-chan struct{} {
 	return t.over
 }
 
-// wait returns when there is no trouble, or false when ctx ends.
+// wait returns true when there is no trouble, or false when ctx ends.
 func (t *storeHealth) wait(ctx context.Context) bool {
 	select {
 	case <-t.ends():
@@ -163,17 +162,17 @@ func (e *Engine) probe(ctx context.Context) {
 	}
 }
 
-// room is how much a store that was full must take, in bytes, until it counts as working.
+// room is how many bytes a store that was full must take before it counts as working.
 const room = 1 << 20
 
-// tryRoom ends the trouble of a full disk if there is room. A beat would not tell: it
-// fits where a task does not, and readiness would come and go.
+// tryRoom ends the trouble of a full disk if there is room. A heartbeat proves nothing, because
+// it fits where a task does not: readiness would come and go.
 func (e *Engine) tryRoom(ctx context.Context) {
 	spare := make([]byte, room)
-	rand.Read(spare) // so that no store makes it smaller
+	rand.Read(spare) // random, so that no store can compress it
 	is, err := e.store.Keep(ctx, "room", nil, spare)
 	if err == nil {
-		_, err = e.store.Keep(ctx, "room", is, nil) // also what a crash left
+		_, err = e.store.Keep(ctx, "room", is, nil) // also deletes what a crash left
 	}
 	if err == nil {
 		e.health.end()

@@ -15,31 +15,29 @@ import (
 
 // Hosted is one agent of an Engine that may have several.
 type Hosted struct {
-	// Name is a part of the keys of the agent's tasks, whose Tenant has it in
-	// front: see AgentOf. Empty is the name of the agent that the Engine itself is
-	// the Service of.
+	// Name is a part of the keys of the agent's tasks: their Tenant begins with it, see
+	// AgentOf. The agent with the empty name is the one whose Service is the Engine itself.
 	Name  string
 	Agent agent.Agent
 	// Card says what is enforced, as for New.
 	Card *a2a.AgentCard
 	// ExtendedCard is as Options.ExtendedCard, for this agent.
 	ExtendedCard func(context.Context, a2a.Caller) (*a2a.AgentCard, error)
-	// Close is called once after the last run of the agent, when another one has taken
-	// its place or the Engine has drained. Nil means that an Agent that is an io.Closer
-	// is closed.
+	// Close is called once after the last run of the agent, when Replace has replaced it or the
+	// Engine has drained. Nil means that an Agent that is an io.Closer is closed.
 	Close func() error
 }
 
-// service is the operations of one agent: an a2a.Service. Its agent may be replaced,
-// or not be there: then its tasks can be read and cancelled.
+// service has the operations of one agent: it is an a2a.Service. Its agent may be replaced or
+// absent; while it is absent, its tasks can be read and cancelled.
 type service struct {
 	e      *Engine
 	name   string
 	prefix string // of the tenant of its tasks
 }
 
-// Agent returns the Service of the agent of this name, also after Replace has put another
-// one in its place.
+// Agent returns the Service of the agent of this name, even after Replace has replaced the
+// agent.
 func (e *Engine) Agent(name string) a2a.Service {
 	if name == "" {
 		return e
@@ -52,24 +50,23 @@ func errAbsent() error {
 	return a2a.Errorf(a2a.CodeUnavailable, "the agent is not there at the moment; try again later")
 }
 
-// roster is who is there at a time, by name. It does not change.
+// roster has the present agents by name. It does not change.
 type roster map[string]*role
 
-// role returns the one of a name, or nil.
+// role returns the role of the agent called name, or nil.
 func (e *Engine) role(name string) *role { return (*e.roster.Load())[name] }
 
-// role is an agent as callers know it: under its name, with its card.
+// role is an agent as callers know it: its card, and the agent.
 type role struct {
 	gate     gate
 	extended func(context.Context, a2a.Caller) (*a2a.AgentCard, error)
 	agent    *task.Agent // nil if it is not there
 }
 
-// absent is the role of agents that are not there, whose tasks may be read and
-// cancelled.
+// absent is the role of agents that are not there. Their tasks may be read and cancelled.
 var absent = &role{gate: gate{streaming: true, absent: true}}
 
-// newRoster joins agents with those players of before that go on.
+// newRoster makes the roster of agents. An agent that was in before keeps its player.
 func newRoster(agents []Hosted, before roster, push bool) (roster, error) {
 	r := roster{}
 	for i := range agents {
@@ -85,7 +82,7 @@ func newRoster(agents []Hosted, before roster, push bool) (roster, error) {
 		}
 		is := &role{gate: newGate(h.Card), extended: h.ExtendedCard}
 		is.gate.push = is.gate.push && push
-		var player *task.Player // which goes on, if it is the same agent
+		var player *task.Player // the former player, if it is the same agent
 		if was := before[h.Name]; was != nil && same(was.agent.Player.Agent, h.Agent) {
 			player = was.agent.Player
 		}
@@ -95,7 +92,7 @@ func newRoster(agents []Hosted, before roster, push bool) (roster, error) {
 	return r, nil
 }
 
-// same reports whether two agents are one. Functions are never the same.
+// same reports whether two agents are the same value. Functions are never the same.
 func same(a, b agent.Agent) bool {
 	return reflect.TypeOf(a) == reflect.TypeOf(b) && reflect.ValueOf(a).Comparable() && a == b
 }
@@ -109,7 +106,7 @@ func (e *Engine) agentOf(k store.Key) *task.Agent {
 	return nil
 }
 
-// dismissAll retires who is there, and closes those who do not run.
+// dismissAll retires all agents, and closes those that do not run.
 func (e *Engine) dismissAll() {
 	for _, r := range *e.roster.Load() {
 		if r.agent.Player.Retire() {
@@ -118,11 +115,10 @@ func (e *Engine) dismissAll() {
 	}
 }
 
-// Replace puts other agents in the place of those that are there, all at once or,
-// with an error, none. Runs that are under way go on with the agent that they
-// began with; an agent that is the same value as before, under the same name, goes
-// on as well, with its new card. Tasks whose agent is not there any more wait for
-// one of its name. l, if not nil, takes the place of Options.Limits.
+// Replace replaces the agents: all at once or, if it returns an error, none. Runs that are
+// under way go on with the agent that they began with. An agent that is the same value as
+// before, under the same name, also goes on, with its new card. Tasks whose agent is no longer
+// there wait for an agent of that name. l, if not nil, replaces Options.Limits.
 func (e *Engine) Replace(agents []Hosted, l *Limits) error {
 	e.replacing.Lock()
 	defer e.replacing.Unlock()

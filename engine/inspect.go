@@ -11,8 +11,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// What operators look at, and the little that they may do. It is apart from the
-// Service: nobody asks here who it is, and tasks are named by their keys.
+// What operators look at, and the little that they may do. It is separate from the Service:
+// callers are not checked here, and tasks are named by their keys.
 
 // Observer is told what this process commits. Many goroutines call its methods while they
 // work: the methods must not block.
@@ -20,8 +20,8 @@ type Observer interface {
 	// TaskChanged is called with the row of a task that is new or has changed its state.
 	// The row must not be retained, and its Last is not set.
 	TaskChanged(*store.Row)
-	// TaskDeleted is called with the row of a task after its deletion. One that went on
-	// meanwhile is still there.
+	// TaskDeleted is called with the row of a task after its deletion. It is also called for a
+	// task that went on meanwhile and still exists.
 	TaskDeleted(*store.Row)
 	// Advanced is called with the progress of deliveries of webhooks.
 	Advanced([]store.Advance)
@@ -34,7 +34,7 @@ func (e *Engine) Observe(o Observer) { e.observer, e.owners.Changed = o, o.TaskC
 // Node returns the name of this process in the store.
 func (e *Engine) Node() string { return e.node }
 
-// Now is the time by the clock that all processes of the store share.
+// Now returns the time by the clock that all processes of the store share.
 func (e *Engine) Now() time.Time { return e.now() }
 
 // AtWork returns how many tasks are at work in this process.
@@ -44,7 +44,7 @@ func (e *Engine) AtWork() int { return e.owners.Count() }
 // for its tasks to be taken over.
 func (e *Engine) DeadBefore() time.Time { return e.nodes.DeadBefore() }
 
-// TaskAt returns a task as of a position of its log; zero is its end.
+// TaskAt returns a task as of a position of its log; zero means the end of the log.
 func (e *Engine) TaskAt(ctx context.Context, key store.Key, seq int64) (*a2a.Task, error) {
 	if err := e.read.MakeRoomFor(ctx, key); err != nil {
 		return nil, err
@@ -62,7 +62,7 @@ func (e *Engine) FollowLog(ctx context.Context, key store.Key, after int64) iter
 	return func(yield func(store.Entry, error) bool) { e.topics.StoredLog(ctx, key, after, yield) }
 }
 
-// CancelFor cancels a task as CancelTask does, in the name of the operator who.
+// CancelFor cancels a task as CancelTask does, on behalf of the operator who.
 func (e *Engine) CancelFor(ctx context.Context, key store.Key, who a2a.Caller) error {
 	name, tenant := AgentOf(key.Tenant)
 	who.Tenant, who.Scopes = "", []string{a2a.ScopeTasksCancelAll}
@@ -87,7 +87,7 @@ func (e *Engine) Delete(ctx context.Context, key store.Key) error {
 		return fmt.Errorf("delete task %s: %w", key.ID, err)
 	}
 	if n == 0 {
-		return ErrAtWork // it went on meanwhile
+		return ErrAtWork // the task went on meanwhile
 	}
 	e.deletedAll([]store.Row{rec.Row})
 	return nil

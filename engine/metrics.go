@@ -11,9 +11,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// meters are what an engine counts. Its methods may be called on nil, which is what
-// an engine without Options.MeterProvider has; so whatever only a meter needs is
-// found out in them.
+// meters count what an engine does. The methods may be called on nil, which an engine without
+// Options.MeterProvider has, so they find out themselves what only a meter needs.
 type meters struct {
 	m *metrics.Meter
 
@@ -86,7 +85,7 @@ func (m *meters) notified(ctx context.Context, v a2a.Verdict) {
 	m.webhooks.Add(ctx, 1, result)
 }
 
-// observe lets gauges be read from what the engine knows, until stop is called.
+// observe makes gauges read the engine's state, until stop is called.
 func (m *meters) observe(e *Engine) (stop func()) {
 	if m == nil {
 		return func() {}
@@ -130,7 +129,7 @@ func (e *Engine) gauges(_ context.Context, is metrics.Reading) {
 	for name := range *e.roster.Load() {
 		runs[cmp.Or(name, metrics.DefaultAgent)] = 0
 	}
-	for name := range runs { // so that a task that goes leaves a zero, not a gap
+	for name := range runs { // so that a series without tasks is zero, not a gap
 		for _, state := range []a2a.TaskState{a2a.TaskStateSubmitted, a2a.TaskStateWorking, a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired} {
 			tasks[series{name, task.StateLabel(state)}] = 0
 		}

@@ -36,13 +36,12 @@ type Options struct {
 	// agent is told to stop, to be run again when the store works. Zero means
 	// 30 s.
 	StoreWait time.Duration
-	// MaxLost is how many processes may be lost before a task fails, counted
-	// since it began or since its client last answered a question, if its agent
-	// does not say (agent.OnLost). Zero means 3.
+	// MaxLost is how many processes a task may lose before it fails, counted since it began or
+	// since its client last answered a question. It applies if its agent does not say otherwise
+	// (agent.OnLost). Zero means 3.
 	MaxLost int
-	// TakeUp is how many tasks of processes that are gone are begun again at a
-	// time: one counts until its agent has said something, for 250 ms at most.
-	// Zero means 256.
+	// TakeUp is how many tasks of dead processes are begun again at a time: each counts until
+	// its agent has emitted something, for 250 ms at most. Zero means 256.
 	TakeUp int
 	// Capacity is how many tasks may be at work here at a time, without those that wait
 	// for their client. Work beyond it waits in the store until this process or another
@@ -55,62 +54,59 @@ type Options struct {
 	// agent that waits for a task of the same server, they deadlock: give the tasks that
 	// others wait for a server of their own, or limit both in time (Limits.Wall).
 	Capacity int
-	// DeadAfter is how long another process may be silent before its tasks are
-	// taken over; it must be the same in all of them. Zero means that the store is
-	// this process's alone: then all others are gone.
+	// DeadAfter is how long another process may be silent before its tasks are taken over; it
+	// must be the same in all processes. Zero means that only this process uses the store: all
+	// others count as dead.
 	DeadAfter time.Duration
-	// Poll is how often the store is asked, with DeadAfter, for all tasks together
-	// that are read here and at work in other processes, in case a hint was lost.
+	// Poll is how often, with DeadAfter, the store is asked for the tasks that are read here
+	// and at work in other processes, in case a hint was lost. One request covers all of them.
 	// Zero means 1 s.
 	Poll time.Duration
 	// Retries says when a repeated message is recognized.
 	Retries Retries
-	// LongPoll is how long GetTask with CurrentGeneration waits for news. Zero
-	// means 30 s.
+	// LongPoll is how long GetTask with CurrentGeneration waits for a change. Zero means 30 s.
 	LongPoll time.Duration
 	// Retention deletes tasks that have not changed for long. The zero value
 	// keeps all.
 	Retention Retention
 	// Limits bound what a task may use.
 	Limits Limits
-	// Cache is how many bytes finished tasks may take that are kept in memory, to
-	// be read without the store; until the garbage collector comes round the process
-	// may have as much again. Zero means 64 MiB, less than zero none. It is for a
-	// store that is this process's alone: with DeadAfter there is none, for others
-	// may delete what is in it.
+	// Cache is how many bytes of finished tasks are kept in memory, to be read without the
+	// store; until the next garbage collection the process may use as much again. Zero means 64
+	// MiB, less than zero none. With DeadAfter there is no cache, because other processes may
+	// delete what is in it.
 	Cache int64
-	// Memory is what large data takes together on its way to clients and receivers:
-	// operations take of it before they read what they answer, through the hold in
-	// their context (budget.From), and deliveries of webhooks by themselves. Nil:
-	// there is no limit.
+	// Memory limits the memory that large data takes together on its way to clients and
+	// receivers. Operations reserve it before they read what they answer, through the hold in
+	// their context (budget.From); deliveries of webhooks reserve it themselves. Nil means no
+	// limit.
 	Memory *budget.Budget
-	// Work is how many bytes large tasks may take together that are in memory: those
-	// at work, and those whose agents wait for their clients, which leave memory
-	// where others need it, oldest and largest first. Only tasks of more than 16 KiB
-	// count, with what their logs hold; those of one caller may have a quarter of it,
-	// or one task that is larger than that. A message for which there is no room
-	// waits, and is refused as Unavailable after 30 s; what agents say is not held up.
-	// Zero means three quarters of Memory's bytes, or no limit without Memory; less
-	// than zero means no limit.
+	// Work is how many bytes the large tasks in memory may take together: those at work, and
+	// those whose agents wait for their clients. The latter leave memory if others need it, the
+	// largest and oldest first. Only tasks of more than 16 KiB count, with the content of their
+	// logs. The tasks of one caller may have a quarter of it, or one task that is larger. A
+	// message for which there is no room waits, and is refused as Unavailable after 30 s;
+	// output of agents does not wait. Zero means three quarters of Memory's bytes, or no limit
+	// without Memory; less than zero means no limit.
 	Work int64
-	// Push delivers notifications. Nil: there are none, and the operations on
-	// their configurations answer PushNotificationNotSupported, as they do when
-	// the card does not have the capability.
+	// Push delivers notifications. Nil: there are none, and the operations on push
+	// configurations answer PushNotificationNotSupported, as they do if the card does not have
+	// the capability.
 	Push a2a.Notifier
-	// ExtendedCard returns what GetExtendedAgentCard answers to a caller, which
-	// must not be changed afterwards; nil where there is none for it. Nil: none
-	// configured.
+	// ExtendedCard returns the card that GetExtendedAgentCard answers to a caller, which must
+	// not be changed afterwards; nil if there is none for that caller. A nil function means
+	// that none is configured.
 	ExtendedCard func(context.Context, a2a.Caller) (*a2a.AgentCard, error)
-	// TracerProvider makes the spans of agents' runs and steps. Nil: nothing is
-	// traced. The context of a run has the provider, too, in its span.
+	// TracerProvider makes the spans of agents' runs and steps. Nil: nothing is traced. The
+	// span in the context of a run gives access to the provider, too.
 	TracerProvider trace.TracerProvider
-	// TraceContent writes what clients and agents say into the spans of runs, as
-	// gen_ai.input.messages and gen_ai.output.messages; agents that call models do
-	// the same (telemetry.Content). It is private as a rule.
+	// TraceContent writes the messages of clients and agents into the spans of runs, as
+	// gen_ai.input.messages and gen_ai.output.messages; agents that call models do the same
+	// (telemetry.Content). Such content is usually private.
 	TraceContent bool
 }
 
-// filled is a copy of o, which may be nil, with the defaults.
+// filled returns a copy of o, which may be nil, with the defaults.
 func (o *Options) filled() *Options {
 	var f Options
 	if o != nil {

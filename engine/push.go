@@ -14,9 +14,9 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// CreateTaskPushNotificationConfig implements a2a.Service (specification §3.1.7). Events
-// from now on are delivered. A configuration with the id of an existing one replaces it;
-// nothing is sent to the former receiver after the call returns.
+// CreateTaskPushNotificationConfig implements a2a.Service (specification §3.1.7). Events from
+// now on are delivered. A configuration with the id of an existing one replaces it; nothing is
+// sent to the former receiver after the call returns.
 func (s *service) CreateTaskPushNotificationConfig(ctx context.Context, c *a2a.TaskPushNotificationConfig) (*a2a.TaskPushNotificationConfig, error) {
 	e := s.e
 	a, err := s.enterPush(ctx, c.Tenant, a2a.ScopePushWrite)
@@ -36,7 +36,7 @@ func (s *service) CreateTaskPushNotificationConfig(ctx context.Context, c *a2a.T
 		return nil, err
 	}
 	p.Key, p.Cursor = key, last
-	p.Live = !state.Terminal() // then there is nothing to come, unless it begins anew
+	p.Live = !state.Terminal() // a finished task has nothing to deliver, unless it is reopened
 	added, err := e.roomFor(ctx, p)
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (s *service) CreateTaskPushNotificationConfig(ctx context.Context, c *a2a.T
 		return nil, err
 	}
 	broken := e.outbox.Watch(p, last)
-	// Nobody told the outbox what was committed before it knew of p.
+	// The outbox was not told of entries that were committed before it knew p.
 	if end, _, err := e.topics.LastOf(ctx, key); err == nil && end > last {
 		if !p.Live {
 			p.Live = true
@@ -70,7 +70,7 @@ func (s *service) enterPush(ctx context.Context, tenant, need string) (*access, 
 }
 
 func (e *Engine) setPush(ctx context.Context, p *store.PushConfig) error {
-	if err := e.present(ctx); err != nil { // or others take what this process is to deliver
+	if err := e.present(ctx); err != nil { // otherwise other processes take over its deliveries
 		return err
 	}
 	err := e.store.SetPush(ctx, p)
@@ -80,7 +80,7 @@ func (e *Engine) setPush(ctx context.Context, p *store.PushConfig) error {
 	case errors.Is(err, store.ErrNotFound):
 		return stored.NotFound(p.Key.ID)
 	}
-	e.outbox.LookSoon() // it may be stored for all that
+	e.outbox.LookSoon() // it may be stored nevertheless
 	return stored.Failed(err, "store push config of task "+p.Key.ID)
 }
 
@@ -102,7 +102,7 @@ type adding struct {
 	m  map[store.Key][]*store.PushConfig
 }
 
-// enter returns those of p's task that came before p, which leave removes.
+// enter adds p, until leave, and returns the configurations of its task that were there before.
 func (a *adding) enter(p *store.PushConfig) (before []*store.PushConfig) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -120,8 +120,8 @@ func (a *adding) leave(p *store.PushConfig) {
 	}
 }
 
-// roomFor refuses more configurations than a task may have. It counts those that other
-// calls are about to store, as others will count p until added is called.
+// roomFor returns an error if the task already has as many configurations as it may have. It
+// counts those that other calls are about to store, as others count p until added is called.
 func (e *Engine) roomFor(ctx context.Context, p *store.PushConfig) (added func(), err error) {
 	before := e.adding.enter(p)
 	added = func() { e.adding.leave(p) }
@@ -145,8 +145,8 @@ func (e *Engine) roomFor(ctx context.Context, p *store.PushConfig) (added func()
 	return added, nil
 }
 
-// newPush makes what is stored of a configuration. Its task and cursor are the
-// caller's to set. field is where it stands in the request.
+// newPush makes the stored form of a configuration. The caller sets its task and cursor. field
+// is the path of c in the request.
 func (e *Engine) newPush(ctx context.Context, field string, c *a2a.TaskPushNotificationConfig) (*store.PushConfig, error) {
 	p, err := e.outbox.Record(ctx, c)
 	switch {
@@ -154,8 +154,8 @@ func (e *Engine) newPush(ctx context.Context, field string, c *a2a.TaskPushNotif
 		return nil, within(field, err)
 	case p.ID != "":
 	case c.Legacy != nil:
-		// Before there were ids there was one configuration for a task, and
-		// clients that know no more ask for it without.
+		// Versions without ids have one configuration for a task, and their clients ask for it
+		// without an id.
 		p.ID = c.TaskID
 	default:
 		p.ID = stored.NewID()
@@ -163,14 +163,14 @@ func (e *Engine) newPush(ctx context.Context, field string, c *a2a.TaskPushNotif
 	return p, nil
 }
 
-// pushWith returns the configuration that a message brings along. Of a new task it
-// hears everything, of another what comes behind the message. The caller calls added
-// once it is certain what came of the message.
+// pushWith returns the configuration that comes with a message. For a new task it gets all
+// events, for an existing one the events after the message. The caller calls added once the
+// outcome of the message is certain.
 func (e *Engine) pushWith(ctx context.Context, a *access, req *a2a.SendMessageRequest) (p *store.PushConfig, added func(), err error) {
 	if err := a.also(a2a.ScopePushWrite); err != nil {
 		return nil, nil, err
 	}
-	if e.outbox == nil { // another process let the message in, and has one
+	if e.outbox == nil { // another process let the message in, and has an outbox
 		return nil, nil, a2a.ErrPushNotificationNotSupported
 	}
 	c := *req.Configuration.TaskPushNotificationConfig
@@ -185,7 +185,7 @@ func (e *Engine) pushWith(ctx context.Context, a *access, req *a2a.SendMessageRe
 	return p, added, err
 }
 
-// within names the field of a configuration by its path in the request.
+// within prefixes the field in err with the path of the configuration in the request.
 func within(field string, err error) error {
 	known, ok := errors.AsType[*a2a.Error](err)
 	if field == "" || !ok || len(known.Fields) != 1 {
@@ -194,11 +194,10 @@ func within(field string, err error) error {
 	return a2a.Invalid(field+known.Fields[0].Field, "%s", known.Fields[0].Description)
 }
 
-// signingSecret begins a token that is a key: Standard Webhooks.
+// signingSecret is the prefix of a token that is a key for signatures: Standard Webhooks.
 const signingSecret = "whsec_"
 
-// shown is a configuration as answers have it: what only the receiver needs to
-// know stays here.
+// shown returns a configuration for answers, without what only the receiver needs to know.
 func (e *Engine) shown(p *store.PushConfig) (*a2a.TaskPushNotificationConfig, error) {
 	c, err := e.outbox.Config(p)
 	if err != nil {
@@ -208,7 +207,7 @@ func (e *Engine) shown(p *store.PushConfig) (*a2a.TaskPushNotificationConfig, er
 		c.Authentication.Credentials = ""
 	}
 	if strings.HasPrefix(string(c.Token), signingSecret) {
-		c.Token = "" // never sent either, but signed with
+		c.Token = "" // never sent to the receiver either, but used to sign
 	}
 	return c, nil
 }
@@ -237,12 +236,12 @@ func (s *service) GetTaskPushNotificationConfig(ctx context.Context, req *a2a.Ge
 	return nil, stored.About(key.ID, a2a.CodeTaskNotFound, "the task has no such push notification configuration")
 }
 
-// push returns a stored configuration; the first one where no id is given.
+// push returns a stored configuration; the first one if id is empty.
 func (e *Engine) push(ctx context.Context, key store.Key, id string) (*store.PushConfig, error) {
 	if id != "" {
 		return e.store.Push(ctx, store.PushID{Key: key, ID: id})
 	}
-	// The one that was made without an id, or else one that there is.
+	// The one that was made without an id, or else any.
 	own, err := e.store.Push(ctx, store.PushID{Key: key, ID: key.ID})
 	if !errors.Is(err, store.ErrNotFound) {
 		return own, err
@@ -272,7 +271,7 @@ func (s *service) ListTaskPushNotificationConfigs(ctx context.Context, req *a2a.
 	if _, _, err := e.topics.LastOf(ctx, key); err != nil {
 		return nil, err
 	}
-	list := &store.Query{Tenant: key.Tenant, Owner: key.Owner, Context: "\x00" + key.ID} // no context is called so
+	list := &store.Query{Tenant: key.Tenant, Owner: key.Owner, Context: "\x00" + key.ID} // no context has such an id
 	from, err := e.parseToken(ctx, list, req.PageToken)
 	if err != nil {
 		return nil, err

@@ -43,7 +43,7 @@ func (s *service) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Ta
 	return task.LimitHistory(req.HistoryLength), nil
 }
 
-// defaultPageSize is what a list without pageSize gets (specification §3.1.4).
+// defaultPageSize is the page size of a list without pageSize (specification §3.1.4).
 const defaultPageSize = 50
 
 // ListTasks implements a2a.Service (specification §3.1.4).
@@ -78,7 +78,7 @@ func (s *service) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2
 		return nil, stored.Failed(err, "list tasks")
 	}
 	resp := &a2a.ListTasksResponse{Tasks: make([]*a2a.Task, 0, len(page.Records)), PageSize: size, TotalSize: int32(page.Total)}
-	bytes := int64(0) // of the tasks with what is stored apart from their records
+	bytes := int64(0) // of the tasks, with the content that is stored apart from their records
 	for i := range page.Records {
 		if bytes > stored.PageBytes {
 			page.Records, page.More = page.Records[:i], true
@@ -98,8 +98,8 @@ func (s *service) ListTasks(ctx context.Context, req *a2a.ListTasksRequest) (*a2
 		resp.Tasks = append(resp.Tasks, task)
 	}
 	if n := len(page.Records); page.More && n > 0 {
-		// Only here, since the first use writes: a list of one page can be had
-		// from a store that cannot be written.
+		// Only if needed, because the first use writes: a list of one page can be had from a
+		// store that cannot be written.
 		last := &page.Records[n-1]
 		resp.NextPageToken, err = e.formatToken(ctx, &q, store.Position{Updated: last.Updated, ID: last.ID, Owner: last.Owner})
 		if err != nil {

@@ -40,13 +40,13 @@ func (r *Retention) ages() map[a2a.TaskState]time.Duration {
 	return ages
 }
 
-// How the sweeper works: often enough that a task stays little longer than it
-// should, in batches that nobody notices, and at most a fifth of the time, so
-// that writers have the rest.
+// How the sweeper works: often enough that a task is kept little longer than it should be, in
+// batches too small to be noticed, and for at most a fifth of the time, so that writers have
+// the rest.
 const (
 	sweepBatch    = 16
 	receiptBatch  = 128
-	sweepShare    = 4 // pauses are so many times as long as the batch before
+	sweepShare    = 4 // pauses are this many times as long as the batch before
 	minSweepPause = 5 * time.Millisecond
 	minSweep      = time.Second
 	maxSweep      = 10 * time.Minute
@@ -54,8 +54,9 @@ const (
 	maxReceiptSweep = time.Hour
 )
 
-// sweepEvery is how long the sweeper waits in between, without jitter. window is
-// how long receipts count; they are small, and none stands in anybody's way.
+// sweepEvery returns how long the sweeper waits between sweeps, without jitter. window is how
+// long receipts count; they are small and do no harm, so they alone need no sweep more often
+// than once a minute.
 func sweepEvery(ages map[a2a.TaskState]time.Duration, window time.Duration) time.Duration {
 	every := min(maxReceiptSweep, max(window/10, time.Minute))
 	for _, age := range ages {
@@ -64,9 +65,9 @@ func sweepEvery(ages map[a2a.TaskState]time.Duration, window time.Duration) time
 	return max(every, minSweep)
 }
 
-// retain deletes what is older than Options.Retention, and receipts of messages
-// that are older than Options.Retries.Window, until ctx ends. Of processes that
-// share a store one does.
+// retain deletes tasks that are older than Options.Retention, and receipts of messages that are
+// older than Options.Retries.Window, until ctx ends. Of the processes that share a store, one
+// does so.
 func (e *Engine) retain(ctx context.Context) {
 	ages, window := e.opts.Retention.ages(), e.opts.Retries.window()
 	if len(ages) == 0 && window == 0 {
@@ -89,7 +90,7 @@ func (e *Engine) retain(ctx context.Context) {
 	}
 }
 
-// sweep deletes what is old now. What fails is tried again by the next one.
+// sweep deletes the tasks that are old now. The next sweep retries what failed.
 func (e *Engine) sweep(ctx context.Context, ages map[a2a.TaskState]time.Duration, d *place.Duty) {
 	at, deleted := e.now(), 0
 	for state, age := range ages {
@@ -118,7 +119,7 @@ func (e *Engine) sweep(ctx context.Context, ages map[a2a.TaskState]time.Duration
 	}
 }
 
-// sweepReceipts forgets the messages that are not known any more.
+// sweepReceipts deletes the receipts of messages that need not be recognized any more.
 func (e *Engine) sweepReceipts(ctx context.Context, d *place.Duty) {
 	q := store.ForgetQuery{Before: e.now(), Limit: receiptBatch}
 	for forgotten := q.Limit; forgotten == q.Limit; {

@@ -48,7 +48,7 @@ func (s *service) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) 
 		}
 	}
 	task, last, err := e.topics.EndedAt(ctx, d.topic, ended)
-	if err == nil && !conf.ReturnImmediately && task.Status.State.Terminal() { // otherwise the agent may still take it
+	if err == nil && !conf.ReturnImmediately && task.Status.State.Terminal() { // otherwise the agent may still take the message
 		err = d.wasRead(ctx, e)
 	}
 	if err == nil {
@@ -111,17 +111,17 @@ func (s *service) SendStreamingMessage(ctx context.Context, req *a2a.SendMessage
 	}
 }
 
-// endsStream is where a stream of a send ends: where the client is asked for
-// input. It stays open where an authorization may come by another way (§7.6.1,
-// §11.7).
+// endsStream reports whether a stream of a send ends at s: at the end of the task, or when the
+// client is asked for input. The stream stays open for an authorization, which may come by
+// another way (§7.6.1, §11.7).
 func endsStream(s a2a.TaskState) bool { return s.Terminal() || s == a2a.TaskStateInputRequired }
 
-// stops is where a blocking send answers (specification §3.2.2).
+// stops reports whether a blocking send answers at s (specification §3.2.2).
 func stops(s a2a.TaskState) bool { return s.Terminal() || s.Interrupted() }
 
-// deliver hands a message to its task, which may be a new one, and waits until
-// it is committed or answered. One that is known, because it came before, is
-// not delivered again. The caller leaves what it gets.
+// deliver hands a message to its task, which may be a new one, and waits until it is committed
+// or answered. A repeated message that is recognized is not delivered again. The caller must
+// leave the result.
 func (e *Engine) deliver(ctx context.Context, a *access, req *a2a.SendMessageRequest, stream bool) (accepted, error) {
 	s := sender{stream: stream}
 	if e.opts.Retries.known(a.caller) {
@@ -143,15 +143,15 @@ func (e *Engine) deliver(ctx context.Context, a *access, req *a2a.SendMessageReq
 	}
 }
 
-// sender is how a message is sent.
+// sender says how a message is sent.
 type sender struct {
 	stream bool
-	here   bool // it was forwarded to this process, and goes no further
-	fate   bool // that wants to know whether the agent takes it
+	here   bool // the message was forwarded to this process, and goes no further
+	fate   bool // the sender wants to know whether the agent takes the message
 }
 
-// deliverNew is deliver for a message that is new. own, if not nil, is this
-// send's registration.
+// deliverNew is deliver for a message that is new. own, if not nil, is this send's
+// registration.
 func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessageRequest, own *sending, s sender) (accepted, error) {
 	if err := e.takesNothing(); err != nil {
 		return accepted{}, err
@@ -163,7 +163,7 @@ func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessage
 	if legacy == nil {
 		legacy = &a2a.Legacy{}
 	}
-	both := &struct { // in one piece
+	both := &struct { // one allocation
 		birth task.Birth
 		post  task.Post
 	}{}
@@ -186,8 +186,8 @@ func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessage
 		f.Call = telemetry.Call(ctx)
 	}
 	if b.TaskOnly {
-		// There is nothing to wait for, but a quick agent is worth a moment:
-		// then all it does is one commit.
+		// No need to wait for a direct answer, but a quick agent is worth a moment: then all it
+		// does is one commit.
 		b.Create = min(b.Create, time.Millisecond)
 	}
 	if b.ContextID == "" {
@@ -229,8 +229,8 @@ func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessage
 	return e.settled(ctx, p, t)
 }
 
-// place posts b's message: to the task that it names, or to one that begins
-// with it. That has an owner, then, which the caller has to attend to.
+// place posts b's message to the task that it names, or to a new task. The owner of a new task
+// is returned, and the caller must call its Attend.
 func (e *Engine) place(ctx context.Context, key store.Key, id string, b *task.Birth, createByID bool) (*topic.Topic, *task.Owner, error) {
 	key.ID = id
 	if id == "" {
@@ -258,13 +258,13 @@ func (e *Engine) place(ctx context.Context, key store.Key, id string, b *task.Bi
 	return t, o, nil
 }
 
-// followUp posts a message to an existing task. The look-up comes first, then
-// the context, then the state. With a birth the task may begin with it: then it
-// has an owner, which the caller has to attend to.
+// followUp posts a message to an existing task. It looks up the task first, then checks the
+// context, then the state. With a birth, the message may create the task: then its owner is
+// returned, and the caller must call its Attend.
 func (e *Engine) followUp(ctx context.Context, t *topic.Topic, p *task.Post, b *task.Birth) (*task.Owner, error) {
 	var held *task.Owner // released below
 	if b != nil {
-		// Mostly there is no such task, which one look tells.
+		// Usually there is no such task, which one look-up tells.
 		o, born, err := e.owners.Own(ctx, t.Key, b)
 		if err != nil {
 			return nil, err
@@ -285,10 +285,10 @@ func (e *Engine) followUp(ctx context.Context, t *topic.Topic, p *task.Post, b *
 	is, err := e.topics.Standing(ctx, t)
 	switch {
 	case b != nil && errors.Is(err, a2a.ErrTaskNotFound):
-		err = nil // nothing of it is committed, or it is deleted
+		err = nil // the task is not committed yet, or was deleted
 	case err == nil:
 		err = task.CheckContext(p.Message, is.Context)
-		if err == nil && a2a.TaskState(is.State).Terminal() && !p.Reopen { // otherwise its owner knows whether it may
+		if err == nil && a2a.TaskState(is.State).Terminal() && !p.Reopen { // otherwise its owner knows whether the message may reopen it
 			err = errFinished(t.Key.ID)
 		}
 	}
@@ -315,7 +315,7 @@ func (e *Engine) followUp(ctx context.Context, t *topic.Topic, p *task.Post, b *
 			case <-ctx.Done():
 				return nil, context.Cause(ctx)
 			}
-		case task.ErrTerminal: // which is true for others once it is committed
+		case task.ErrTerminal: // others see the end only once it is committed
 			if _, err := e.topics.Await(ctx, t, is.Last, a2a.TaskState.Terminal); err != nil {
 				return nil, err
 			}

@@ -9,8 +9,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// SubscribeToTask implements a2a.Service (specification §3.1.6). A stream with
-// a cursor is served on a finished task, too: it has a rest to deliver.
+// SubscribeToTask implements a2a.Service (specification §3.1.6). With a cursor, a finished task
+// can be subscribed to as well: the stream delivers the rest.
 func (s *service) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRequest) iter.Seq2[*a2a.StreamResponse, error] {
 	return func(yield func(*a2a.StreamResponse, error) bool) {
 		e := s.e

@@ -10,9 +10,9 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// timeline adds to a task what the 1.1 draft has of its log up to last: the n newest
-// entries of its timeline and the generations of its artifacts. With n nil the task
-// stays as it is. The log is read once, and holds no more than a page and n entries.
+// timeline adds to a task what the 1.1 draft shows of its log up to last: the n newest entries
+// of its timeline and the generations of its artifacts. If n is nil, the task stays as it is.
+// The log is read once; no more than a page of it and n entries are in memory at a time.
 func (e *Engine) timeline(ctx context.Context, key store.Key, task *a2a.Task, last int64, n *int32) (*a2a.Task, error) {
 	if n == nil || task == nil {
 		return task, nil
@@ -36,8 +36,8 @@ func (e *Engine) timeline(ctx context.Context, key store.Key, task *a2a.Task, la
 	return t.Of(task, limit), nil
 }
 
-// entries yields a log up to last, without the content that is stored apart from it. It
-// is an error if the log ends before that: the task was deleted under way.
+// entries yields a log up to last, without the content that is stored apart from it. It yields
+// an error if the log ends before last: the task was deleted meanwhile.
 func (e *Engine) entries(ctx context.Context, key store.Key, last int64) iter.Seq2[*a2a.Entry, error] {
 	return func(yield func(*a2a.Entry, error) bool) {
 		n := int64(0)
@@ -57,7 +57,7 @@ func (e *Engine) entries(ctx context.Context, key store.Key, last int64) iter.Se
 	}
 }
 
-// listed returns a task of a page as the request wants it.
+// listed returns a task of a page in the form that the request asks for.
 func (e *Engine) listed(ctx context.Context, rec *store.Record, req *a2a.ListTasksRequest) (*a2a.Task, error) {
 	if req.TimelineLength == nil {
 		return e.read.Listed(ctx, rec, req)

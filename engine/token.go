@@ -13,10 +13,9 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// A page token is the position behind the last task or webhook of a page, with a tag
-// that binds it to the caller and the filters of the list, under a key that lives in
-// the store: it survives a restart, cannot be made up, and is refused by any
-// other list.
+// A page token is the position after the last task or webhook of a page, with a tag that binds
+// it to the caller and the filters of the list. The tag's key is in the store: a token survives
+// a restart, cannot be forged, and is refused by any other list.
 
 const tagSize = 16
 
@@ -63,8 +62,8 @@ func (e *Engine) parseToken(ctx context.Context, q *store.Query, token string) (
 	}, nil
 }
 
-// tag covers the position, the scope and the filters; the size of a page may
-// change from page to page.
+// tag covers the position, the scope and the filters; the page size may change from page to
+// page.
 func tag(key []byte, q *store.Query, body []byte) []byte {
 	var raw []byte
 	for _, s := range []string{string(body), q.Tenant, q.Owner, q.Context} {
@@ -84,12 +83,12 @@ func tag(key []byte, q *store.Query, body []byte) []byte {
 	return h.Sum(nil)[:tagSize]
 }
 
-// pageKey is the key of page tokens, read from the store on first use.
+// pageKey returns the key of page tokens, which is read from the store on first use.
 func (e *Engine) pageKey(ctx context.Context) ([]byte, error) {
 	if key := e.tokenKey.Load(); key != nil {
 		return *key, nil
 	}
-	key, err := e.store.Secret(ctx, "page-token") // several times at worst, with the same answer
+	key, err := e.store.Secret(ctx, "page-token") // at worst several times, with the same answer
 	if err != nil {
 		return nil, stored.Failed(err, "read the key of page tokens")
 	}

@@ -7,14 +7,14 @@ import (
 	"github.com/parley-a2a/parley/engine/internal/topic"
 )
 
-// awaitTurn waits until the turn that has a message stops, as await does.
+// awaitTurn waits until the turn that takes the message stops, as Topics.Await does.
 func (e *Engine) awaitTurn(ctx context.Context, d accepted) (ended int64, _ error) {
 	if d.again {
 		return e.awaitStop(ctx, d)
 	}
 	p := d.post
 	if end := d.topic.NewestEnd(); end > p.Seq && end > p.Over.Load() && !e.stopping() {
-		return e.topics.FirstEnd(ctx, d.topic, max(p.Seq, p.Over.Load()), end, nil) // which most have by now
+		return e.topics.FirstEnd(ctx, d.topic, max(p.Seq, p.Over.Load()), end, nil) // most turns have ended by now
 	}
 	for after := p.Seq; ; after = p.Over.Load() {
 		ended, err := e.topics.Await(ctx, d.topic, after, stops)
@@ -24,16 +24,16 @@ func (e *Engine) awaitTurn(ctx context.Context, d accepted) (ended int64, _ erro
 	}
 }
 
-// followTurn is follow for the sender of a message that may begin a turn after
-// the one at hand, whose end is not in the stream. Entries between the cursor
-// and the message are in it, and end nothing.
+// followTurn is Topics.Follow for the sender of a message. The message may begin the turn after
+// the present one, whose end then does not end the stream and is not shown. Entries between the
+// cursor and the message are shown, but do not end the stream.
 func (e *Engine) followTurn(ctx context.Context, d accepted, from topic.Position, end func(a2a.TaskState) bool, yield func(*a2a.StreamResponse, error) bool) bool {
 	p := d.post
 	if !d.turns(from.Seq) {
 		return e.topics.Follow(ctx, d.topic, from, end, yield)
 	}
 	on := false
-	var held *a2a.StreamResponse // says that another one follows: that may not be shown
+	var held *a2a.StreamResponse // says that another event follows, which may not be shown
 	there := e.topics.Follow(ctx, d.topic, from, func(s a2a.TaskState) bool {
 		return !on && end(s)
 	}, func(ev *a2a.StreamResponse, err error) bool {
@@ -57,7 +57,7 @@ func (e *Engine) followTurn(ctx context.Context, d accepted, from topic.Position
 			return true
 		case ev == nil || !ev.More:
 			return yield(ev, err)
-		case on: // an end after which the stream goes on, perhaps
+		case on: // an end after which the stream may go on
 			return yield(alone(ev), nil)
 		}
 		held = ev
@@ -69,13 +69,13 @@ func (e *Engine) followTurn(ctx context.Context, d accepted, from topic.Position
 	return there
 }
 
-// alone returns an event that nothing follows at once.
+// alone returns a copy of an event that says that no other follows at once.
 func alone(ev *a2a.StreamResponse) *a2a.StreamResponse {
 	c := *ev
 	c.More = false
 	return &c
 }
 
-// turns reports whether a stream of d goes through ends of turns of others: the
-// end is in the log, and the stream goes on.
+// turns reports whether a stream of d may pass ends of other turns: such an end is in the log,
+// but the stream goes on.
 func (d accepted) turns(cursor int64) bool { return d.post.Reopen || cursor < d.seq }

@@ -10,11 +10,10 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Processes that share a store tell each other what they changed by its hints.
-// They make things prompt and nothing else: each can be lost, and beneath each
-// somebody looks from time to time.
+// Processes that share a store tell each other of changes by its hints. Hints only make changes
+// visible sooner. Any of them can be lost, so every receiver also polls.
 
-// watch hears the store's hints until ctx ends.
+// watch receives the store's hints until ctx ends.
 func (e *Engine) watch(ctx context.Context) {
 	for failures := 0; ctx.Err() == nil; failures++ {
 		begun := time.Now()
@@ -31,7 +30,7 @@ func (e *Engine) watch(ctx context.Context) {
 	}
 }
 
-// hear passes a hint on to those whom it is for. It must not block.
+// hear passes a hint on to its receivers. It must not block.
 func (e *Engine) hear(h store.Hint) {
 	e.meters.heard(h)
 	if h.Task != 0 || h.Lost {
@@ -50,8 +49,8 @@ func (e *Engine) hear(h store.Hint) {
 	}
 }
 
-// present makes sure that others know of this process before it has a task: they
-// would take it. It may be asked before Run has got as far as that.
+// present makes sure that the store knows of this process before it has a task, because other
+// processes would take that task over. It may be called before Run has registered the process.
 func (e *Engine) present(ctx context.Context) error {
 	if err := e.nodes.Present(ctx); err != nil {
 		return stored.Unwritten(stored.Failed(err, "register with the store"))
@@ -59,6 +58,6 @@ func (e *Engine) present(ctx context.Context) error {
 	return nil
 }
 
-// Registered reports whether the store knows of this process: from shortly after
-// the start of Run.
+// Registered reports whether the store knows of this process, as it does from shortly after the
+// start of Run.
 func (e *Engine) Registered() bool { return e.nodes.Registered() }

@@ -10,13 +10,12 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// In version 0.1 clients choose ids, so several callers may have a task of one id.
-// Whoever sees only his own tasks never notices. An operator, who sees those of
-// others, says whose task he means: id@@subject.
+// In version 0.1 clients choose task ids, so several callers may have a task with the same id.
+// A caller that sees only its own tasks never notices. An operator that sees the tasks of
+// others says whose task it means: id@@subject.
 
-// visible returns the key of a task that the caller may see: his own one, or
-// another's. Whether there is one is for the look-up to say; for those who see
-// only their own there is no difference yet.
+// visible returns the key of a task that the caller may see: its own, or another caller's. The
+// key may be of no task; the look-up that follows finds that out.
 func (e *Engine) visible(ctx context.Context, a *access, id string) (store.Key, error) {
 	own := a.own(id)
 	if !a.shared {
@@ -37,8 +36,7 @@ func (e *Engine) visible(ctx context.Context, a *access, id string) (store.Key, 
 	case err != nil:
 		return own, stored.Failed(err, "look up task "+id)
 	case len(owners) > 1:
-		// Whoever knows another's id must not be able to put a task of his own in its
-		// place.
+		// A caller that knows another's id must not be able to replace its task.
 		return own, errSeveral(id, owners)
 	case len(owners) == 1:
 		own.Owner = owners[0]
@@ -49,7 +47,7 @@ func (e *Engine) visible(ctx context.Context, a *access, id string) (store.Key, 
 // maxNamed is how many owners errSeveral names.
 const maxNamed = 10
 
-// errSeveral tells an operator how to say whose task he means.
+// errSeveral tells an operator how to say whose task it means.
 func errSeveral(id string, owners []string) error {
 	var names []string
 	for _, owner := range owners[:min(len(owners), maxNamed)] {
@@ -61,10 +59,10 @@ func errSeveral(id string, owners []string) error {
 	return stored.About(id, a2a.CodeUnsupportedOperation, "several callers have a task of this id; say whose you mean, by one of these in place of the id: %s", strings.Join(names, ", "))
 }
 
-// mayBegin refuses an id that a client chose for a new task, if it reads as the id
-// of another's.
+// mayBegin refuses an id that a client chose for a new task if it reads like the id of another
+// caller's task.
 func mayBegin(id string) error {
-	if strings.Contains(id+"@", a2a.OwnerMark) { // also at the end: behind it a mark would be cut elsewhere
+	if strings.Contains(id+"@", a2a.OwnerMark) { // also a final @: a mark after it would be cut elsewhere
 		return a2a.Invalid("message.taskId", "must not contain %s or end with @ where it begins a task; choose another id", a2a.OwnerMark)
 	}
 	return nil
