@@ -20,7 +20,7 @@ import (
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
-// Agent is an agent that is an HTTP service. It may be used concurrently.
+// Agent is an agent whose work an HTTP service does. It may be used concurrently.
 type Agent struct {
 	// set by New, then constant
 	url    *url.URL
@@ -46,7 +46,7 @@ var reserved = []string{
 func New(rawURL string, o *Options) (*Agent, error) {
 	u := a2a.WebURL(rawURL)
 	if u == nil {
-		return nil, errors.New("httpagent: the service needs an absolute URL of http or https") // its words may have a password in them
+		return nil, errors.New("httpagent: the service needs an absolute URL of http or https") // the URL may have a password in it, so err is not shown
 	}
 	u.Fragment = ""
 	o = cmp.Or(o, new(Options))
@@ -82,14 +82,14 @@ func isHeader(name, value string) bool {
 	return httpguts.ValidHeaderFieldName(name) && httpguts.ValidHeaderFieldValue(value)
 }
 
-// Close lets go of connections. It is called after the last Run has returned.
+// Close closes idle connections. Call it after the last Run has returned.
 func (a *Agent) Close() error {
 	a.client.CloseIdleConnections()
 	return nil
 }
 
-// Card returns a card for an agent whose service takes and gives any media type. With
-// Options.Body the service gets text only: set DefaultInputModes.
+// Card returns a card for an agent whose service accepts and returns any media type.
+// With Options.Body the service gets text only: set DefaultInputModes.
 func Card(name string) a2a.AgentCard {
 	return a2a.AgentCard{
 		Name:               name,
@@ -114,7 +114,7 @@ type run struct {
 	task      *a2a.Task // as it was at the start
 	log       *slog.Logger
 	id        string // of the turn, the same on every run
-	before    string // what id was in earlier releases
+	before    string // the id that earlier releases gave the turn
 	artifacts artifacts
 	room      room
 }
@@ -141,7 +141,8 @@ func (a *Agent) Run(ctx context.Context, t *agent.Turn) error {
 	return err
 }
 
-// converse goes from question to question until the end.
+// converse makes a request for the message and one for each answer to a question, until
+// the turn ends.
 func (r *run) converse(ctx context.Context) error {
 	x := r.exchange(0)
 	x.heard = func(context.Context) (*a2a.Message, error) { return r.t.Message(), nil }
@@ -153,8 +154,9 @@ func (r *run) converse(ctx context.Context) error {
 		next := r.exchange(x.n + 1)
 		next.state = q.State
 		if q.Type == "authenticate" {
-			// Within the next step, for credentials are in no record: where what
-			// came of them is, nobody is asked for them again.
+			// This runs within the next step, because credentials are never recorded.
+			// If that step has a recorded result, the client is not asked for them
+			// again.
 			next.secret = true
 			next.heard = func(ctx context.Context) (*a2a.Message, error) { return r.t.AuthenticateParts(ctx, q.Parts...) }
 		} else {
@@ -168,7 +170,7 @@ func (r *run) converse(ctx context.Context) error {
 	}
 }
 
-// exchange is one request with all that comes of it.
+// exchange is one request with all that follows from it.
 type exchange struct {
 	n      int
 	key    string   // the same on every run
@@ -177,20 +179,20 @@ type exchange struct {
 	heard  func(context.Context) (*a2a.Message, error)
 }
 
-// record is what a request came to, where the turn goes on after it.
+// record is the recorded outcome of a request after which the turn goes on.
 type record struct {
 	Asks      *event   `json:"asks,omitempty"`
 	Accepted  bool     `json:"accepted,omitempty"` // the service calls back
-	Key       string   `json:"key,omitempty"`      // of the exchange, if it does; earlier releases did not say
-	Location  string   `json:"location,omitempty"` // where it can be told to stop
+	Key       string   `json:"key,omitempty"`      // of the exchange, if Accepted; earlier releases left it out
+	Location  string   `json:"location,omitempty"` // URL at which the service can be told to stop
 	Artifacts []string `json:"artifacts,omitempty"`
 }
 
-// errOver ends an exchange that nothing follows; there is nothing to record, for
-// the task has ended.
+// errOver ends an exchange that is the turn's last. Nothing is recorded, because the
+// task has ended.
 var errOver = errors.New("the turn is over")
 
-// ask makes a request and returns the question that it ended with, or nil at the
+// ask makes a request and returns the question that its answer ends with, or nil at the
 // end of the turn.
 func (r *run) ask(ctx context.Context, x *exchange) (q *event, err error) {
 	inbox := r.a.opts.Callbacks.join(x.key, r.a.opts.maxAnswer()) // before the service may call
@@ -211,7 +213,7 @@ func (r *run) ask(ctx context.Context, x *exchange) (q *event, err error) {
 	case err != nil:
 		return nil, err
 	case !live:
-		for _, name := range rec.Artifacts { // of an answer that was read in an earlier run
+		for _, name := range rec.Artifacts { // the answer was read in an earlier run
 			if _, err := r.artifacts.get(name); err != nil {
 				return nil, err
 			}
@@ -220,7 +222,7 @@ func (r *run) ask(ctx context.Context, x *exchange) (q *event, err error) {
 	if !rec.Accepted {
 		return rec.Asks, nil
 	}
-	if rec.Key == "" { // the address that the service has is of an earlier release
+	if rec.Key == "" { // the service has an address made by an earlier release
 		r.a.opts.Callbacks.leave(inbox, true)
 		inbox = r.a.opts.Callbacks.join(keyOf(r.before, x.n), r.a.opts.maxAnswer())
 	}
@@ -231,7 +233,7 @@ func (r *run) ask(ctx context.Context, x *exchange) (q *event, err error) {
 	return q, err
 }
 
-// goesOn reports whether the turn that ends with err runs again, here or elsewhere.
+// goesOn reports whether a turn that ends with err runs again, here or elsewhere.
 func goesOn(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)

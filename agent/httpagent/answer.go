@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// answer is one in one piece: what is the service's to say, all at once.
+// answer is an answer in one piece: everything that the service says, at once.
 type answer struct {
 	event
 	Artifacts []*event        `json:"artifacts"`
@@ -18,10 +18,10 @@ type answer struct {
 	Fail      json.RawMessage `json:"fail"`
 }
 
-// parseAnswer reads an answer of this media type as the events that say the same.
-// The last one ends, all others do not.
+// parseAnswer turns an answer of this media type into the equivalent events. Only the
+// last of them ends the exchange.
 func parseAnswer(body []byte, media string) ([]*event, error) {
-	if media == "" { // as good as it gets
+	if media == "" { // then guess
 		media = "text/plain"
 		if body := bytes.TrimSpace(body); len(body) > 0 && body[0] == '{' {
 			media = "application/json"
@@ -46,7 +46,7 @@ func parseAnswer(body []byte, media string) ([]*event, error) {
 }
 
 func parseJSON(body []byte) ([]*event, error) {
-	if bytes.HasPrefix(bytes.TrimSpace(body), []byte(`"`)) { // frameworks send a text that a function returns so
+	if bytes.HasPrefix(bytes.TrimSpace(body), []byte(`"`)) { // web frameworks send a returned string in this form
 		reply := &event{Type: "reply", Text: new(string)}
 		if err := json.Unmarshal(body, reply.Text); err != nil {
 			return nil, bad("it is not JSON")
@@ -57,7 +57,7 @@ func parseJSON(body []byte) ([]*event, error) {
 	if err := decode(body, &a); err != nil {
 		return nil, err
 	}
-	if a.Type != "" { // an event by itself
+	if a.Type != "" { // a single event
 		if err := a.check(); err != nil {
 			return nil, err
 		}
@@ -85,7 +85,7 @@ func parseJSON(body []byte) ([]*event, error) {
 	return append(events, end), nil
 }
 
-// end is how the answer ends.
+// end returns the event that ends the answer.
 func (a *answer) end() (*event, error) {
 	end := &a.event
 	words := end.Text != nil || len(end.Parts) > 0

@@ -18,25 +18,25 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Callbacks is where services call back that answered 202. Several agents may
-// share one; an agent that takes the place of another, as when a file is read
-// again, needs the same one, or the messages that are still at work with the other
-// cannot be reached. It may be used concurrently.
+// Callbacks receives the callbacks of services that answered 202. Several agents may
+// share one. An agent that replaces another, as when a configuration is reloaded, needs
+// the same Callbacks; otherwise services cannot call back about messages that the other
+// is still working on. It may be used concurrently.
 type Callbacks struct {
 	secret []byte // set by NewCallbacks, then constant
 
 	mu     sync.Mutex // protects the fields below
 	url    string     // ends with a slash
 	open   map[string]*inbox
-	over   map[string]bool // keys of exchanges that ended here, the newest ones
-	oldest []string        // of over, in their order
+	over   map[string]bool // keys of the newest exchanges that ended here
+	oldest []string        // of over, oldest first
 }
 
-// NewCallbacks returns one whose handler services reach at rawURL, an absolute URL
-// of http or https, to which each message adds a path of its own. With several
-// processes it must lead to the one that has the task. secret makes the addresses,
-// which nobody can guess without it. It has at least 16 bytes and must be the same
-// after a restart, or services cannot reach messages that were sent before.
+// NewCallbacks returns a Callbacks whose handler services reach at rawURL, an absolute
+// URL of http or https; each message appends a path of its own. With several processes
+// the URL must lead to the process that has the task. The addresses are signed with
+// secret, so they cannot be guessed without it. It needs at least 16 bytes and must be
+// the same after a restart; otherwise callbacks for messages sent before are refused.
 func NewCallbacks(rawURL string, secret a2a.Secret) (*Callbacks, error) {
 	if len(secret) < 16 {
 		return nil, errors.New("httpagent: callbacks need a secret of at least 16 bytes")
@@ -52,9 +52,9 @@ func NewCallbacks(rawURL string, secret a2a.Secret) (*Callbacks, error) {
 	return c, nil
 }
 
-// Move has services call back at another URL, as NewCallbacks has it, from the next
-// message on. Those that were told of the old one are heard as long as it leads to the
-// handler, too.
+// Move makes services call back at another URL, of the form that NewCallbacks takes,
+// from the next message on. Services that were given the old URL can still call back as
+// long as it leads to the handler, too.
 func (c *Callbacks) Move(rawURL string) error {
 	u := a2a.WebURL(rawURL)
 	if u == nil || u.RawQuery != "" || u.Fragment != "" {
@@ -66,9 +66,9 @@ func (c *Callbacks) Move(rawURL string) error {
 	return nil
 }
 
-// Handler takes the calls of services. It needs no guard: a caller that knows the
-// address of a message may speak for the service about this message, and nothing
-// else. Mount it where the URL leads, with any prefix.
+// Handler handles the calls of services. It needs no guard: a caller that knows the
+// address of a message may speak for the service about this message, and nothing else.
+// Mount it at the path of the URL, with any prefix.
 func (c *Callbacks) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) { tell(w, c.take(w, q)) })
 }
@@ -80,30 +80,30 @@ const (
 	handTime   = 5 * time.Second
 )
 
-// inbox is where the callbacks of one exchange come together.
+// inbox receives the callbacks of one exchange.
 type inbox struct {
 	key   string
 	most  int64 // bytes of a callback
 	calls chan *call
-	slots chan struct{} // one for each call that waits or is heard
-	gone  chan struct{} // closed when nobody listens any more
-	last  reply         // set before gone is closed, for posts that come too late
+	slots chan struct{} // one for each call that waits or is being handled
+	gone  chan struct{} // closed when no run listens any more
+	last  reply         // set before gone is closed, for callbacks that come too late
 }
 
-// call is one callback on its way to the run that it is for.
+// call is one callback on its way to its run.
 type call struct {
 	ev     *event
 	size   int
-	answer chan reply // has room for one
+	answer chan reply // has capacity 1
 }
 
-// reply is what a service is told about its callback.
+// reply is the answer to a callback.
 type reply struct {
 	status int
 	text   string
 }
 
-// address is where the service calls back about an exchange, or "".
+// address returns the URL at which the service calls back about an exchange, or "".
 func (c *Callbacks) address(key string) string {
 	if c == nil {
 		return ""
@@ -119,14 +119,14 @@ func (c *Callbacks) seal(key string) string {
 	return base64.RawURLEncoding.EncodeToString(h.Sum(nil))
 }
 
-// keyOf returns the exchange that an address is for, if it is one of ours.
+// keyOf returns the exchange that an address belongs to, if its signature is valid.
 func (c *Callbacks) keyOf(address string) (string, bool) {
 	key, seal, ok := strings.Cut(path.Base(address), ".")
 	return key, ok && hmac.Equal([]byte(seal), []byte(c.seal(key)))
 }
 
-// join begins to listen to the callbacks of an exchange. It returns nil if there
-// are none.
+// join begins to listen to the callbacks of an exchange. It returns nil if there are no
+// callbacks.
 func (c *Callbacks) join(key string, most int64) *inbox {
 	if c == nil {
 		return nil
@@ -138,8 +138,8 @@ func (c *Callbacks) join(key string, most int64) *inbox {
 	return in
 }
 
-// leave ends what join began. over says that nobody is going to listen again, so
-// that those who come later are told so.
+// leave ends what join began. over says that no run will listen again; later callbacks
+// are told so.
 func (c *Callbacks) leave(in *inbox, over bool) {
 	if c == nil {
 		return
@@ -184,10 +184,10 @@ func tell(w http.ResponseWriter, r reply) {
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(r.status)
-	_, _ = w.Write(body) // a caller that has left does not care
+	_, _ = w.Write(body) // the caller may have left
 }
 
-// take hands a callback to the run that it is for.
+// take passes a callback to its run.
 func (c *Callbacks) take(w http.ResponseWriter, q *http.Request) reply {
 	key, ok := c.keyOf(q.URL.Path)
 	if !ok {
@@ -212,7 +212,7 @@ func (c *Callbacks) take(w http.ResponseWriter, q *http.Request) reply {
 	default:
 		return crowd
 	}
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // where it can be set
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTime)) // if the connection supports it
 	call, bad := readCall(q.Body, in.most)
 	if call == nil {
 		return bad
@@ -220,7 +220,7 @@ func (c *Callbacks) take(w http.ResponseWriter, q *http.Request) reply {
 	return in.hand(q.Context(), call)
 }
 
-// readCall reads a callback of at most so many bytes.
+// readCall reads a callback of at most most bytes.
 func readCall(from io.Reader, most int64) (*call, reply) {
 	body, err := io.ReadAll(io.LimitReader(from, most+1))
 	server, lower := errors.AsType[*http.MaxBytesError](err)
@@ -242,9 +242,9 @@ func readCall(from io.Reader, most int64) (*call, reply) {
 	return &call{ev: ev, size: len(body), answer: make(chan reply, 1)}, reply{}
 }
 
-// hand waits until the run has taken the call, and kept it. Before a request is
-// answered with 202 nothing is taken: a service that waits for it in the middle of
-// answering would wait for ever.
+// hand waits until the run has taken and recorded the call. Until a request is answered
+// with 202, no call is taken: a service that calls back in the middle of its answer,
+// and waits for the reply, would wait for ever.
 func (in *inbox) hand(ctx context.Context, c *call) reply {
 	ctx, cancel := context.WithTimeout(ctx, handTime)
 	defer cancel()

@@ -19,7 +19,7 @@ import (
 // part of an answer. The types and members are those of agent.Exec's lines.
 type event struct {
 	Type        string      `json:"type,omitempty"`
-	ID          string      `json:"id,omitempty"` // of a callback: that of one that comes again
+	ID          string      `json:"id,omitempty"` // of a callback, to recognize a repeated one
 	Text        *string     `json:"text,omitempty"`
 	Parts       []*a2a.Part `json:"parts,omitempty"`
 	Name        string      `json:"name,omitempty"`
@@ -27,18 +27,18 @@ type event struct {
 	Append      *bool       `json:"append,omitempty"`
 	Last        bool        `json:"last,omitempty"`
 	Metadata    a2a.JSON    `json:"metadata,omitempty"`
-	State       a2a.JSON    `json:"state,omitempty"` // of a question: comes back with its answer
+	State       a2a.JSON    `json:"state,omitempty"` // of a question: sent back with its answer
 	Level       string      `json:"level,omitempty"`
 }
 
 const (
 	maxName  = 1 << 10  // of an artifact, in bytes
 	maxID    = 256      // of an event
-	maxState = 64 << 10 // what a service may have kept for it
+	maxState = 64 << 10 // of State, in bytes
 )
 
-// badAnswer is what is wrong with something that a service said, in words for
-// whoever called, and for the service's author.
+// badAnswer says what is wrong with an answer, in words for the caller and for the
+// service's author.
 type badAnswer string
 
 func (e badAnswer) Error() string { return string(e) }
@@ -47,8 +47,8 @@ func bad(format string, args ...any) error { return badAnswer(fmt.Sprintf(format
 
 var types = []string{"status", "artifact", "ask", "authenticate", "log", "complete", "reply", "reject", "fail"}
 
-// ends reports whether nothing may follow: what comes after a question is
-// another request's.
+// ends reports whether the event must be the last: what comes after a question belongs
+// to another request.
 func (ev *event) ends() bool {
 	return !slices.Contains([]string{"status", "artifact", "log"}, ev.Type)
 }
@@ -56,7 +56,7 @@ func (ev *event) ends() bool {
 // asks reports whether the event is a question.
 func (ev *event) asks() bool { return ev.Type == "ask" || ev.Type == "authenticate" }
 
-// parseEvent reads an event; name is its type if it says none itself.
+// parseEvent decodes an event; name is its type if the event has none.
 func parseEvent(doc []byte, name string) (*event, error) {
 	ev := new(event)
 	if err := decode(doc, ev); err != nil {
@@ -74,10 +74,10 @@ func decode(doc []byte, v any) error {
 	if at := strings.TrimLeft(string(doc[:min(len(doc), 64)]), " \t\r\n"); len(at) > 0 && at[0] != '{' {
 		return bad("it is not a JSON object")
 	}
-	if !utf8.Valid(doc) { // also in what is kept as it is
+	if !utf8.Valid(doc) { // also in values that are kept as they are
 		doc = bytes.ToValidUTF8(doc, []byte("\ufffd"))
 	}
-	// Deeper is nothing that all clients can read.
+	// Not all clients can read deeper JSON.
 	if json.Deeper(doc, a2a.MaxDepth) {
 		return bad("it nests more than %d levels deep", a2a.MaxDepth)
 	}
@@ -95,8 +95,8 @@ func decode(doc []byte, v any) error {
 	return bad("it is not JSON")
 }
 
-// check judges an event by itself, so that nothing of it is said if not all of it
-// can be. It puts its text among its parts.
+// check validates an event as a whole, so that nothing of an invalid event is emitted.
+// It moves its text into its parts.
 func (ev *event) check() error {
 	switch {
 	case ev.Type == "":
@@ -138,10 +138,10 @@ func (ev *event) check() error {
 	return nil
 }
 
-// message is what a status or an end says, or nil.
+// message returns the message of a status or an end, or nil.
 func (ev *event) message() *a2a.Message { return program.Message(ev.Parts, ev.Metadata) }
 
-// fieldsOf says which fields of a message are wrong.
+// fieldsOf says which field of a message is wrong.
 func fieldsOf(err error) string {
 	coded, ok := errors.AsType[*a2a.Error](err)
 	if !ok || len(coded.Fields) == 0 {
@@ -151,7 +151,7 @@ func fieldsOf(err error) string {
 	return cut(fmt.Sprintf("its %s %s", f.Field, f.Description))
 }
 
-// cut keeps what a service said short where it stands in a reason.
+// cut shortens a text of the service to be quoted in a reason.
 func cut(s string) string {
 	const most = 120
 	s = strings.ToValidUTF8(s, "\ufffd")

@@ -11,10 +11,10 @@ import (
 	"github.com/parley-a2a/parley/internal/wire"
 )
 
-// A service with a format of its own knows nothing of the events of event.go. Where
-// its answer is, Options.Answer says.
+// A service with a format of its own does not send the events of event.go.
+// Options.Answer says where its answer is.
 
-// found returns the answer in what a service said in one piece.
+// found returns the answer in the body of a response.
 func (p *poster) found(body []byte) ([]*event, error) {
 	part, err := p.a.answer.find(body)
 	if part == nil || err != nil {
@@ -28,9 +28,9 @@ func (p *poster) found(body []byte) ([]*event, error) {
 	return []*event{ev}, ev.check()
 }
 
-// foreignStream says what the events of a stream have as chunks of one artifact, until
-// [DONE] or its end. A stream that breaks off is begun anew: such services do not go
-// on in the middle.
+// foreignStream emits the answers in the events of a stream as chunks of one artifact,
+// until [DONE] or its end. A stream that breaks off is requested again from its start,
+// because such services cannot resume one.
 func (p *poster) foreignStream(ctx context.Context, cancel context.CancelCauseFunc, body io.Reader) (record, error) {
 	p.artifacts.anew()
 	idle := p.a.opts.idle()
@@ -40,7 +40,7 @@ func (p *poster) foreignStream(ctx context.Context, cancel context.CancelCauseFu
 	for n, chunks := 1, 0; ; n++ {
 		clock.Reset(idle)
 		in, err := events.Next()
-		clock.Stop() // as in stream
+		clock.Stop() // for the same reason as in stream
 		switch {
 		case errors.Is(err, io.EOF), err == nil && string(in.Data) == "[DONE]":
 			if chunks == 0 {

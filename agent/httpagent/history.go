@@ -14,11 +14,11 @@ type words struct {
 	Parts []*a2a.Part `json:"parts"`
 }
 
-// maxHistory caps what goes along of earlier messages, in bytes.
+// maxHistory caps the size of the earlier messages that are sent along, in bytes.
 const maxHistory = 256 << 10
 
-// history returns what was said in the context before this turn, oldest first: at
-// most so many messages, and no files, which are named only.
+// history returns the messages in the context before this turn, oldest first, at most
+// most of them. Files are replaced by their names.
 func (r *run) history(ctx context.Context, most int) ([]words, error) {
 	left := maxHistory
 	var newest []words
@@ -55,9 +55,9 @@ func (r *run) history(ctx context.Context, most int) ([]words, error) {
 	return newest, nil
 }
 
-// said hands what was said in a task to add, newest first, until it returns false.
-// now, if not nil, is the message that began the turn: it and what came after it
-// are not history.
+// said passes the messages of a task to add, newest first, until add returns false.
+// now, if not nil, is the message that began the turn: that message and later ones are
+// not history.
 func said(task *a2a.Task, now *a2a.Message, add func(words) bool) bool {
 	past := task.History
 	if now != nil {
@@ -72,7 +72,8 @@ func said(task *a2a.Task, now *a2a.Message, add func(words) bool) bool {
 			return false
 		}
 		for _, a := range slices.Backward(task.Artifacts) {
-			// The trace is what the server told the client of the task, not the agent.
+			// The trace is the server's record of the task for the client, not the
+			// agent's answer.
 			if a.ArtifactID != a2a.TraceabilityKey && !add(words{"agent", joined(a.Parts)}) {
 				return false
 			}
@@ -90,7 +91,7 @@ func said(task *a2a.Task, now *a2a.Message, add func(words) bool) bool {
 	return true
 }
 
-// joined makes one part of the chunks of a text.
+// joined joins the chunks of a text into one part.
 func joined(parts []*a2a.Part) []*a2a.Part {
 	var out []*a2a.Part
 	var text strings.Builder

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// accepted is what a service says with 202: the answer comes by callbacks.
+// accepted handles a 202: the answer comes by callbacks.
 func (p *poster) accepted(res *http.Response) (record, error) {
 	if p.a.opts.Callbacks == nil {
 		return record{}, bad("the service answered with status 202, but it has no address to call back")
@@ -26,40 +26,42 @@ func (p *poster) accepted(res *http.Response) (record, error) {
 	return rec, p.t.Status("")
 }
 
-// heard is a callback in the record. A callback that ends an exchange is kept in
-// full, so that it need not come again; of the others only their arrival is kept.
+// heard is a callback in the record. A callback that ends an exchange is recorded in
+// full, so that it need not be sent again; of the others only their arrival is
+// recorded.
 type heard struct {
 	ID    string `json:"id,omitempty"`
 	End   *event `json:"end,omitempty"`
 	Chunk *chunk `json:"chunk,omitempty"`
 }
 
-// chunk is what tells whether a chunk of an artifact was written before the process
-// was lost.
+// chunk describes a chunk of an artifact, to tell whether it was written before the
+// process was lost.
 type chunk struct {
 	Name   string `json:"name"`
-	Before int    `json:"before"`          // parts of the artifact
-	Parts  int    `json:"parts,omitempty"` // if the artifact begins with it: how many
+	Before int    `json:"before"`          // parts of the artifact before it
+	Parts  int    `json:"parts,omitempty"` // if the artifact begins with the chunk: the number of its parts
 	Digest string `json:"digest,omitempty"`
 }
 
-// maxHeard is how many callbacks of an exchange are kept in the record.
+// maxHeard is how many callbacks of an exchange are recorded.
 const maxHeard = 100_000
 
-// listener hears the callbacks of one exchange.
+// listener handles the callbacks of one exchange.
 type listener struct {
 	*run
 	inbox *inbox
 	seen  map[string]bool // ids
-	doubt *heard          // recorded by an earlier run, which may have been lost before it was said
-	live  *call           // recorded by this one, and not answered yet
+	doubt *heard          // recorded by an earlier run, which may have been lost before emitting it
+	live  *call           // recorded by this run, and not answered yet
 	count int
 }
 
-// listen hears callbacks until one of them ends the exchange: what ask returns.
+// listen handles callbacks until one of them ends the exchange. Its results are those
+// of ask.
 func (r *run) listen(ctx context.Context, in *inbox) (*event, error) {
 	l := &listener{run: r, inbox: in, seen: map[string]bool{}}
-	defer l.told(later) // if one is left
+	defer l.told(later) // if a call is left
 	return l.hear(ctx)
 }
 
@@ -99,7 +101,7 @@ func (l *listener) hear(ctx context.Context) (*event, error) {
 	}
 }
 
-// recall brings the turn to where an earlier run was when it had recorded h.
+// recall restores the state in which an earlier run was when it had recorded h.
 func (l *listener) recall(h *heard) error {
 	l.doubt = h
 	if h.Chunk == nil {
@@ -110,22 +112,22 @@ func (l *listener) recall(h *heard) error {
 		return err
 	}
 	a.w.Resume()
-	a.begun = true // unless in doubt, see next
+	a.begun = true // next corrects it if that is in doubt
 	return nil
 }
 
-// next waits for a callback that has to be recorded. Those without an id that begin
-// and end nothing are said at once.
+// next waits for a callback that must be recorded. It emits at once those without an id
+// that neither begin an artifact nor end the exchange.
 func (l *listener) next(ctx context.Context) (heard, error) {
 	if d := l.doubt; d != nil {
-		// If it was not said, the service was not told that it was taken, and sends it
-		// again. A status may be said twice.
+		// If it was not emitted, the service got no reply and sends it again. A status
+		// may be emitted twice.
 		l.doubt = nil
 		if d.Chunk == nil || !l.artifacts.wrote(d.Chunk) {
 			delete(l.seen, d.ID)
 		}
 	}
-	if l.inbox == nil { // the configuration had callbacks when the service answered with 202
+	if l.inbox == nil { // callbacks were configured when the service answered with 202, but no longer are
 		return heard{}, agent.Public("the service cannot call back any more", nil)
 	}
 	clock := time.NewTimer(l.a.opts.callbackWait())
@@ -153,7 +155,7 @@ func (l *listener) next(ctx context.Context) (heard, error) {
 			return h, nil
 		case ev.Type == "artifact" && (ev.ID != "" || l.artifacts.begins(ev)):
 			c, err := l.artifacts.chunk(ev)
-			if err != nil { // one too many
+			if err != nil { // one artifact too many
 				l.told(reply{http.StatusBadRequest, err.Error()})
 				continue
 			}
@@ -168,16 +170,16 @@ func (l *listener) next(ctx context.Context) (heard, error) {
 	}
 }
 
-// speak says what the live call brought, or one from the record, and answers it.
+// speak emits an event, of the live call or from the record, and answers the call.
 func (l *listener) speak(ctx context.Context, ev *event) (over bool, err error) {
 	over, err = l.say(ctx, ev)
 	if b, ok := errors.AsType[badAnswer](err); ok {
 		delete(l.seen, ev.ID)
-		l.told(reply{http.StatusBadRequest, b.Error()}) // which the service's author can mend
+		l.told(reply{http.StatusBadRequest, b.Error()}) // the service's author can fix it
 		return false, nil
 	}
 	if err == nil {
-		err = l.t.Sync(ctx) // the task's end is durable, too, when it is said that it is taken
+		err = l.t.Sync(ctx) // so that even the task's end is durable before the call is answered
 	}
 	if err != nil {
 		return over, err
@@ -193,10 +195,10 @@ func (l *listener) told(r reply) {
 	}
 }
 
-// stopTime is how long it may take to tell a service that it may stop.
+// stopTime limits the time of the request that tells a service to stop.
 const stopTime = 5 * time.Second
 
-// stop tells the service that nobody waits for its answer any more.
+// stop tells the service that its answer is no longer needed.
 func (r *run) stop(ctx context.Context, location string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTime)
 	defer cancel()

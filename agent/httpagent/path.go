@@ -13,18 +13,18 @@ import (
 
 const (
 	maxPath = 1 << 10 // in bytes
-	// wholeText is the answer path of a service whose answer is its text.
+	// wholeText is the answer path of a service whose whole response is the answer.
 	wholeText = "text"
 )
 
-// answerPath says where the answer is in what a service says: the first of some
-// paths that leads to something. docs/http.md has the grammar.
+// answerPath says where the answer is in a response: at the first of its paths that
+// leads to a value. docs/http.md has the grammar.
 type answerPath struct {
-	text  bool // all of it, as it is
+	text  bool // the whole response, unchanged
 	paths [][]step
 }
 
-// step goes from a value to one in it.
+// step leads from a value to one inside it.
 type step struct {
 	name  string // of a member; "" of an element
 	index int
@@ -124,7 +124,8 @@ func follow(doc json.RawMessage, steps []step) json.RawMessage {
 	return doc
 }
 
-// partOf makes texts, numbers and truth values a part of text, and all else data.
+// partOf turns texts, numbers and booleans into a text part, and other values into a
+// data part.
 func partOf(value json.RawMessage) *a2a.Part {
 	switch value[0] {
 	case '{', '[':

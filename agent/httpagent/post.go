@@ -26,13 +26,13 @@ import (
 	"github.com/parley-a2a/parley/internal/wire"
 )
 
-// again is why a request may be made again.
+// again is the error of a request that may be repeated.
 type again struct {
-	reason string        // for the caller, if it is not
+	reason string        // for the caller, if it is not repeated
 	cause  error         // for the log
-	after  time.Duration // as the service asks; 0: it does not
+	after  time.Duration // the pause that the service asks for; 0: none
 	moved  bool          // a stream got further than the last time
-	busy   bool          // the service is at work on the same request
+	busy   bool          // the service is working on the same request
 }
 
 func (e *again) Error() string { return e.reason }
@@ -44,21 +44,21 @@ var (
 
 const (
 	mostPause = 30 * time.Second // between tries; the first is 500 ms, each further one twice as long
-	// mostAsked is the longest pause that a service may ask for; one that is away
-	// for longer has failed.
+	// mostAsked is the longest pause that a service may ask for; a longer one counts as
+	// a failure.
 	mostAsked = time.Hour
 )
 
-// post makes the request of an exchange, again if need be, and says what comes of
-// it. Its error is errOver if the turn ended with the answer.
+// post makes the request of an exchange, repeats it if necessary, and emits the answer.
+// Its error is errOver if the turn ended with the answer.
 func (r *run) post(ctx context.Context, x *exchange, m *a2a.Message) (record, error) {
 	body, err := r.body(ctx, x, m)
 	if err != nil {
 		return record{}, err
 	}
 	p := &poster{run: r, x: x, body: body}
-	failed, waited := 0, 0 // tries that failed, and those in a row that found it at work
-	var busy time.Time     // since when it has been
+	failed, waited := 0, 0 // failed tries, and tries in a row that found the service busy
+	var busy time.Time     // when it was first found busy
 	for tries := 1; ; tries++ {
 		rec, err := p.traced(ctx, tries)
 		if ctx.Err() != nil {
@@ -74,8 +74,8 @@ func (r *run) post(ctx context.Context, x *exchange, m *a2a.Message) (record, er
 		if once.moved {
 			failed = 0
 		}
-		// As after a restart, when the first request's answer is not there yet. It may
-		// take as long as if nothing had happened.
+		// The service is busy, as after a restart, when the first request is not
+		// answered yet. It may take as long as it could without the restart.
 		var over bool
 		if once.busy {
 			if waited++; waited == 1 {
@@ -107,9 +107,9 @@ type poster struct {
 	body []byte
 	last string // id of the last event of a stream
 
-	circles bool // an event's id could not be last, so that a later one is no sign of progress
+	circles bool // an event's id could not be used as last, so a later one is no sign of progress
 
-	// of the request at hand, for its span
+	// of the present try, for its span
 	status  int    // 0: there was no answer
 	failure string // of the network; "" if there was none
 }
@@ -196,7 +196,7 @@ func (p *poster) try(ctx context.Context) (record, error) {
 	return p.all(ctx, events)
 }
 
-// all says an answer in one piece.
+// all emits an answer in one piece.
 func (p *poster) all(ctx context.Context, events []*event) (record, error) {
 	p.artifacts.anew()
 	for _, ev := range events {
@@ -207,7 +207,7 @@ func (p *poster) all(ctx context.Context, events []*event) (record, error) {
 			return record{}, cmp.Or(err, errOver)
 		}
 	}
-	return record{}, bad("it does not end") // parseAnswer sees to it
+	return record{}, bad("it does not end") // parseAnswer prevents it
 }
 
 // read reads an answer in one piece.
@@ -223,8 +223,8 @@ func (p *poster) read(ctx context.Context, from io.Reader) ([]byte, error) {
 	return body, p.room.take(len(body))
 }
 
-// inUTF8 returns an answer in UTF-8. Some servers send ISO 8859-1 unless they are told
-// otherwise, and say so.
+// inUTF8 returns an answer in UTF-8. Some servers send ISO 8859-1 by default, and
+// declare it.
 func inUTF8(body []byte, media string) []byte {
 	if _, params, _ := mime.ParseMediaType(media); !strings.EqualFold(params["charset"], "iso-8859-1") {
 		return body
@@ -236,13 +236,13 @@ func inUTF8(body []byte, media string) []byte {
 	return out.Bytes()
 }
 
-// lost says what follows on an error of the network.
+// lost returns the error that follows from an error of the network.
 func (p *poster) lost(ctx context.Context, err error, reason string) error {
 	p.failure = "connection_broken"
 	switch cause := context.Cause(ctx); {
 	case cause == errTimeout, cause == errIdle:
 		p.failure = "timeout"
-		return agent.Public(cause.Error(), bare(err)) // a patient service may take this long, and no longer
+		return agent.Public(cause.Error(), bare(err)) // a service may take this long, but no longer
 	case cause != nil:
 		p.failure = "canceled"
 		return cause
@@ -256,7 +256,7 @@ func (p *poster) lost(ctx context.Context, err error, reason string) error {
 	return &again{reason: reason, cause: bare(err)}
 }
 
-// bare is an error of a client without the URL, which may have credentials in it.
+// bare returns a client's error without the URL, which may contain credentials.
 func bare(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return u.Err
@@ -264,10 +264,10 @@ func bare(err error) error {
 	return err
 }
 
-// refused says what follows if the service refuses.
+// refused returns the error that follows from a refusal of the service.
 func (p *poster) refused(ctx context.Context, res *http.Response) error {
 	reason := fmt.Sprintf("the service answered with status %d", res.StatusCode)
-	body, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal)) // as far as it comes
+	body, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal)) // as much as arrives
 	cause := fmt.Errorf("the service answered with %s, %s: %s", res.Status, cut(res.Header.Get("Content-Type")), p.a.shown(body))
 	switch s := res.StatusCode; {
 	case s == http.StatusRequestTimeout, s == http.StatusConflict, s == http.StatusTooEarly, s == http.StatusTooManyRequests,
@@ -276,7 +276,7 @@ func (p *poster) refused(ctx context.Context, res *http.Response) error {
 	case s/100 == 3:
 		return agent.Public(reason+", a redirect, which is not followed", cause)
 	}
-	// It may say why in its own words, if those are meant for the caller.
+	// The service may give a reason meant for the caller.
 	if media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type")); media == "application/json" {
 		if evs, err := parseJSON(body); err == nil && (evs[0].Type == "fail" || evs[0].Type == "reject") {
 			_, err := p.say(ctx, evs[0])
@@ -287,17 +287,17 @@ func (p *poster) refused(ctx context.Context, res *http.Response) error {
 }
 
 const (
-	maxRefusal = 64 << 10 // of what a service says with a refusal, in bytes
-	maxShown   = 1 << 10  // of that in the log
+	maxRefusal = 64 << 10 // of the body of a refusal that is read, in bytes
+	maxShown   = 1 << 10  // of that body that is logged, in bytes
 )
 
-// shown is the beginning of what a service said, for the log: on one line, without
-// control characters and without the values of our headers.
+// shown returns the beginning of a body for the log: on one line, without control
+// characters and without the values of the configured headers.
 func (a *Agent) shown(body []byte) string {
 	text := strings.ToValidUTF8(string(body), "\ufffd")
 	for _, value := range a.opts.Headers {
 		for _, secret := range append(strings.Fields(value.Reveal()), value.Reveal()) {
-			if len(secret) > 3 { // shorter ones are words
+			if len(secret) > 3 { // shorter ones may be ordinary words
 				text = strings.ReplaceAll(text, secret, "[redacted]")
 			}
 		}

@@ -16,10 +16,10 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
-// request is the body of a POST. It is the same on every run, as strict services
-// ask of requests that have the same key; what differs is in headers.
+// request is the body of a POST. It is the same on every run, because strict services
+// require that of requests with the same key; anything that changes is in headers.
 type request struct {
-	Type     string         `json:"type"` // message, or answer: to a question of the service
+	Type     string         `json:"type"` // message; or answer, to a question of the service
 	Text     string         `json:"text"`
 	Version  int            `json:"parley"`
 	Task     string         `json:"task"`
@@ -34,11 +34,12 @@ type request struct {
 	History  []words        `json:"history,omitempty"`
 }
 
-// turnIDs returns an id that tells turns apart, also those of callers whose clients
-// chose the same ids for their tasks and messages: nobody may get the answer to
-// another caller's Idempotency-Key, or hear another caller's callbacks. It is the
-// same on every run, as the id of the turn's first artifact is, which is used for
-// nothing else. before is the id that earlier releases made, without the subject.
+// turnIDs returns an id that is unique to the turn, even if the clients of different
+// callers chose the same ids for tasks and messages: no caller may get the answer to
+// another caller's Idempotency-Key, or receive another caller's callbacks. It is the
+// same on every run because it is made from the id of the turn's first artifact, which
+// is used for nothing else. before is the id that earlier releases made, without the
+// subject.
 func turnIDs(t *agent.Turn, task *a2a.Task) (id, before string) {
 	h := sha256.New()
 	for _, s := range []string{t.Caller().Tenant, task.ID, t.Artifact("").ID()} {
@@ -93,8 +94,8 @@ func (r *run) body(ctx context.Context, x *exchange, m *a2a.Message) ([]byte, er
 	return json.Marshal(q)
 }
 
-// header returns the headers of an exchange's request. last is the id of the last
-// event of a stream that goes on.
+// header returns the headers of an exchange's request. last is the id of the last event
+// of a stream that is resumed.
 func (r *run) header(ctx context.Context, x *exchange, last string) http.Header {
 	h := http.Header{}
 	for name, value := range r.a.opts.Headers {
@@ -110,7 +111,7 @@ func (r *run) header(ctx context.Context, x *exchange, last string) http.Header 
 	h.Set("Accept", "application/json, text/event-stream, text/plain;q=0.9, */*;q=0.5")
 	key := x.key
 	if x.secret {
-		key += "-" + strconv.Itoa(r.t.Attempt()) // the credentials may be others than before
+		key += "-" + strconv.Itoa(r.t.Attempt()) // the credentials may differ from those of an earlier attempt
 	}
 	h.Set("Idempotency-Key", key)
 	h.Set("Parley-Attempt", strconv.Itoa(r.t.Attempt()))
@@ -121,7 +122,7 @@ func (r *run) header(ctx context.Context, x *exchange, last string) http.Header 
 	return h
 }
 
-// textOf is the text of a message, as a command gets it.
+// textOf returns the text of a message, in the form that a command gets.
 func textOf(m *a2a.Message) string {
 	text, _ := program.Text(m, false)
 	return strings.ToValidUTF8(text, "\ufffd")

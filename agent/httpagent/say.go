@@ -14,7 +14,7 @@ import (
 // maxArtifacts is how many artifacts a service may begin in one turn.
 const maxArtifacts = 1000
 
-// room is what is left of Options.MaxOutput.
+// room is the rest of Options.MaxOutput.
 type room int64
 
 func (r *room) take(n int) error {
@@ -26,17 +26,17 @@ func (r *room) take(n int) error {
 
 var errTooMuch = errors.New("the service said more than it may")
 
-// artifact is one that a service writes in a turn, by its name.
+// artifact is an artifact that a service writes in a turn.
 type artifact struct {
 	w     *agent.Artifact
-	begun bool // in the answer that is being read: what comes is appended
+	begun bool // in the present answer: further parts are appended
 }
 
-// artifacts are those of a turn. Their order is the same on every run, for their
-// ids follow from it.
+// artifacts are the artifacts of a turn. Their order is the same on every run, because
+// their ids follow from it.
 type artifacts struct {
 	t     *agent.Turn
-	names []string // in the order of their beginnings
+	names []string // in the order in which they began
 	named map[string]*artifact
 }
 
@@ -52,21 +52,21 @@ func (as *artifacts) get(name string) (*artifact, error) {
 	return a, nil
 }
 
-// anew is called when an answer begins, or is begun again from its top: what it
-// says of an artifact takes the place of what was said before.
+// anew is called when an answer begins, or begins again: its first chunk of an artifact
+// then replaces the artifact's earlier content.
 func (as *artifacts) anew() {
 	for _, a := range as.named {
 		a.begun = false
 	}
 }
 
-// begins reports whether an event begins its artifact, or begins it anew.
+// begins reports whether an event begins its artifact, or replaces it.
 func (as *artifacts) begins(ev *event) bool {
 	a := as.named[ev.Name]
 	return a == nil || !a.begun || ev.Append != nil && !*ev.Append
 }
 
-// chunk describes what an event is about to write.
+// chunk describes the chunk that an event is about to write.
 func (as *artifacts) chunk(ev *event) (*chunk, error) {
 	c := &chunk{Name: ev.Name}
 	if as.begins(ev) {
@@ -77,8 +77,8 @@ func (as *artifacts) chunk(ev *event) (*chunk, error) {
 	return c, err
 }
 
-// wrote reports whether a chunk that a lost run described was written by it. If
-// not, its artifact is as it was before.
+// wrote reports whether a lost run wrote the chunk that it described. If not, its
+// artifact is unchanged.
 func (as *artifacts) wrote(c *chunk) bool {
 	has := as.parts(c.Name)
 	if c.Digest == "" {
@@ -88,7 +88,7 @@ func (as *artifacts) wrote(c *chunk) bool {
 	return as.named[c.Name].begun
 }
 
-// parts are those of an artifact now.
+// parts returns the present parts of an artifact.
 func (as *artifacts) parts(name string) []*a2a.Part {
 	a := as.named[name]
 	for _, has := range as.t.Task().Artifacts {
@@ -107,7 +107,7 @@ func digest(parts []*a2a.Part) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// add says what an event has for its artifact.
+// add emits the chunk of an event.
 func (as *artifacts) add(ev *event) error {
 	a, err := as.get(ev.Name)
 	if err != nil {
@@ -128,7 +128,7 @@ func (as *artifacts) add(ev *event) error {
 	return err
 }
 
-// say tells the caller an event. over is true with the turn's last word.
+// say emits an event. over is true if it ended the turn.
 func (r *run) say(ctx context.Context, ev *event) (over bool, err error) {
 	switch ev.Type {
 	case "status":
@@ -162,5 +162,5 @@ func level(s string) (l slog.Level) {
 	return l
 }
 
-// logged bounds a record.
+// logged truncates the text of a log record.
 func logged(s string) string { return s[:min(len(s), 4<<10)] }

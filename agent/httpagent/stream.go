@@ -10,9 +10,9 @@ import (
 	"github.com/parley-a2a/parley/internal/wire"
 )
 
-// stream says the events of an answer as they come, until one ends it. Where it
-// breaks off before, the request is made again: from the last event on if events
-// have ids, else from the top, and what was said of artifacts is said anew.
+// stream emits the events of an answer as they come, until one ends it. If it breaks
+// off before that, the request is repeated: from the last event on if events have ids,
+// otherwise from the start, and artifacts are then written anew.
 func (p *poster) stream(ctx context.Context, cancel context.CancelCauseFunc, body io.Reader) (record, error) {
 	began := p.last
 	if began == "" {
@@ -25,7 +25,7 @@ func (p *poster) stream(ctx context.Context, cancel context.CancelCauseFunc, bod
 	for n := 1; ; n++ {
 		clock.Reset(idle)
 		in, err := events.Next()
-		clock.Stop() // while the task takes it, which a full disk delays, the service is not heard
+		clock.Stop() // emitting may be delayed, as by a full disk, and the service is not to blame
 		switch {
 		case errors.Is(err, wire.ErrEventTooLarge):
 			return record{}, bad("event %d has more than the %d bytes it may have", n, p.a.opts.maxAnswer())
@@ -52,14 +52,14 @@ func (p *poster) stream(ctx context.Context, cancel context.CancelCauseFunc, bod
 		case in.ID == "":
 		case len(in.ID) <= maxID && isHeader("Last-Event-ID", in.ID):
 			p.last = in.ID
-		default: // no request can have it: from an earlier one on, this event would come twice
+		default: // no request can carry this id, and resuming from an earlier one would repeat this event
 			p.last, p.circles = "", true
 		}
 	}
 }
 
-// cut says what follows on a stream that ended too early. began is the event
-// behind which it began.
+// cut returns the error for a stream that ended too early. began is the id of the event
+// after which it began.
 func (p *poster) cut(ctx context.Context, err error, began string) error {
 	err = p.lost(ctx, err, "the service's stream ended before its last event")
 	if once, ok := errors.AsType[*again](err); ok {
@@ -68,7 +68,7 @@ func (p *poster) cut(ctx context.Context, err error, began string) error {
 	return err
 }
 
-// counted is a body whose bytes are counted and break the silence.
+// counted is a body that counts its bytes and resets the idle timer when some arrive.
 type counted struct {
 	r     io.Reader
 	clock *time.Timer

@@ -15,7 +15,7 @@ import (
 // maxTemplate caps a template, in bytes.
 const maxTemplate = 64 << 10
 
-// templateNames are what ${…} may name.
+// templateNames are the names that ${…} may have.
 var templateNames = []string{"text", "task", "context", "message", "subject", "tenant", "skill", "arguments"}
 
 // template is the body of requests to a service that has a format of its own: a JSON
@@ -26,13 +26,13 @@ type template struct {
 	pairs []field // of a form
 }
 
-// field is one of a form's.
+// field is a field of a form.
 type field struct {
 	name  string
 	value pieces
 }
 
-// pieces are texts and names in turns: the first is a text.
+// pieces are alternating texts and names; the first is a text.
 type pieces []string
 
 // parseTemplate reads a template. Its errors say what was expected.
@@ -78,7 +78,7 @@ func parseTemplate(s string) (*template, error) {
 	return t, nil
 }
 
-// parsePieces cuts at ${name}; $${ is ${ itself.
+// parsePieces splits at ${name}; $${ stands for a literal ${.
 func parsePieces(s string) (pieces, error) {
 	all := pieces{""}
 	for {
@@ -103,7 +103,7 @@ func parsePieces(s string) (pieces, error) {
 	}
 }
 
-// fill returns the pieces with values for the names.
+// fill joins the pieces, with values in place of the names.
 func (p pieces) fill(value func(name string) string) string {
 	var b strings.Builder
 	for i, s := range p {
