@@ -9,26 +9,26 @@ import (
 	"strings"
 )
 
-// answer is one answer of the model. Where it calls tools it is recorded as a step.
+// answer is one answer of the model. If it calls tools it is recorded as a step.
 type answer struct {
 	Text      string `json:"text,omitempty"`
-	Reasoning string `json:"reasoning,omitempty"` // with calls: DeepSeek wants it back
+	Reasoning string `json:"reasoning,omitempty"` // with calls: DeepSeek requires it to be sent back
 	Calls     []call `json:"calls,omitempty"`
 	Usage     usage  `json:"usage,omitzero"`
 	Model     string `json:"model,omitempty"`
 
-	id      string // the endpoint's name for it
-	finish  string // why it ended, "" if that was not said
+	id      string // the id that the endpoint gave it
+	finish  string // why it ended, "" if unknown
 	refusal string
 }
 
-// call is a call that the model wants to be made.
+// call is a tool call that the model asks for.
 type call struct {
 	toolCall
 	Once bool `json:"once,omitempty"` // see agent.Tool
 }
 
-// assembly makes an answer of deltas.
+// assembly assembles an answer from deltas.
 type assembly struct {
 	max int // bytes
 
@@ -38,7 +38,7 @@ type assembly struct {
 	calls                    []*calling
 }
 
-// calling is a call of which not all has come yet.
+// calling is a call that is not complete yet.
 type calling struct {
 	id, name string
 	index    int // -1: none was given
@@ -46,7 +46,7 @@ type calling struct {
 	extra    json.RawMessage
 }
 
-// add takes a chunk in, and returns the text that is new in it.
+// add adds a chunk, and returns the text that is new in it.
 func (s *assembly) add(c *chunk) (string, error) {
 	if c.ID != "" {
 		s.id = short(c.ID, 200)
@@ -60,14 +60,14 @@ func (s *assembly) add(c *chunk) (string, error) {
 	var text string
 	for _, ch := range c.Choices {
 		if ch.Index != 0 {
-			continue // one was asked for
+			continue // only one choice was requested
 		}
 		if ch.Finish != "" {
 			s.finish = short(ch.Finish, 100)
 		}
 		for _, d := range []*delta{ch.Delta, ch.Message} {
 			if d == nil {
-				continue // Azure has chunks about nothing but its filter
+				continue // Azure sends chunks that only report its filter
 			}
 			if err := s.take(d); err != nil {
 				return text, err
@@ -95,9 +95,9 @@ func (s *assembly) take(d *delta) error {
 	return nil
 }
 
-// call finds the call that a delta is about. OpenAI tells calls apart by their
-// index and gives the id once; others leave the index out, say 0 for all, or send
-// the same call under two.
+// call adds a delta to its call. OpenAI distinguishes calls by their index and sends
+// the id once; others leave the index out, send 0 for all, or send the same call under
+// two indexes.
 func (s *assembly) call(d *callDelta) error {
 	args := argumentsOf(d.Function.Arguments)
 	c := s.find(d)
@@ -115,7 +115,7 @@ func (s *assembly) call(d *callDelta) error {
 		c.id = d.ID
 	}
 	if c.name == "" {
-		c.name = d.Function.Name // some repeat it
+		c.name = d.Function.Name // some endpoints repeat it
 	}
 	c.args.WriteString(args)
 	if len(d.Extra) > 0 && string(d.Extra) != "null" {
@@ -143,13 +143,13 @@ func (s *assembly) find(d *callDelta) *calling {
 		}
 	}
 	if c != nil && d.ID == "" && d.Function.Name != "" && json.Valid([]byte(c.args.String())) {
-		return nil // it is complete, and this names a tool: another one
+		return nil // it is complete, and the delta names a tool, so it begins another call
 	}
 	return c
 }
 
-// argumentsOf are a call's arguments as text. Ollama's own API has them as an
-// object, and some bridges hand it on.
+// argumentsOf returns a call's arguments as text. In Ollama's own API they are an
+// object, which some bridges pass on.
 func argumentsOf(b json.RawMessage) string {
 	if len(b) == 0 || string(b) == "null" {
 		return ""
@@ -157,7 +157,7 @@ func argumentsOf(b json.RawMessage) string {
 	return plain(b)
 }
 
-// end returns the answer, which is complete.
+// end returns the answer when it is complete.
 func (s *assembly) end() *answer {
 	a := s.answer
 	a.Text, a.refusal = s.text.String(), s.refused.String()
@@ -165,10 +165,10 @@ func (s *assembly) end() *answer {
 		for i, args := range apart(c.args.String()) {
 			id := c.id
 			if id == "" || i > 0 {
-				id = fmt.Sprintf("call%05d", len(a.Calls)+1) // Mistral wants nine letters and digits
+				id = fmt.Sprintf("call%05d", len(a.Calls)+1) // Mistral requires nine letters and digits
 			}
 			one := call{toolCall: toolCall{ID: id, Type: "function", Extra: c.extra}}
-			one.Function = function{known(c.name), args} // as it is sent back
+			one.Function = function{known(c.name), args} // the name that is sent back to the model
 			a.Calls = append(a.Calls, one)
 		}
 	}
@@ -178,8 +178,8 @@ func (s *assembly) end() *answer {
 	return &a
 }
 
-// apart splits arguments that are several objects: calls whose deltas came under
-// one index, and without names or ids to tell them apart. Anything else is one.
+// apart splits arguments that consist of several objects: calls whose deltas came under
+// one index, without names or ids to distinguish them. Anything else stays one.
 func apart(args string) []string {
 	if strings.TrimSpace(args) == "" {
 		return []string{"{}"}

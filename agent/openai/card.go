@@ -6,9 +6,8 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Card returns the card of an agent that New makes with the same arguments. Only
-// the person who chose the model knows what it is good at: replace the skill by
-// what the agent is for.
+// Card returns the card of an agent that New makes with the same arguments. Only you
+// know what the model is good at: replace the skill by one that describes your agent.
 func Card(model string, o *Options) a2a.AgentCard {
 	o = cmp.Or(o, new(Options))
 	in := []string{"text/plain", "text/*", "application/json"}

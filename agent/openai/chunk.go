@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// chunk is an event of a stream, or a whole answer: the latter has a message where
-// the former has a delta. What vendors add is ignored.
+// chunk is an event of a stream, or a whole answer, which has a message instead of a
+// delta. Members that vendors add are ignored.
 type chunk struct {
 	ID      string   `json:"id"`
 	Model   string   `json:"model"`
@@ -29,14 +29,14 @@ type choice struct {
 type delta struct {
 	Content   said        `json:"content"`
 	Refusal   string      `json:"refusal"`
-	Reasoning string      `json:"reasoning_content"` // DeepSeek and many that followed
+	Reasoning string      `json:"reasoning_content"` // DeepSeek, and many others since
 	Thinking  string      `json:"reasoning"`         // OpenRouter, vLLM
 	ToolCalls []callDelta `json:"tool_calls"`
 }
 
-// callDelta is a bit of a call, or a whole one.
+// callDelta is a piece of a call, or a whole one.
 type callDelta struct {
-	Index    *int   `json:"index"` // not there with Gemini and older Ollamas
+	Index    *int   `json:"index"` // missing with Gemini and older Ollamas
 	ID       string `json:"id"`
 	Function struct {
 		Name      string          `json:"name"`
@@ -45,15 +45,15 @@ type callDelta struct {
 	Extra json.RawMessage `json:"extra_content"`
 }
 
-// usage is what a request took, in tokens.
+// usage is what a request used, in tokens.
 type usage struct {
 	Prompt     count `json:"prompt_tokens"`
 	Completion count `json:"completion_tokens"`
 	Total      count `json:"total_tokens"`
 }
 
-// count is a number that some write as 19.0. A number that is missing or
-// impossible counts as 0: it must not cost the answer.
+// count is a number, which some endpoints write as 19.0. A missing or impossible number
+// counts as 0, so that it does not fail the answer.
 type count int64
 
 func (n *count) UnmarshalJSON(b []byte) error {
@@ -65,7 +65,7 @@ func (n *count) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// said is text: a string, null, or a list of pieces as Mistral has it.
+// said is text: a string, null, or a list of pieces, as Mistral sends it.
 type said string
 
 func (s *said) UnmarshalJSON(b []byte) error {
@@ -87,8 +87,9 @@ func (s *said) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// failure is how endpoints say what is wrong: {"error":{...}}, {"error":"..."},
-// {"object":"error","message":...} (vLLM, Mistral), {"detail":...} (FastAPI).
+// failure is an error of an endpoint, in one of these forms: {"error":{...}},
+// {"error":"..."}, {"object":"error","message":...} (vLLM, Mistral), {"detail":...}
+// (FastAPI).
 type failure struct {
 	Error   json.RawMessage `json:"error"`
 	Object  string          `json:"object"`
@@ -97,7 +98,7 @@ type failure struct {
 	Code    json.RawMessage `json:"code"`
 }
 
-// found returns what is wrong, or nil.
+// found returns the error, or nil if there is none.
 func (f *failure) found() *apiError {
 	switch {
 	case len(f.Error) > 0 && string(f.Error) != "null":
@@ -121,7 +122,7 @@ func (f *failure) found() *apiError {
 	return nil
 }
 
-// plain is a JSON string's text, or any other value as it is.
+// plain returns a JSON string's text, or any other value as it is.
 func plain(b json.RawMessage) string {
 	var s string
 	if json.Unmarshal(b, &s) == nil {
@@ -130,8 +131,8 @@ func plain(b json.RawMessage) string {
 	return string(b)
 }
 
-// apiError is what an endpoint says is wrong. It may quote the request, and with
-// it the caller; it is for the log.
+// apiError is an error that an endpoint reports. It may quote the request, and so the
+// caller's text; it is only logged.
 type apiError struct {
 	Message, Type, Param, Code string
 }
@@ -147,7 +148,7 @@ func (e *apiError) Error() string {
 	return b.String()
 }
 
-// status is the code as an HTTP status where it is one, as with OpenRouter, or 0.
+// status returns the code if it is an HTTP status, as with OpenRouter, or 0.
 func (e *apiError) status() int {
 	n, err := strconv.Atoi(e.Code)
 	if err != nil || n < 400 || n > 599 {
@@ -166,7 +167,7 @@ func (e *apiError) has(words ...string) bool {
 	return false
 }
 
-// readError makes of a body what it says is wrong. Gemini puts it into a list.
+// readError returns the error in a body. Gemini puts it into a list.
 func readError(body []byte) *apiError {
 	var f failure
 	trimmed := bytes.TrimSpace(body)
@@ -176,7 +177,7 @@ func readError(body []byte) *apiError {
 			f = list[0]
 		}
 	} else {
-		_ = json.Unmarshal(trimmed, &f) // the text says it, if this does not
+		_ = json.Unmarshal(trimmed, &f) // if this fails, the text of the body is used
 	}
 	if e := f.found(); e != nil {
 		return e
@@ -186,9 +187,9 @@ func readError(body []byte) *apiError {
 
 var errNotJSON = errors.New("an event of the stream is not JSON")
 
-// readChunks are the chunks in an event's data: one, or several lines of them from
-// endpoints that put a single line break between events. done says that [DONE]
-// was among them.
+// readChunks returns the chunks in an event's data: one, or several lines of them from
+// endpoints that put only one line break between events. done says that [DONE] was
+// among them.
 func readChunks(data []byte) (chunks []chunk, done bool, err error) {
 	data = bytes.TrimSpace(data)
 	if string(data) == "[DONE]" {
@@ -214,8 +215,8 @@ func readChunks(data []byte) (chunks []chunk, done bool, err error) {
 	return chunks, false, nil
 }
 
-// readChunk reads one. A member of another type than it should have is left out,
-// for what nobody looks at must not cost the answer.
+// readChunk decodes one chunk. A member of the wrong type is left out, because a member
+// that is not used must not fail the answer.
 func readChunk(doc []byte) (*chunk, error) {
 	if !bytes.HasPrefix(doc, []byte("{")) {
 		return nil, errNotJSON
@@ -228,7 +229,7 @@ func readChunk(doc []byte) (*chunk, error) {
 	return &c, nil
 }
 
-// short bounds what goes into a log.
+// short truncates s for a log.
 func short(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -1,38 +1,37 @@
-// Package openai makes an agent of a model behind an endpoint that speaks OpenAI's
-// protocol of chat completions (POST /v1/chat/completions), as many servers of
-// models do.
+// Package openai turns a model into an agent. The model's endpoint must speak OpenAI's
+// protocol of chat completions (POST /v1/chat/completions), as many model servers do.
 //
 //	ag, err := openai.New("http://localhost:11434/v1", "qwen3:8b", &openai.Options{
 //		System: "You are the help desk of a bicycle shop.",
 //	})
 //	srv, err := parley.New(openai.Card("qwen3:8b", nil), ag, nil)
 //
-// Each message is a request, with what was said before in the same context. The
-// answer is an artifact, whose chunks hold the tokens of [Options.FlushEvery]; if
-// the client accepts JSON first it is one data part. Tools are called through a
-// [Toolbox]. The status message with which the task ends has in its metadata what
-// it took (usage), the model and why it stopped (finish_reason).
+// Each message is one request, with the earlier messages of the same context. The
+// answer is an artifact; each of its chunks holds the tokens of one
+// [Options.FlushEvery]. If the client lists JSON first among the types it accepts, the
+// answer is one data part. Tools are called through a [Toolbox]. The metadata of the
+// status message that ends the task has the tokens used (usage), the model and why it
+// stopped (finish_reason).
 //
-// # Ends
+// # How a task ends
 //
-// A task is completed where the model came to its end, rejected where it refused,
-// and failed where the answer is not all there: cut off by its length, stopped by
-// a filter, broken off, or not JSON though that was asked for.
+// A task is completed if the model finished its answer, rejected if the model refused,
+// and failed if the answer is incomplete: cut off by its length, stopped by a filter,
+// broken off, or not JSON although JSON was asked for.
 //
 // # After a crash
 //
-// The model is asked again, and its answer takes the place of the half one. What
-// it said before it called tools, and what came of the calls, is recorded
-// (agent.Step): neither is done again. A call that was under way is made again,
-// unless the tool says that it must not be ([agent.Tool].Once); then the model is
-// told that nobody knows.
+// The model is asked again, and the new answer replaces the incomplete one. Answers
+// that call tools, and the results of the calls, are recorded (agent.Step), so neither
+// is repeated. A call that was under way is made again, unless the tool forbids it
+// ([agent.Tool].Once); then the model is told that the call's outcome is unknown.
 //
-// An [Agent] is safe for any number of turns at once; Options.Concurrency of them
-// are at the endpoint, the others wait in their order. It starts one goroutine for
-// each answer that streams, which has ended when Run returns. Errors of Run are
-// the end of its context, or have a public reason; what the endpoint said goes to
-// the log, without the agent's secrets.
+// An [Agent] is safe for any number of turns at once. Options.Concurrency limits the
+// turns at the endpoint; others wait in their order. Each answer that streams uses one
+// goroutine, which has ended when Run returns. An error of Run is the cause of its
+// context, or has a public reason; the endpoint's words are logged, without the agent's
+// secrets.
 //
-// Differences between OpenAI and the endpoints of several vendors are known,
-// and tested with streams in their form: see package openaitest.
+// Differences between OpenAI and the endpoints of several vendors are handled, and
+// tested with streams in the vendors' forms: see package openaitest.
 package openai

@@ -10,13 +10,13 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// end ends the task as the model's last answer did.
+// end ends the task according to the model's last answer.
 func (r *run) end(ans *answer) error {
 	finish := strings.ToLower(ans.finish)
 	switch {
 	case ans.refusal != "":
 		return r.over(a2a.TaskStateRejected, ans, ans.refusal)
-	case strings.HasPrefix(finish, "content_filter"): // Gemini says more behind it
+	case strings.HasPrefix(finish, "content_filter"): // Gemini appends details
 		return r.over(a2a.TaskStateFailed, ans, "the model's provider stopped the answer for its content")
 	case finish == "length", finish == "model_length", finish == "max_tokens": // Mistral, others
 		return r.over(a2a.TaskStateFailed, ans, "the answer was cut off: it is longer than the model may answer")
@@ -39,7 +39,7 @@ func (r *run) end(ans *answer) error {
 	return r.over(a2a.TaskStateCompleted, ans, "")
 }
 
-// over ends the task with what it took, and why if it did not go well.
+// over ends the task, with the usage, and with the reason if it did not complete.
 func (r *run) over(state a2a.TaskState, ans *answer, text string) error {
 	if err := errors.Join(r.out.flush(), r.out.artifact.Join()); err != nil && !errors.Is(err, agent.ErrEnded) {
 		return err
@@ -66,7 +66,7 @@ func (r *run) over(state a2a.TaskState, ans *answer, text string) error {
 		text = fmt.Sprintf("%d tokens in, %d out", r.used.Prompt, r.used.Completion)
 	}
 	if text == "" {
-		text = "done" // a message has a part, and the metadata a message
+		text = "done" // a message needs a part, and the metadata needs a message
 	}
 	err = r.t.End(state, &a2a.Message{Parts: []*a2a.Part{a2a.TextPart(text)}, Metadata: doc})
 	if errors.Is(err, agent.ErrEnded) {

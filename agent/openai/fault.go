@@ -14,13 +14,13 @@ import (
 	"github.com/parley-a2a/parley/internal/wire"
 )
 
-// fault is why a request came to nothing.
+// fault is the error of a failed request.
 type fault struct {
 	public string // for the caller
 	cause  error  // for the log
-	again  bool   // it may go better next time
+	again  bool   // a retry may succeed
 	after  time.Duration
-	api    *apiError // what the endpoint said, or nil
+	api    *apiError // the endpoint's error, or nil
 	status int       // of HTTP, or 0
 }
 
@@ -32,7 +32,7 @@ var (
 	errLate   = errors.New("the answer took too long")
 )
 
-// refused makes a fault of a refusal.
+// refused returns the fault for an error status.
 func refused(status int, h http.Header, api *apiError) fault {
 	f := fault{
 		api: api, status: status, after: retryAfter(h, time.Now()),
@@ -67,7 +67,7 @@ func refused(status int, h http.Header, api *apiError) fault {
 	return f
 }
 
-// broken makes a fault of a connection's end.
+// broken returns the fault for a broken connection.
 func broken(err error) fault {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err // its URL may have a key in the query
@@ -85,18 +85,18 @@ func broken(err error) fault {
 	return f
 }
 
-// retryAfter is how long an endpoint asks to wait, 0 if it does not say.
+// retryAfter returns how long an endpoint asks to wait, 0 if it does not say.
 func retryAfter(h http.Header, now time.Time) time.Duration {
-	// OpenAI and Azure have the first; it is the more precise one.
+	// OpenAI and Azure send this header; it is the more precise one.
 	if d, err := time.ParseDuration(h.Get("Retry-After-Ms") + "ms"); err == nil && d > 0 {
 		return d
 	}
 	return wire.RetryAfter(h.Get("Retry-After"), now)
 }
 
-// told makes of an error what Run returns: the end of the turn's context where
-// that is why, else a reason for the caller. Secrets that an endpoint quotes, or
-// that are part of an error, do not get into the log either.
+// told turns an error into the error of Run: the cause of the turn's context if that
+// has ended, otherwise a reason for the caller. Secrets that an endpoint quotes, or
+// that are part of an error, are kept out of the log, too.
 func (a *Agent) told(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -107,13 +107,13 @@ func (a *Agent) told(ctx context.Context, err error) error {
 	return err
 }
 
-// without has no secret of the agent in it.
+// without returns s without the agent's secrets.
 func (a *Agent) without(s string) string {
 	if k := a.opts.APIKey.Reveal(); k != "" {
 		s = strings.ReplaceAll(s, k, "***")
 	}
 	for _, v := range a.opts.Headers {
-		if len(v.Reveal()) > 3 { // shorter ones are words
+		if len(v.Reveal()) > 3 { // shorter ones may be ordinary words
 			s = strings.ReplaceAll(s, v.Reveal(), "***")
 		}
 		if _, token, ok := strings.Cut(v.Reveal(), " "); ok && len(token) > 3 { // Bearer token, Basic token

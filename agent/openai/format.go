@@ -9,16 +9,16 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// format is whether, and in which shape, a caller wants JSON.
+// format says whether a caller wants JSON, and in which shape.
 type format struct {
 	wanted bool
 	schema a2a.JSON // or nil
 	name   string   // of schema
 }
 
-// formatFor looks at what the client accepts: JSON is wanted if it comes before any
-// text. The schema is the member of that name in the metadata of the message, or
-// of the request.
+// formatFor reads the client's accepted output modes: JSON is wanted if it comes before
+// any text. The schema is the member "schema" in the metadata of the message, or of the
+// request.
 func formatFor(t *agent.Turn) (format, error) {
 	var f format
 	for _, mode := range t.AcceptedOutputModes() {
@@ -59,8 +59,8 @@ func formatFor(t *agent.Turn) (format, error) {
 	return f, nil
 }
 
-// instruction is for the system prompt: the API refuses json_object where nobody
-// speaks of JSON, and endpoints that do not know response_format are to hear of it.
+// instruction returns a text for the system prompt: the API refuses json_object if no
+// message mentions JSON, and endpoints that do not know response_format need it.
 func (f *format) instruction() string {
 	switch {
 	case !f.wanted:
@@ -71,7 +71,7 @@ func (f *format) instruction() string {
 	return "Answer with one JSON value and nothing else. It has to be valid against this JSON Schema: " + string(f.schema)
 }
 
-// value finds the JSON in an answer; some models wrap it as Markdown, even so.
+// value extracts the JSON from an answer; some models still wrap it in Markdown.
 func (f *format) value(text string) (a2a.JSON, bool) {
 	text = strings.TrimSpace(text)
 	if rest, fenced := strings.CutPrefix(text, "```"); fenced {
@@ -79,5 +79,5 @@ func (f *format) value(text string) (a2a.JSON, bool) {
 		text = strings.TrimSpace(text)
 	}
 	v := &a2a.Artifact{ArtifactID: "x", Parts: []*a2a.Part{a2a.DataPart(a2a.JSON(text))}}
-	return a2a.JSON(text), json.Valid([]byte(text)) && v.Validate() == nil // it may be too deep to be read again
+	return a2a.JSON(text), json.Valid([]byte(text)) && v.Validate() == nil // it may be nested too deep to be read again
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// exchange is what was said once, and what the answer was.
+// exchange is a message and its answer.
 type exchange struct {
 	asked    any
 	answered string
 }
 
-// history is what was said before in this context: the newest that the bounds
-// leave room for, oldest first. It holds exchanges only that have both sides, for
-// some models insist on turns. art is the artifact that this turn writes.
+// history returns the earlier messages of this context, oldest first: the newest ones
+// within the bounds. It has only exchanges with both sides, because some models require
+// alternating turns. art is the artifact that this turn writes.
 func (r *run) history(ctx context.Context, art string) ([]message, error) {
 	opts := &r.a.opts
 	pairs, bytes := opts.history()/2, opts.historyBytes()
@@ -57,9 +57,9 @@ func (r *run) history(ctx context.Context, art string) ([]message, error) {
 	return out, nil
 }
 
-// exchanges are those of a task, oldest first; with before, those that came
-// before that message. In most tasks there is one; a finished task of version 0.1
-// of the protocol goes on with another message and another artifact.
+// exchanges returns the exchanges of a task, oldest first; with before, those before
+// that message. Most tasks have one; but in version 0.1 of the protocol a finished task
+// can go on with another message and another artifact.
 func (a *Agent) exchanges(task *a2a.Task, before, art string) []exchange {
 	var asked []*a2a.Message
 	for _, m := range task.History {
@@ -69,7 +69,7 @@ func (a *Agent) exchanges(task *a2a.Task, before, art string) []exchange {
 	}
 	if before != "" {
 		at := len(asked)
-		for i, m := range slices.Backward(asked) { // ids come again: the newest is meant
+		for i, m := range slices.Backward(asked) { // ids may repeat: the newest is meant
 			if m.MessageID == before {
 				at = i
 				break
@@ -79,12 +79,13 @@ func (a *Agent) exchanges(task *a2a.Task, before, art string) []exchange {
 	}
 	var answers []string
 	for _, x := range task.Artifacts {
-		// The trace is what the server told the client of the task, not the model.
+		// The trace is the server's record of the task for the client, not the model's
+		// answer.
 		if text := saidIn(x); text != "" && x.ArtifactID != art && x.ArtifactID != a2a.TraceabilityKey {
 			answers = append(answers, text)
 		}
 	}
-	// From the end, so that a turn without an answer shifts the oldest only.
+	// From the end, so that if a turn has no answer, only the oldest pairs are shifted.
 	n := min(len(asked), len(answers))
 	asked, answers = asked[len(asked)-n:], answers[len(answers)-n:]
 	out := make([]exchange, n)
@@ -94,7 +95,7 @@ func (a *Agent) exchanges(task *a2a.Task, before, art string) []exchange {
 	return out
 }
 
-// saidIn is an answer's text: each chunk of it is a part.
+// saidIn returns an answer's text: each part is one of its chunks.
 func saidIn(x *a2a.Artifact) string {
 	var b strings.Builder
 	for _, p := range x.Parts {

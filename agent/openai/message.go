@@ -15,13 +15,13 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// unfit is why a part cannot be told to the model. Its text is for the caller.
+// unfit says why a part cannot be sent to the model. Its text is for the caller.
 type unfit string
 
 func (u unfit) Error() string { return string(u) }
 
-// contentOf is what the model is told of parts: a string if all is text, which
-// every endpoint takes, else a list.
+// contentOf returns the content for parts: a string if all of them are text, which
+// every endpoint accepts, otherwise a list.
 func (a *Agent) contentOf(parts []*a2a.Part) (any, error) {
 	var list []content
 	for _, p := range parts {
@@ -34,7 +34,7 @@ func (a *Agent) contentOf(parts []*a2a.Part) (any, error) {
 	return simple(list), nil
 }
 
-// pastOf is contentOf for what was said before: what does not fit is named only.
+// pastOf is contentOf for earlier messages: parts that are unfit are only named.
 func (a *Agent) pastOf(parts []*a2a.Part) any {
 	var list []content
 	for _, p := range parts {
@@ -75,7 +75,7 @@ func (a *Agent) piece(p *a2a.Part) (content, error) {
 	return content{}, unfit("a part of the message has no content")
 }
 
-// raw is a file whose bytes came along.
+// raw converts a file whose bytes are in the part.
 func (a *Agent) raw(p *a2a.Part) (content, error) {
 	media := mediaOf(p)
 	switch {
@@ -96,7 +96,7 @@ func (a *Agent) raw(p *a2a.Part) (content, error) {
 	return content{}, unfit("this agent takes no such files: " + describe(p))
 }
 
-// link is a file that is elsewhere. The endpoint fetches it if anybody does.
+// link converts a file that the part links to. Only the endpoint may fetch it.
 func (a *Agent) link(p *a2a.Part) (content, error) {
 	u, err := url.Parse(p.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
@@ -111,8 +111,8 @@ func (a *Agent) link(p *a2a.Part) (content, error) {
 	return content{Type: "image_url", ImageURL: &imageURL{p.URL}}, nil
 }
 
-// mediaOf is the part's media type without parameters: as it says, by the name,
-// or by what the bytes look like.
+// mediaOf returns the part's media type without parameters: the declared one, or else
+// one guessed from the name or the bytes.
 func mediaOf(p *a2a.Part) string {
 	name := p.Filename
 	if name == "" && p.Kind == a2a.PartURL {
@@ -130,7 +130,7 @@ func mediaOf(p *a2a.Part) string {
 	return "application/octet-stream"
 }
 
-// byExtension does not ask the system, which would make it another one on each
+// byExtension is a fixed table, because the system's table differs from machine to
 // machine.
 var byExtension = map[string]string{
 	".gif": "image/gif", ".jpeg": "image/jpeg", ".jpg": "image/jpeg", ".png": "image/png", ".webp": "image/webp",
@@ -156,7 +156,7 @@ func dataURL(media string, b []byte) string {
 	return "data:" + media + ";base64," + base64.StdEncoding.EncodeToString(b)
 }
 
-// describe names a part in a message to its sender.
+// describe describes a part to its sender.
 func describe(p *a2a.Part) string {
 	media := mediaOf(p)
 	if p.Filename == "" {
@@ -165,7 +165,7 @@ func describe(p *a2a.Part) string {
 	return fmt.Sprintf("%q, %s", p.Filename, media)
 }
 
-// sizeOf is what a content takes in a request, roughly.
+// sizeOf returns the rough size of a content in a request, in bytes.
 func sizeOf(c any) int {
 	if s, ok := c.(string); ok {
 		return len(s)

@@ -14,12 +14,11 @@ import (
 // maxModels caps the endpoint's list of models, in bytes.
 const maxModels = 1 << 20
 
-// ErrNoList says that an endpoint answers and has no list of its models.
+// ErrNoList says that an endpoint answers but has no list of its models.
 var ErrNoList = errors.New("openai: the endpoint has no list of models")
 
-// Models returns the names of the models that the endpoint has, sorted. An endpoint
-// need not have a list of them: then the error is ErrNoList. Other errors name no
-// secret.
+// Models returns the names of the endpoint's models, sorted. The error is ErrNoList if
+// the endpoint has no list of them. Other errors name no secret.
 func (a *Agent) Models(ctx context.Context) ([]string, error) {
 	base, query, _ := strings.Cut(a.endpoint, "?")
 	url := strings.TrimSuffix(base, "/chat/completions") + "/models"
@@ -63,7 +62,7 @@ func (a *Agent) Models(ctx context.Context) ([]string, error) {
 	return slices.Compact(names), nil
 }
 
-// sign sets the headers that say who asks.
+// sign sets the headers that identify the agent.
 func (a *Agent) sign(req *http.Request) {
 	req.Header.Set("User-Agent", "Parley")
 	if k := a.opts.APIKey.Reveal(); k != "" {

@@ -20,25 +20,25 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/metrics"
 )
 
-// Agent is a model as an agent. It is safe for many turns at once.
+// Agent is an agent whose work a model does. It is safe for many turns at once.
 type Agent struct {
 	// set by New, then constant
 	endpoint string // with /chat/completions
 	model    string
 	opts     Options
 	client   *http.Client
-	turns    *queue.Queue    // those at the endpoint; nil: no bound
-	tokens   *metrics.Spread // nil: nobody counts
+	turns    *queue.Queue    // the turns at the endpoint; nil: no bound
+	tokens   *metrics.Spread // nil: not counted
 
-	// What the endpoint has refused so far, and is not told again.
+	// Features that the endpoint has refused, and that are no longer used.
 	noStreamOptions, newMaxTokens, noSchema, noObject atomic.Bool
 }
 
 var _ agent.Agent = (*Agent)(nil)
 
-// New returns an agent of a model behind an endpoint, whose base is what comes
-// before /chat/completions: https://api.openai.com/v1, http://localhost:11434/v1.
-// It makes no requests. Errors are mistakes in its arguments, such as a file that
+// New returns an agent for a model behind an endpoint. base is the URL without
+// /chat/completions, such as https://api.openai.com/v1 or http://localhost:11434/v1.
+// New makes no requests. An error is a mistake in an argument, such as a file that
 // cannot be read.
 func New(base, model string, o *Options) (*Agent, error) {
 	o = cmp.Or(o, new(Options))
@@ -74,7 +74,7 @@ func New(base, model string, o *Options) (*Agent, error) {
 		client = newClient()
 	}
 	still := *client
-	still.Timeout = 0 // which would cut streams
+	still.Timeout = 0 // it would cut streams
 	still.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	a.client = &still
 	if n := a.opts.Concurrency; n > 0 {
@@ -83,8 +83,8 @@ func New(base, model string, o *Options) (*Agent, error) {
 	return a, nil
 }
 
-// join puts the path of the API behind base; a query, such as Azure's
-// api-version, stays.
+// join appends the path of the API to base; a query, such as Azure's api-version,
+// stays.
 func join(base string) (string, error) {
 	u := a2a.WebURL(base)
 	if u == nil {
@@ -114,8 +114,8 @@ func (a *Agent) Run(ctx context.Context, t *agent.Turn) error {
 	return (&run{a: a, t: t}).run(ctx)
 }
 
-// Close lets go of idle connections. Others who use the same Options.Client have
-// new ones made.
+// Close closes idle connections. Other users of the same Options.Client then open new
+// ones.
 func (a *Agent) Close() error {
 	a.client.CloseIdleConnections()
 	return nil

@@ -9,32 +9,32 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// output gathers the tokens of the answer, for each chunk of an artifact is
-// written to disk: at most one for every so much time, or for maxChunk bytes. The
-// first token of a while goes out at once. It belongs to the turn's goroutine.
+// output gathers the tokens of the answer, because each chunk of an artifact is written
+// to disk: it emits at most one chunk per interval, or per maxChunk bytes. The first
+// token after a pause is emitted at once. It belongs to the turn's goroutine.
 type output struct {
 	artifact *agent.Artifact
 	every    time.Duration
-	hold     bool // nothing goes out before the end: the answer is a JSON value
+	hold     bool // emit nothing before the end: the answer is a JSON value
 
 	buf   []byte
 	last  time.Time // of the last chunk
-	chunk int       // how many went out
-	new   bool      // what comes next is another answer of the model
+	chunk int       // how many were emitted
+	new   bool      // the next text belongs to another answer of the model
 	from  int       // chunk when this answer began
 	timer *time.Timer
 }
 
-// begin says that another answer of the model follows, or the same once more.
-// Texts of two answers are paragraphs.
+// begin says that another answer of the model follows, or the same once more. The texts
+// of two answers are separate paragraphs.
 func (o *output) begin() {
 	o.buf = o.buf[:0]
 	o.new = o.chunk > 0
 	o.from = o.chunk
 }
 
-// said reports whether something of this answer is out, so that it cannot be asked
-// for again.
+// said reports whether a part of this answer was emitted, so that the request cannot be
+// repeated.
 func (o *output) said() bool { return o.chunk > o.from }
 
 func (o *output) add(text string) error {
@@ -52,7 +52,7 @@ func (o *output) add(text string) error {
 	return nil
 }
 
-// due fires when what is gathered has to go out; never if there is nothing.
+// due fires when the gathered text must be emitted; never if there is none.
 func (o *output) due() <-chan time.Time {
 	if len(o.buf) == 0 {
 		return nil
@@ -83,7 +83,7 @@ func (o *output) flush() error {
 	return nil
 }
 
-// close sends what is left as the last chunk.
+// close emits the rest as the last chunk.
 func (o *output) close() error {
 	if len(o.buf) == 0 || len(o.buf) > maxChunk {
 		return errors.Join(o.flush(), o.artifact.Close())

@@ -7,7 +7,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// message is one of a request.
+// message is a message of a request.
 type message struct {
 	Role       string     `json:"role"`
 	Content    any        `json:"content"` // a string, []content, or nil beside calls
@@ -33,12 +33,12 @@ type file struct {
 	FileData string `json:"file_data"`
 }
 
-// toolCall is a call as the model made it, and as it is told of it.
+// toolCall is a call of the model, as it came and as it is sent back.
 type toolCall struct {
 	ID       string   `json:"id"`
 	Type     string   `json:"type"` // function
 	Function function `json:"function"`
-	// Extra is what Gemini wants back as it came.
+	// Extra must be sent back to Gemini unchanged.
 	Extra json.RawMessage `json:"extra_content,omitempty"`
 }
 
@@ -56,8 +56,8 @@ type tool struct {
 	} `json:"function"`
 }
 
-// shape is the type of the request's response_format, as far as the endpoint knows
-// it; "" is no such type.
+// shape returns the type of the request's response_format, as far as the endpoint
+// supports it; "" if there is none.
 func (r *run) shape() string {
 	switch {
 	case !r.format.wanted:
@@ -70,8 +70,8 @@ func (r *run) shape() string {
 	return ""
 }
 
-// body is a request as it is sent. lastly says that the model is to come to an
-// end, and not to call anything more.
+// body returns the body of a request. lastly tells the model to finish, without further
+// calls.
 func (r *run) body(lastly bool) ([]byte, error) {
 	a := r.a
 	m := map[string]any{

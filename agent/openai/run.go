@@ -21,9 +21,9 @@ type run struct {
 	tools    tools
 	messages []message
 	used     usage // of all answers
-	asked    int   // answers
+	asked    int   // number of answers
 	model    string
-	span     *inference     // of the request at hand
+	span     *inference     // of the present request
 	sent     map[string]any // its members, without Options.Extra
 }
 
@@ -52,7 +52,7 @@ func (r *run) run(ctx context.Context) error {
 	}
 }
 
-// prepare puts together what the model is told first.
+// prepare assembles the first messages to the model.
 func (r *run) prepare(ctx context.Context) error {
 	asked, err := r.a.contentOf(r.t.Message().Parts)
 	if err != nil {
@@ -79,7 +79,7 @@ func (r *run) prepare(ctx context.Context) error {
 		return err
 	}
 	r.messages = append(r.messages, past...)
-	if call := r.t.Skill(); call != nil { // the user's word, so it is no system message
+	if call := r.t.Skill(); call != nil { // the user's words, so not a system message
 		r.messages = append(r.messages, message{Role: "user", Content: fmt.Sprintf("I call your skill %q with these arguments, in JSON: %s\nIf you have a tool of this name, call it with them.", call.ID, call.Arguments)})
 	}
 	r.messages = append(r.messages, message{Role: "user", Content: asked})
@@ -87,7 +87,7 @@ func (r *run) prepare(ctx context.Context) error {
 	return err
 }
 
-// system is the system prompt, as it is now.
+// system returns the present system prompt.
 func (a *Agent) system() (string, error) {
 	name := a.opts.SystemFile
 	if name == "" {
@@ -110,11 +110,11 @@ func (a *Agent) system() (string, error) {
 }
 
 // errFinal keeps an answer that ends the turn from being recorded: it is in the
-// artifact, and a run that did not survive asks again.
+// artifact, and if the run is lost, the next one asks again.
 var errFinal = errors.New("openai: the answer is the last one")
 
-// answer is the model's next one. Those that call tools are steps: what a tool did
-// must stay what was asked of it.
+// answer returns the model's next answer. Answers that call tools are recorded as
+// steps, so that the calls always match what the tools did.
 func (r *run) answer(ctx context.Context, lastly bool) (*answer, error) {
 	var fresh *answer
 	ans, err := agent.Step(ctx, r.t, "model", func(ctx context.Context) (*answer, error) {
@@ -135,13 +135,13 @@ func (r *run) answer(ctx context.Context, lastly bool) (*answer, error) {
 		ans = fresh
 	case err != nil:
 		return nil, err
-	case fresh == nil: // it is in the record, and what it said is to be in the artifact
+	case fresh == nil: // it comes from the record, and its text must be in the artifact
 		r.out.begin()
 		if err := errors.Join(r.out.add(ans.Text), r.out.flush()); err != nil {
 			return nil, err
 		}
 	}
-	if fresh != nil { // what is in the record was counted when it came
+	if fresh != nil { // recorded ones were counted when they came
 		r.counts(ctx, fresh.Usage)
 	}
 	r.asked++
@@ -154,7 +154,7 @@ func (r *run) answer(ctx context.Context, lastly bool) (*answer, error) {
 	return ans, nil
 }
 
-// counts counts the tokens of an answer, where the endpoint tells them.
+// counts counts the tokens of an answer, if the endpoint reports them.
 func (r *run) counts(ctx context.Context, u usage) {
 	if u == (usage{}) {
 		return

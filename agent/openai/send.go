@@ -15,8 +15,8 @@ import (
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
-// ask has the model answer, and asks again as long as nothing of the answer is
-// out and it may help.
+// ask requests the model's answer, and repeats the request as long as that may help and
+// no part of the answer was emitted.
 func (r *run) ask(ctx context.Context, lastly bool) (*answer, error) {
 	a := r.a
 	for try := 0; ; {
@@ -37,7 +37,7 @@ func (r *run) ask(ctx context.Context, lastly bool) (*answer, error) {
 			return nil, errors.Join(a.told(ctx, err), r.out.flush())
 		}
 		if r.adapt(&f) {
-			continue // at most once for each habit
+			continue // at most once for each feature
 		}
 		if !f.again || try >= a.opts.retries() {
 			return nil, a.told(ctx, err)
@@ -50,7 +50,7 @@ func (r *run) ask(ctx context.Context, lastly bool) (*answer, error) {
 		try++
 		r.t.Log(a.opts.logger()).Info("asking the model again", "try", try+1, "in", wait, "error", a.without(f.cause.Error()))
 		if wait >= blink {
-			why, _, _ := strings.Cut(f.public, ";") // the advice behind it is for a task that failed
+			why, _, _ := strings.Cut(f.public, ";") // the advice after it is for a task that failed
 			if err := r.t.Status(why + "; asking again in " + wait.Round(time.Second).String()); err != nil {
 				return nil, err
 			}
@@ -61,18 +61,17 @@ func (r *run) ask(ctx context.Context, lastly bool) (*answer, error) {
 	}
 }
 
-// blink is how long a caller may wait for a model that is asked again before the task
-// says so.
+// blink is how long a retry may be away before the caller is told of it in a status.
 const blink = 2 * time.Second
 
-// adapt notes what the endpoint does not know, if that is why it refused, so that
-// the request may be made again without it.
+// adapt notes a feature that the endpoint does not support, if that is why it refused,
+// so that the request can be repeated without it.
 func (r *run) adapt(f *fault) bool {
 	a := r.a
 	if f.api == nil || f.status != http.StatusBadRequest && f.status != http.StatusUnprocessableEntity {
 		return false
 	}
-	// The request that was refused decides: another turn may have noted the same since.
+	// Look at the refused request: another turn may have noted the same since.
 	switch {
 	case f.api.has("max_completion_tokens"):
 		a.newMaxTokens.Store(true)
@@ -94,7 +93,7 @@ func (r *run) adapt(f *fault) bool {
 	return false
 }
 
-// attempt makes one request and reads the answer, in a client's span.
+// attempt makes one request and reads the answer, within a client span.
 func (r *run) attempt(ctx context.Context, lastly bool) (*answer, error) {
 	body, err := r.body(lastly)
 	if err != nil {
@@ -138,8 +137,8 @@ func (r *run) request(parent context.Context, body []byte) (*answer, error) {
 	return r.stream(ctx, cancel, res.Body)
 }
 
-// why is the reason for which a request was given up, where it was, instead of
-// what net/http makes of it.
+// why returns the cause for which a request was given up, if it was, instead of
+// net/http's error.
 func why(ctx context.Context, err error) error {
 	if c := context.Cause(ctx); c != nil {
 		return c
@@ -147,8 +146,8 @@ func why(ctx context.Context, err error) error {
 	return err
 }
 
-// whole reads an answer that is no stream: an error, or from an endpoint that does
-// not stream.
+// whole reads a response that is no stream: an error, or the answer of an endpoint that
+// does not stream.
 func (r *run) whole(ctx context.Context, cancel context.CancelCauseFunc, res *http.Response) (*answer, error) {
 	max := 2*r.a.opts.maxAnswer() + maxError
 	if res.StatusCode != http.StatusOK {
@@ -159,7 +158,7 @@ func (r *run) whole(ctx context.Context, cancel context.CancelCauseFunc, res *ht
 	doc, err := io.ReadAll(io.LimitReader(alive, int64(max)+1))
 	silent.Stop()
 	if res.StatusCode != http.StatusOK {
-		return nil, refused(res.StatusCode, res.Header, readError(doc)) // as far as it came
+		return nil, refused(res.StatusCode, res.Header, readError(doc)) // as far as it was received
 	}
 	if err != nil {
 		return nil, broken(why(ctx, err))
@@ -168,7 +167,7 @@ func (r *run) whole(ctx context.Context, cancel context.CancelCauseFunc, res *ht
 		return nil, fault{public: "the model's answer is too long", cause: fmt.Errorf("more than %d bytes", max)}
 	}
 	if b := bytes.TrimSpace(doc); bytes.HasPrefix(b, []byte("data:")) || bytes.HasPrefix(b, []byte(":")) {
-		return r.stream(ctx, cancel, io.NopCloser(bytes.NewReader(doc))) // it is one, under a wrong name
+		return r.stream(ctx, cancel, io.NopCloser(bytes.NewReader(doc))) // it is a stream with a wrong content type
 	}
 	s := &assembly{max: r.a.opts.maxAnswer()}
 	if _, err := r.event(s, doc); err != nil {
@@ -180,7 +179,7 @@ func (r *run) whole(ctx context.Context, cancel context.CancelCauseFunc, res *ht
 	return r.finish(s)
 }
 
-// garbled is a fault of what cannot be understood.
+// garbled returns the fault for data that cannot be understood.
 func garbled(err error) fault {
 	return fault{public: "the model's endpoint sent what cannot be understood", cause: err}
 }

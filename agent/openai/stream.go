@@ -14,13 +14,13 @@ import (
 	"github.com/parley-a2a/parley/internal/wire"
 )
 
-// event is what the goroutine that reads hands over.
+// event is passed on by the goroutine that reads.
 type event struct {
 	data []byte
 	err  error
 }
 
-// pulse notes when bytes came: a comment is a sign of life, and no event.
+// pulse notes when bytes came: a comment is a sign of life, but no event.
 type pulse struct {
 	r     io.Reader
 	heard func()       // nil, or called when bytes came
@@ -39,21 +39,21 @@ func (p *pulse) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// beat begins the silence anew.
+// beat restarts the measurement of silence.
 func (p *pulse) beat() { p.last.Store(int64(time.Since(p.t0))) }
 
-// quiet is for how long nothing has come.
+// quiet returns for how long nothing has come.
 func (p *pulse) quiet() time.Duration { return time.Since(p.t0) - time.Duration(p.last.Load()) }
 
-// stream reads an answer as it comes, and puts its text out. Another goroutine
-// reads, for nobody can wait for bytes and a clock at once; it has ended when
+// stream reads an answer as it comes, and emits its text. A second goroutine reads,
+// because one goroutine cannot wait for bytes and a clock at once; it has ended when
 // stream returns.
 func (r *run) stream(ctx context.Context, cancel context.CancelCauseFunc, body io.ReadCloser) (*answer, error) {
 	events := make(chan event)
 	alive := &pulse{r: body, t0: time.Now()}
 	go func() {
 		defer close(events)
-		// Some end without the empty line that ends an event.
+		// Some streams lack the final empty line that ends an event.
 		in := wire.NewReader(io.MultiReader(alive, strings.NewReader("\n\n")), 2*r.a.opts.maxAnswer()+maxError)
 		for {
 			ev, err := in.Next()
@@ -70,7 +70,7 @@ func (r *run) stream(ctx context.Context, cancel context.CancelCauseFunc, body i
 	defer func() {
 		cancel(nil)
 		body.Close()
-		for range events { // until it has ended
+		for range events { // until the goroutine has ended
 		}
 	}()
 
@@ -88,7 +88,7 @@ func (r *run) stream(ctx context.Context, cancel context.CancelCauseFunc, body i
 			if err != nil {
 				return nil, err
 			}
-			alive.beat() // the task may have taken its time, as on a full disk, and nothing was read meanwhile
+			alive.beat() // emitting may have taken long, as on a full disk, and nothing was read meanwhile
 			if done {
 				return r.finish(s)
 			}
@@ -109,7 +109,7 @@ func (r *run) stream(ctx context.Context, cancel context.CancelCauseFunc, body i
 	}
 }
 
-// event takes in what an event holds.
+// event handles the chunks of an event.
 func (r *run) event(s *assembly, data []byte) (done bool, err error) {
 	chunks, done, err := readChunks(data)
 	for i := range chunks {
@@ -127,7 +127,7 @@ func (r *run) chunk(s *assembly, c *chunk) error {
 	if api := c.found(); api != nil && (len(c.Choices) == 0 || len(c.Error) > 0) {
 		status := api.status()
 		if status == 0 {
-			status = http.StatusInternalServerError // with a 200 it began well
+			status = http.StatusInternalServerError // the response began with 200
 			if api.has("rate_limit", "rate limit", "overloaded") {
 				status = http.StatusTooManyRequests
 			}
@@ -141,8 +141,8 @@ func (r *run) chunk(s *assembly, c *chunk) error {
 	return r.out.add(text)
 }
 
-// cut is the end of a stream without [DONE]: fine where the answer says that it is
-// over, as some do.
+// cut handles a stream that ended without [DONE]. This is no error if the answer has a
+// finish reason: some endpoints omit [DONE].
 func (r *run) cut(s *assembly, err error) (*answer, error) {
 	if (err == nil || err == io.EOF) && s.finish != "" {
 		return r.finish(s)
@@ -156,7 +156,7 @@ func (r *run) cut(s *assembly, err error) (*answer, error) {
 	return nil, broken(err)
 }
 
-// finish is the end of an answer that came in full. Its gathered text goes out with
+// finish ends an answer that was received in full. Its gathered text is emitted with
 // the next answer.
 func (r *run) finish(s *assembly) (*answer, error) {
 	ans := s.end()

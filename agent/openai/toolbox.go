@@ -7,17 +7,17 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// Toolbox is where the model's tools come from, such as an MCP server. It is used
-// by many turns at once.
+// Toolbox provides tools for the model, such as those of an MCP server. It is used by
+// many turns at once.
 type Toolbox interface {
-	// Tools lists them. It is asked in each turn, and had better remember. The
+	// Tools lists them. It is called in each turn, so it should cache its answer. The
 	// receiver does not change the slice.
 	Tools(ctx context.Context) ([]agent.Tool, error)
-	// Call calls one of them by its name. args is valid JSON, but not checked
-	// against the tool's parameters. An error is for what went wrong between here
-	// and the tool: its text goes to the log, and the model learns only that the
-	// call failed, unless it is an agent.Public. A failure that the tool itself
-	// reports is a result. Once ctx has ended, a result still counts; an error whose
-	// method Unsent() bool returns true says that the tool never heard of the call.
+	// Call calls a tool by its name. args is valid JSON, but not checked against the
+	// tool's parameters. Return an error only for a failure on the way to the tool: its
+	// text is logged, and the model learns only that the call failed, unless the error
+	// is an agent.Public. A failure that the tool itself reports is a result. Once ctx
+	// has ended, a result still counts; an error whose method Unsent() bool returns
+	// true says that the call never reached the tool.
 	Call(ctx context.Context, name string, args a2a.JSON) (agent.ToolResult, error)
 }

@@ -13,19 +13,19 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
-// tools are what the model may call in a turn, by the names that it knows.
+// tools are the tools that the model may call in a turn, by the names given to it.
 type tools struct {
 	list []tool
 	by   map[string]source
 }
 
-// source is where a tool comes from.
+// source is a tool and the toolbox that it comes from.
 type source struct {
 	box Toolbox
 	agent.Tool
 }
 
-// toolbox asks all toolboxes what they have.
+// toolbox lists the tools of all toolboxes.
 func (a *Agent) toolbox(ctx context.Context) (tools, error) {
 	ts := tools{by: map[string]source{}}
 	for _, box := range a.opts.Tools {
@@ -66,10 +66,10 @@ func (ts *tools) add(box Toolbox, t agent.Tool) error {
 	return nil
 }
 
-// maxName is how long a function's name may be, as the API has it.
+// maxName is the API's limit on the length of a function's name.
 const maxName = 64
 
-// known makes of a tool's name one that the API takes: letters, digits, _ and -.
+// known turns a tool's name into one that the API accepts: letters, digits, _ and -.
 func known(name string) string {
 	name = strings.Map(func(c rune) rune {
 		switch {
@@ -82,7 +82,7 @@ func known(name string) string {
 	return name[:min(len(name), maxName)]
 }
 
-// free is a name that no tool has yet.
+// free returns name, with a number appended if a tool has it already.
 func (ts *tools) free(name string) string {
 	free := name
 	for n := 2; ; n++ {
@@ -94,7 +94,7 @@ func (ts *tools) free(name string) string {
 	}
 }
 
-// mark notes which calls must not be made twice, before they are recorded.
+// mark notes which calls must not be repeated, before they are recorded.
 func (ts *tools) mark(ans *answer) {
 	for i := range ans.Calls {
 		c := &ans.Calls[i]
@@ -102,8 +102,8 @@ func (ts *tools) mark(ans *answer) {
 	}
 }
 
-// calls makes what an answer wants, one after another, and tells the model what
-// came of it. made counts the calls of the turn.
+// calls makes the calls of an answer, one after another, and adds their results to the
+// messages. made counts the calls of the turn.
 func (r *run) calls(ctx context.Context, ans *answer, made *int) error {
 	said := message{Role: "assistant", Reasoning: ans.Reasoning}
 	if ans.Text != "" {
@@ -111,7 +111,7 @@ func (r *run) calls(ctx context.Context, ans *answer, made *int) error {
 	}
 	for _, c := range ans.Calls {
 		if !isObject(c.Function.Arguments) {
-			c.Function.Arguments = "{}" // some endpoints read them; what is wrong the result says
+			c.Function.Arguments = "{}" // some endpoints parse them; the result says what is wrong
 		}
 		said.ToolCalls = append(said.ToolCalls, c.toolCall)
 	}
@@ -134,13 +134,13 @@ func (r *run) calls(ctx context.Context, ans *answer, made *int) error {
 	return nil
 }
 
-// called is what is recorded of a call.
+// called is the record of a call.
 type called struct {
 	agent.ToolResult
-	Unsent bool `json:"unsent,omitempty"` // the server stopped before the tool heard of it
+	Unsent bool `json:"unsent,omitempty"` // the server stopped before the call reached the tool
 }
 
-// unsent is an error that may say so: see Toolbox.
+// unsent is an error that may report an unsent call: see Toolbox.
 type unsent interface {
 	error
 	Unsent() bool
@@ -150,14 +150,14 @@ type unsent interface {
 func (r *run) call(ctx context.Context, c call) (agent.ToolResult, error) {
 	for {
 		if ctx.Err() != nil {
-			return agent.ToolResult{}, context.Cause(ctx) // nothing begins any more
+			return agent.ToolResult{}, context.Cause(ctx) // no new call once ctx has ended
 		}
 		begun := r.t.Attempt()
 		if c.Once {
 			var err error
 			begun, err = agent.Step(ctx, r.t, "begin", func(context.Context) (int, error) { return r.t.Attempt(), nil })
 			if err == nil {
-				err = r.t.Sync(ctx) // before the tool hears of it
+				err = r.t.Sync(ctx) // before the tool is called
 			}
 			if err != nil {
 				return agent.ToolResult{}, err
@@ -202,7 +202,7 @@ func (r *run) make(ctx context.Context, c call) (called, error) {
 		if e, ok := errors.AsType[unsent](err); ok && e.Unsent() {
 			return called{Unsent: true}, nil
 		}
-		return called{}, context.Cause(ctx) // not recorded: nobody knows what it means
+		return called{}, context.Cause(ctx) // not recorded: the outcome is unknown
 	}
 	if err != nil {
 		r.t.Log(r.a.opts.logger()).Warn("a tool's call failed", "tool", tool.Name, "error", r.a.without(err.Error()))

@@ -18,16 +18,16 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
-// inference is the span of one request to the model. A nil *inference is one that
-// nobody records.
+// inference is the span of one request to the model. A nil *inference records nothing.
 type inference struct {
 	span    trace.Span
-	content bool // what is said may be in the span
+	content bool // the span may contain the messages
 	begun   time.Time
-	heard   bool // something came
+	heard   bool // a first chunk came
 }
 
-// trace begins the span of a request. Its attributes are those of the convention.
+// trace begins the span of a request. Its attributes follow the OpenTelemetry
+// convention.
 func (r *run) trace(ctx context.Context) (context.Context, *inference) {
 	ctx, span := telemetry.Start(ctx, telemetry.SpanChat+" "+r.a.model, trace.SpanKindClient)
 	if !span.IsRecording() {
@@ -104,7 +104,7 @@ func (i *inference) answered(ans *answer) {
 	}
 }
 
-// errorType classifies what went wrong with a request.
+// errorType classifies the error of a request.
 func errorType(err error) string {
 	f, _ := errors.AsType[fault](err)
 	switch {
@@ -118,8 +118,8 @@ func errorType(err error) string {
 	return "_OTHER"
 }
 
-// providers are the names that the convention has for endpoints, by their hosts'
-// names or the ends of these.
+// providers are the convention's names for endpoints, by their host names or suffixes
+// of them.
 var providers = []struct{ host, name string }{
 	{"openai.azure.com", "azure.ai.openai"}, {"services.ai.azure.com", "azure.ai.inference"}, {"api.anthropic.com", "anthropic"},
 	{"api.cohere.com", "cohere"}, {"api.deepseek.com", "deepseek"}, {"api.groq.com", "groq"}, {"api.mistral.ai", "mistral_ai"},
@@ -128,8 +128,8 @@ var providers = []struct{ host, name string }{
 	{"amazonaws.com", "aws.bedrock"},
 }
 
-// provider is who an endpoint is of, as far as its host says: openai, whose API it
-// speaks, where nothing else is known.
+// provider returns the provider of an endpoint, according to its host: openai, whose
+// API it speaks, if the host is not known.
 func provider(host string) string {
 	for _, p := range providers {
 		if host == p.host || strings.HasSuffix(host, "."+p.host) || strings.HasSuffix(host, "-"+p.host) {
@@ -139,7 +139,7 @@ func provider(host string) string {
 	return "openai"
 }
 
-// toldMessage is a message in the form that the convention has for content.
+// toldMessage is a message in the convention's form for content.
 type toldMessage struct {
 	Role   string     `json:"role"`
 	Parts  []toldPart `json:"parts"`
@@ -147,7 +147,7 @@ type toldMessage struct {
 }
 
 type toldPart struct {
-	Type      string          `json:"type"` // text, tool_call, tool_call_response, or what the API calls it
+	Type      string          `json:"type"` // text, tool_call, tool_call_response, or the API's own name
 	Content   string          `json:"content,omitempty"`
 	ID        string          `json:"id,omitempty"`
 	Name      string          `json:"name,omitempty"`
@@ -155,8 +155,8 @@ type toldPart struct {
 	Response  string          `json:"response,omitempty"`
 }
 
-// toldMessages are messages as the convention has them. Of images and files only the
-// type is told.
+// toldMessages converts messages to the convention's form. Images and files are reduced
+// to their type.
 func toldMessages(list []message) []toldMessage {
 	told := make([]toldMessage, 0, len(list))
 	for _, m := range list {
@@ -186,12 +186,12 @@ func toldMessages(list []message) []toldMessage {
 }
 
 func asJSON(key attribute.Key, v any) attribute.KeyValue {
-	doc, _ := json.Marshal(v) // of strings and valid JSON
+	doc, _ := json.Marshal(v) // marshals strings and valid JSON only
 	return key.String(string(doc))
 }
 
-// callTool calls a tool in a span of the model's call. A toolbox may have a span of its
-// own in it, for the request that it makes.
+// callTool calls a tool in a span below that of the model's call. A toolbox may add a
+// span of its own inside it, for the request that it makes.
 func callTool(ctx context.Context, tool source, c call) (agent.ToolResult, error) {
 	ctx, span := telemetry.Start(ctx, telemetry.SpanExecuteTool+" "+short(tool.Name, 100), trace.SpanKindInternal)
 	defer span.End()
