@@ -17,11 +17,11 @@ import (
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
-// Agent is an agent whose skills are a server's tools.
+// Agent is an agent whose skills are the tools of an MCP server.
 type Agent struct{ tools *Tools }
 
-// New returns an agent of a server's tools. The error says what is wrong with s;
-// whether there is such a server shows when it is needed.
+// New returns an agent with a server's tools. The error says what is wrong with s. New
+// does not contact the server; the first use does.
 func New(s Server, o *Options) (*Agent, error) {
 	t, err := NewTools(s, o)
 	if err != nil {
@@ -30,11 +30,11 @@ func New(s Server, o *Options) (*Agent, error) {
 	return &Agent{t}, nil
 }
 
-// Close ends all sessions and returns when all is quiet. It is called after the
-// last run.
+// Close ends all sessions and returns when their goroutines have ended. Call it after
+// the last run.
 func (a *Agent) Close() error { return a.tools.Close() }
 
-// Refresh is that of Tools; the card is another one then.
+// Refresh is Tools.Refresh. The result of Card may differ afterwards.
 func (a *Agent) Refresh(ctx context.Context) error { return a.tools.Refresh(ctx) }
 
 // Kind is for agent.KindOf.
@@ -59,7 +59,7 @@ func (a *Agent) Run(ctx context.Context, t *agent.Turn) error {
 	err = a.tools.public(ctx, err)
 	public, said := errors.AsType[*agent.PublicError](err)
 	switch {
-	case said && context.Cause(ctx) == agent.ErrDraining: // an error would have the turn run again
+	case said && context.Cause(ctx) == agent.ErrDraining: // an error would run the turn again
 		return t.Fail(public.Reason)
 	case err != nil:
 		return err
@@ -73,7 +73,7 @@ type run struct {
 	turn  *agent.Turn
 	tool  *mcp.Tool
 	args  json.RawMessage
-	place bool // it has one in the queue
+	place bool // it holds a slot of the queue
 }
 
 func (r *run) enter(ctx context.Context) error {
@@ -92,21 +92,21 @@ func (r *run) leave() {
 // maxRounds is how often a tool may answer with questions.
 const maxRounds = 20
 
-// round is what is recorded of a call that was answered with questions.
+// round is the record of a call that was answered with questions.
 type round struct {
 	Requests mcp.InputRequestMap `json:"requests"`
 	State    string              `json:"state,omitempty"`
-	Anew     bool                `json:"anew,omitempty"` // the call is made again as it was
+	Anew     bool                `json:"anew,omitempty"` // the call is made again unchanged
 }
 
 // rounds calls the tool until it has a result. Servers of 2026-07-28 and later end a
-// call with questions and want it made again with the answers and with a state:
-// what was asked is recorded, so that only the latest call is ever in doubt.
+// call with questions, and expect the call again with the answers and a state. The
+// questions are recorded, so that only the outcome of the latest call can be in doubt.
 func (r *run) rounds(ctx context.Context) (*mcp.CallToolResult, error) {
 	p := &mcp.CallToolParams{Name: r.tool.Name, Arguments: r.args, Meta: r.meta()}
 	never, busy := once(r.tool), 0
 	for n := 1; n <= maxRounds; n++ {
-		// If this is on record, the call may have been made by an earlier run.
+		// If this step is recorded, an earlier run may have made the call.
 		fresh := false
 		if _, err := agent.Step(ctx, r.turn, fmt.Sprintf("call %d", n), func(context.Context) (string, error) {
 			fresh = true
@@ -169,8 +169,8 @@ func (r *run) rounds(ctx context.Context) (*mcp.CallToolResult, error) {
 	return nil, errAsked
 }
 
-// goFirst returns the places that somebody has to visit before a call can be made,
-// where that is what is wrong with it. Nothing has happened then.
+// goFirst returns the addresses that the client must visit before the call can be made,
+// if that is the call's error. The tool has then done nothing.
 func goFirst(err error) mcp.InputRequestMap {
 	rpc, ok := errors.AsType[*jsonrpc.Error](err)
 	if !ok || rpc.Code != mcp.CodeURLElicitationRequired || len(rpc.Data) > maxQuestion {
@@ -192,11 +192,11 @@ func goFirst(err error) mcp.InputRequestMap {
 	return all
 }
 
-// errFinal keeps a result out of the record.
+// errFinal keeps a result from being recorded.
 var errFinal = errors.New("mcp: the result is there")
 
-// meta tells the server whose call it is, so that one that wants to can know a call
-// that comes again.
+// meta identifies the task and the attempt of the call, so that a server can recognize
+// a repeated call.
 func (r *run) meta() mcp.Meta {
 	return mcp.Meta{metaTask: r.turn.Task().ID, metaAttempt: r.turn.Attempt()}
 }
@@ -207,7 +207,7 @@ const (
 	metaAttempt = "parley-a2a/attempt"
 )
 
-// moved makes a status message of progress.
+// moved turns progress into a status message.
 func (r *run) moved(p *mcp.ProgressNotificationParams) error {
 	text := cut(p.Message, maxReason)
 	done := fmt.Sprintf("%.6g", p.Progress)

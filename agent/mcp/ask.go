@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	maxQuestion = 64 << 10 // bytes of a question's schema, and of an answer
-	maxWrong    = 5        // answers that do not fit, before the tool is told that there is none
+	maxQuestion = 64 << 10 // of a question's schema, and of an answer, in bytes
+	maxWrong    = 5        // invalid answers before the tool is told that there is none
 )
 
 // respond answers the questions with which a call ended, one after another.
@@ -45,8 +45,9 @@ func (r *run) respond(ctx context.Context, requests mcp.InputRequestMap) (mcp.In
 	return answers, nil
 }
 
-// asked answers a question of the call that is under way. That goes on at once: the call
-// that has the place now may wait for it, where a server does one after the other.
+// asked answers a question of a call under way. The call goes on at once, even without
+// a slot: a server that handles one call at a time may make the call that holds the
+// slot wait for this one.
 func (r *run) asked(ctx context.Context, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	a, err := r.put(ctx, q)
 	withdrawn := err != nil && context.Cause(ctx) == errWithdrawn
@@ -54,14 +55,14 @@ func (r *run) asked(ctx context.Context, q *mcp.ElicitParams) (*mcp.ElicitResult
 		r.tools.queue.Return()
 		r.place = true
 	}
-	if withdrawn { // the client must not answer what nobody asks any more
-		_ = r.turn.Status("") // an error says that the task has ended, and so does all that follows
+	if withdrawn { // the client must not answer a question that no longer stands
+		_ = r.turn.Status("") // an error says that the task has ended; later emissions fail, too
 	}
 	return a, err
 }
 
-// put makes a question of the task of a question of the tool. While the client
-// thinks about it others may call their tools.
+// put asks the client the tool's question. While the client thinks about it, other
+// turns may call their tools.
 func (r *run) put(ctx context.Context, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	f, err := newForm(q)
 	if err != nil {
@@ -86,13 +87,13 @@ func (r *run) put(ctx context.Context, q *mcp.ElicitParams) (*mcp.ElicitResult, 
 	return a, nil
 }
 
-// form is a question with the fields that its answer has. One with an address has
-// none: the answer says whether the client went there.
+// form is a question with the fields of its answer. A question with a URL has no
+// fields: the answer says whether the client went there.
 type form struct {
 	message string
 	url     string
 	doc     json.RawMessage // its schema
-	fields  []string        // in the order they are asked for
+	fields  []string        // in the order in which they are asked for
 	schema  *jsonschema.Schema
 	check   *skills.Schema
 }
@@ -122,7 +123,7 @@ func newForm(q *mcp.ElicitParams) (*form, error) {
 		return nil, err
 	}
 	f.fields = slices.Sorted(maps.Keys(f.schema.Properties))
-	// Those that must be given come first.
+	// Required fields come first.
 	slices.SortStableFunc(f.fields, func(a, b string) int { return f.optional(a) - f.optional(b) })
 	return f, nil
 }
@@ -134,7 +135,7 @@ func (f *form) optional(name string) int {
 	return 1
 }
 
-// question returns the question as a text for people and data for programs.
+// question returns the question, as text for people and as data for programs.
 func (f *form) question(problem string) []*a2a.Part {
 	var b strings.Builder
 	if problem != "" {
@@ -190,14 +191,14 @@ func (f *form) line(name string) string {
 	return cut(line, 1000)
 }
 
-// visitable reports whether a client may be sent to an address: a person follows it
-// where it is shown, so it is one of the web, and of what prints.
+// visitable reports whether a client may be sent to an address. People open it where it
+// is shown, so it must be a web URL of printable characters.
 func visitable(address string) bool {
 	return a2a.WebURL(address) != nil && len(address) <= maxReason &&
 		utf8.ValidString(address) && !strings.ContainsFunc(address, func(r rune) bool { return !unicode.IsGraphic(r) || unicode.IsSpace(r) })
 }
 
-// answer reads a client's message. A problem, if not "", is for the client.
+// answer reads a client's message. A problem, if not "", is shown to the client.
 func (f *form) answer(m *a2a.Message) (*mcp.ElicitResult, string) {
 	size := 0
 	for _, p := range m.Parts {
@@ -261,8 +262,8 @@ func (f *form) answer(m *a2a.Message) (*mcp.ElicitResult, string) {
 	return f.accept(content)
 }
 
-// data reads an answer that is an object: the fields, or {"action", "content"} as
-// MCP has it.
+// data reads an answer that is an object: the fields, or MCP's own form {"action",
+// "content"}.
 func (f *form) data(content map[string]any) (*mcp.ElicitResult, string) {
 	action, ok := content["action"].(string)
 	own := f.schema != nil && f.schema.Properties["action"] != nil
@@ -287,15 +288,15 @@ func (f *form) accept(content map[string]any) (*mcp.ElicitResult, string) {
 		if err == nil {
 			err = safely(func() error { return f.check.Validate(doc) })
 		}
-		if err != nil && err != skills.ErrTooMuch { // which is for the server to check
+		if err != nil && err != skills.ErrTooMuch { // the server must check it then
 			return nil, "The answer does not fit: " + cut(lastCause(err), 500) + "."
 		}
 	}
 	return &mcp.ElicitResult{Action: "accept", Content: content}, ""
 }
 
-// lastCause is the end of a validator's error, which says what is wrong where its
-// beginning says how it came there.
+// lastCause returns the last part of a validator's error, which says what is wrong. The
+// parts before say only where.
 func lastCause(err error) string {
 	text := err.Error()
 	if i := strings.LastIndex(text, ": validating "); i >= 0 {
@@ -304,8 +305,8 @@ func lastCause(err error) string {
 	return strings.TrimPrefix(text, "validating ")
 }
 
-// value makes of a text what a field wants, or leaves it as it is, for the check
-// to refuse.
+// value converts a text to the type of a field, or returns it unchanged, so that the
+// check refuses it.
 func value(p *jsonschema.Schema, text string) any {
 	for _, c := range choices(p) {
 		if strings.EqualFold(text, c.value) || strings.EqualFold(text, c.shown) {
@@ -338,7 +339,7 @@ func value(p *jsonschema.Schema, text string) any {
 
 type choice struct{ value, shown string }
 
-// choices returns what a field can be, where it is one of a list.
+// choices returns the values that a field can have, if its schema lists them.
 func choices(p *jsonschema.Schema) []choice {
 	var list []choice
 	for i, v := range p.Enum {

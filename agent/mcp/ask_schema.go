@@ -9,14 +9,14 @@ import (
 	skills "github.com/parley-a2a/parley/internal/skill"
 )
 
-// Of the schema of a question: how many fields it may have, and how deep it may be.
+// Limits on a question's schema: its number of fields, and its depth.
 const (
 	maxFields = 100
 	maxDepth  = 16
 )
 
-// checkOf reads the schema of a question into s, and returns what answers are checked
-// with: nil for an unusual schema, which is for the server to check.
+// checkOf decodes the schema of a question into s, and returns the check for answers:
+// nil if the schema is unusual, so that the server must check them.
 func checkOf(doc []byte, s *jsonschema.Schema) (check *skills.Schema, err error) {
 	if len(doc) > maxQuestion || json.Deeper(doc, maxDepth) {
 		return nil, errQuestion

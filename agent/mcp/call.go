@@ -19,20 +19,20 @@ import (
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
-// caller is for whom a call is made. Its methods are called in the goroutine that
-// called Tools.call.
+// caller is the party that a call is made for. Its methods are called in the goroutine
+// that called Tools.call.
 type caller interface {
 	// asked answers a question of the tool. Its error ends the call.
 	asked(ctx context.Context, q *mcp.ElicitParams) (*mcp.ElicitResult, error)
-	// moved is told of the latest progress.
+	// moved receives the latest progress.
 	moved(p *mcp.ProgressNotificationParams) error
 }
 
 // call is one call under way.
 type call struct {
 	asks chan *question
-	hint chan struct{} // of capacity one: there is progress
-	over chan struct{} // closed when nobody listens any more
+	hint chan struct{} // capacity 1: there is progress
+	over chan struct{} // closed when nothing listens any more
 	done chan struct{} // closed when there is a result
 	res  *mcp.CallToolResult
 	err  error // both are set before done is closed
@@ -41,14 +41,14 @@ type call struct {
 	latest *mcp.ProgressNotificationParams
 }
 
-// question is one of the server's, with where its answer goes.
+// question is a question of the server, with the channel for its answer.
 type question struct {
 	ctx    context.Context // of the server's request
 	params *mcp.ElicitParams
-	answer chan *mcp.ElicitResult // of capacity one
+	answer chan *mcp.ElicitResult // capacity 1
 }
 
-// ask has the question answered by whoever made the call.
+// ask passes the question to the maker of the call, and returns the answer.
 func (c *call) ask(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 	q := &question{ctx, p, make(chan *mcp.ElicitResult, 1)}
 	select {
@@ -74,31 +74,31 @@ func (c *call) progress(p *mcp.ProgressNotificationParams) {
 }
 
 const (
-	maxTries   = 3 // of a call, where sessions die
+	maxTries   = 3 // of a call whose sessions die
 	retryPause = 200 * time.Millisecond
-	// drainPatience is for how long a call that cannot be made again may go on when
-	// the server stops.
+	// drainPatience is how long a call that must not be repeated may go on when the
+	// server stops.
 	drainPatience = 5 * time.Second
 )
 
-// errSilent says that a call took too long. errUnknown says that a call that cannot
-// be made again may have been carried out.
+// errSilent says that a call took too long. errUnknown says that a call that must not
+// be repeated may have been carried out.
 var (
 	errSilent  = errors.New("mcp: the tool was silent for too long")
 	errUnknown = errors.New("mcp: it is not known whether the tool was called")
 )
 
-// connectError says that there is no session.
+// connectError says that no session could be opened.
 type connectError struct{ cause error }
 
 func (e *connectError) Error() string { return "connect to MCP server: " + e.cause.Error() }
 func (e *connectError) Unwrap() error { return e.cause }
 
-// Unsent is for openai.Toolbox.
+// Unsent tells openai.Toolbox that the tool was not called.
 func (e *connectError) Unsent() bool { return true }
 
-// call calls a tool, on another session if one dies and the call may be made again.
-// The caller may be nil.
+// call calls a tool. If its session dies and the call may be repeated, call tries again
+// on another session. who may be nil.
 func (t *Tools) call(ctx context.Context, p *mcp.CallToolParams, once bool, who caller) (*mcp.CallToolResult, error) {
 	for try := 1; ; try++ {
 		res, err := t.tryCall(ctx, p, once, who)
@@ -131,7 +131,7 @@ func unsent(err error) bool {
 	return errors.As(err, new(*connectError)) || errors.Is(err, mcp.ErrSessionMissing) || errors.As(err, &op) && op.Op == "dial"
 }
 
-// tryCall calls a tool on one session, in a client's span.
+// tryCall calls a tool on one session, within a client span.
 func (t *Tools) tryCall(ctx context.Context, p *mcp.CallToolParams, once bool, who caller) (*mcp.CallToolResult, error) {
 	s, err := t.take(ctx)
 	if err != nil {
@@ -159,7 +159,7 @@ func (t *Tools) callOn(ctx context.Context, s *session, p *mcp.CallToolParams, o
 		params.Meta = mcp.Meta{}
 	}
 	params.Meta[metaLogLevel] = "info"
-	if parent, state := telemetry.Outgoing(ctx); parent != "" { // unprefixed, as the convention for MCP has it
+	if parent, state := telemetry.Outgoing(ctx); parent != "" { // without a prefix, as the convention for MCP says
 		params.Meta["traceparent"] = parent
 		if state != "" {
 			params.Meta["tracestate"] = state
@@ -167,8 +167,8 @@ func (t *Tools) callOn(ctx context.Context, s *session, p *mcp.CallToolParams, o
 	}
 	params.SetProgressToken(token)
 
-	// The call does not end with ctx by itself: one that cannot be made again has
-	// some time left when the server stops.
+	// The call outlives ctx: a call that must not be repeated has some time left when
+	// the server stops.
 	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	lasts, end := context.WithCancel(ctx) // while the call goes on
@@ -205,8 +205,8 @@ func (t *Tools) end(s *session, token string) {
 	delete(s.calls, token)
 }
 
-// follow serves a call until it is done, and then returns nil. Any error is why it
-// has to be given up.
+// follow serves a call until it is done, and then returns nil. An error is the reason
+// to give the call up.
 func (t *Tools) follow(ctx, lasts context.Context, c *call, once bool, who caller) error {
 	silence, pace, last := wake.Stopped(), wake.Stopped(), wake.Stopped()
 	defer silence.Stop()
@@ -253,7 +253,7 @@ func (t *Tools) follow(ctx, lasts context.Context, c *call, once bool, who calle
 			if err := who.moved(latest); err != nil {
 				return err
 			}
-			alive() // the task may have taken its time over it
+			alive() // passing it on may have taken time
 			told++
 			hint = nil // until the pace allows it
 			pace.Reset(paceAfter(told))
@@ -275,8 +275,8 @@ func (t *Tools) follow(ctx, lasts context.Context, c *call, once bool, who calle
 
 var errAsked = agent.Public("the tool asked too often", nil)
 
-// paceAfter is how long progress is not told after so many times, so that a tool
-// that tells too much does not fill the log.
+// paceAfter returns how long progress is not passed on after told times, so that a tool
+// with too much progress does not fill the log.
 func paceAfter(told int) time.Duration {
 	switch {
 	case told < 100:
@@ -289,7 +289,7 @@ func paceAfter(told int) time.Duration {
 
 var errWithdrawn = errors.New("mcp: the server took its question back")
 
-// answer has a question answered.
+// answer gets the answer to a question.
 func (t *Tools) answer(ctx context.Context, q *question, who caller) (*mcp.ElicitResult, error) {
 	if who == nil {
 		return &mcp.ElicitResult{Action: "cancel"}, nil
@@ -308,7 +308,7 @@ func (t *Tools) answer(ctx context.Context, q *question, who caller) (*mcp.Elici
 func (t *Tools) giveUp(s *session, c *call, why error) {
 	t.mu.Lock()
 	s.orphans = time.Now().Add(orphanTime)
-	if why == errSilent { // maybe the server hangs, not the tool
+	if why == errSilent { // perhaps the server hangs, not only the tool
 		s.retired = true
 	}
 	t.mu.Unlock()
@@ -317,7 +317,7 @@ func (t *Tools) giveUp(s *session, c *call, why error) {
 		return
 	case <-time.After(time.Second):
 	}
-	// The server does not read what we write.
+	// The server does not read its input.
 	t.retire(s)
 	if s.proc != nil {
 		s.proc.close()
@@ -325,7 +325,7 @@ func (t *Tools) giveUp(s *session, c *call, why error) {
 	<-c.done
 }
 
-// answered tells an error that the server answered with from a session that died.
+// answered distinguishes a server's error answer from a session that died.
 func answered(err error) error {
 	var rpc *jsonrpc.Error
 	switch {
@@ -337,6 +337,6 @@ func answered(err error) error {
 	return &lostError{err}
 }
 
-// ours reports whether the SDK uses this code for what happens on our side: it is
-// closing, the peer is, or the transport refuses.
+// ours reports whether the SDK uses this code for a condition on this side: it is
+// closing, the peer is closing, or the transport refuses.
 func ours(code int64) bool { return code <= -32003 && code >= -32005 }

@@ -12,9 +12,9 @@ import (
 	skills "github.com/parley-a2a/parley/internal/skill"
 )
 
-// Card returns the card that the server suggests: its name, version and
-// instructions, with a skill for each tool. Where the agent is reached is for the
-// server that runs it to add. It asks the server, and fails where that fails.
+// Card returns a card made from the server's name, version and instructions, with a
+// skill for each tool. The A2A server that runs the agent adds its address. Card asks
+// the MCP server for its tools, and fails if that fails.
 func (a *Agent) Card(ctx context.Context) (a2a.AgentCard, error) {
 	l, err := a.tools.listed(ctx, false)
 	if err != nil {
@@ -39,7 +39,7 @@ func (a *Agent) Card(ctx context.Context) (a2a.AgentCard, error) {
 	schemas := map[string]a2a.JSON{}
 	for _, tool := range l.tools {
 		card.Skills = append(card.Skills, skill(tool, len(l.tools) == 1))
-		// A tool whose schema is unusual checks its arguments by itself.
+		// A tool with an unusual schema checks its arguments itself.
 		if schema, err := json.Marshal(tool.InputSchema); err == nil {
 			if _, err := skills.Compile(schema); err == nil {
 				schemas[tool.Name] = schema
@@ -50,8 +50,8 @@ func (a *Agent) Card(ctx context.Context) (a2a.AgentCard, error) {
 	return card, nil
 }
 
-// name is what is known of a server without asking it, and tells nothing of where
-// it is.
+// name is the server's name before it has been asked. It does not reveal where the
+// server is.
 func (s *Server) name() string {
 	if len(s.Command) > 0 {
 		return filepath.Base(s.Command[0])

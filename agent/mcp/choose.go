@@ -21,8 +21,8 @@ type wanted struct {
 	Arguments json.RawMessage `json:"arguments"`
 }
 
-// choose finds out which tool a message calls, and how. problem, if not "", is what
-// its sender should know instead.
+// choose determines which tool a message calls, and with which arguments. problem, if
+// not "", says why there is no call, for the sender.
 func choose(tools []*mcp.Tool, m *a2a.Message, request a2a.JSON) (w wanted, problem string) {
 	if len(tools) == 0 {
 		return w, "this agent has no tools at present"
@@ -45,7 +45,7 @@ func choose(tools []*mcp.Tool, m *a2a.Message, request a2a.JSON) (w wanted, prob
 	}
 	text := strings.Join(texts, "\n")
 
-	var named []wanted // each is all of a call
+	var named []wanted // each is a complete call
 	if call != nil {   // a skill is a tool
 		named = []wanted{{call.ID, json.RawMessage(call.Arguments)}}
 	} else {
@@ -133,13 +133,13 @@ func isObject(doc []byte) bool {
 	return len(doc) > 1 && doc[0] == '{' && doc[len(doc)-1] == '}'
 }
 
-// Of a help text: how many tools, and about how many bytes.
+// Limits of a help text: tools, and roughly bytes.
 const (
 	maxHelpTools = 40
 	maxHelp      = 4 << 10
 )
 
-// help says how tools are called, and lists them.
+// help explains how to call tools, and lists them.
 func help(tools []*mcp.Tool) string {
 	var b strings.Builder
 	b.WriteString(`Send a part of data, or a text, {"tool": "name", "arguments": {…}}. The tools are: `)
@@ -156,7 +156,7 @@ func help(tools []*mcp.Tool) string {
 	return b.String()
 }
 
-// schemaOf reads a tool's schema as far as it is of the usual form.
+// schemaOf decodes a tool's schema, or returns an empty one if it is unusual.
 func schemaOf(tool *mcp.Tool) *jsonschema.Schema {
 	s := new(jsonschema.Schema)
 	doc, err := json.Marshal(tool.InputSchema)
@@ -166,8 +166,8 @@ func schemaOf(tool *mcp.Tool) *jsonschema.Schema {
 	return s
 }
 
-// textArgument returns the argument that a text is: the only one that is required
-// or, where none is, the only one there is.
+// textArgument returns the argument that takes a plain text: the only required one or,
+// if none is required, the only one.
 func textArgument(s *jsonschema.Schema) (string, bool) {
 	name := ""
 	switch {
@@ -193,7 +193,7 @@ func arguments(s *jsonschema.Schema) []string {
 	return list
 }
 
-// kind returns the type of a property, which may be nil; of several the first.
+// kind returns the type of a property, which may be nil; if it has several, the first.
 func kind(p *jsonschema.Schema) string {
 	switch {
 	case p == nil:
@@ -204,7 +204,7 @@ func kind(p *jsonschema.Schema) string {
 	return p.Type
 }
 
-// example returns a value that might be given for a property, which may be nil.
+// example returns an example value for a property, which may be nil.
 func example(p *jsonschema.Schema) any {
 	var v any
 	switch {

@@ -17,7 +17,7 @@ type process struct {
 	once    sync.Once
 }
 
-// startProcess runs a server's command. The caller has to call close in the end.
+// startProcess runs a server's command. The caller must call close in the end.
 func startProcess(s *Server, o *Options) (*process, error) {
 	p := &process{closing: make(chan struct{}), grace: o.grace()}
 	cmd := exec.Command(s.Command[0], s.Command[1:]...)
@@ -29,7 +29,7 @@ func startProcess(s *Server, o *Options) (*process, error) {
 	}
 	p.Work.Go(func() {
 		<-p.Exited
-		// What it left behind may hold its output open.
+		// Processes that it left behind may hold its output open.
 		select {
 		case <-time.After(child.Linger):
 			p.Out.Close()
@@ -42,17 +42,17 @@ func startProcess(s *Server, o *Options) (*process, error) {
 	return p, nil
 }
 
-// close ends the command and what it started, politely first, and returns when
-// all is quiet.
+// close ends the command and what it started, politely first, and returns when its
+// goroutines have ended.
 func (p *process) close() {
 	p.once.Do(func() {
 		close(p.closing)
-		p.In.Close() // what the protocol says first
+		p.In.Close() // the protocol's first step
 		if !p.wait() {
 			p.Terminate()
 			p.wait()
 		}
-		p.Kill() // also what it left behind in its group
+		p.Kill() // also processes that it left in its group
 		<-p.Exited
 		p.ClosePipes()
 		p.Work.Wait()

@@ -13,15 +13,14 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// hopeless reports whether a session cannot be had by trying again soon.
+// hopeless reports whether it is no use to retry the session soon.
 func hopeless(err error) bool {
 	return errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) ||
 		errors.Is(err, context.DeadlineExceeded)
 }
 
-// public returns err with what callers may know of it. The server's own words
-// and its address stay inside; only complaints about the arguments are passed
-// on.
+// public turns err into an error for callers. The server's own words and its address
+// are never sent to them, except complaints about the arguments.
 func (t *Tools) public(ctx context.Context, err error) error {
 	var (
 		said    *agent.PublicError
@@ -33,7 +32,7 @@ func (t *Tools) public(ctx context.Context, err error) error {
 	switch {
 	case err == nil || errors.As(err, &said):
 		return err
-	case ctx.Err() != nil && (!errors.As(err, &rpc) || errors.As(err, &lost) || errors.As(err, &connect)): // else it is an answer
+	case ctx.Err() != nil && (!errors.As(err, &rpc) || errors.As(err, &lost) || errors.As(err, &connect)): // otherwise the server answered
 		return err
 	case errors.Is(err, errSilent):
 		reason = fmt.Sprintf("the tool gave no sign of life for %s", t.opts.timeout().Round(time.Millisecond))
@@ -57,8 +56,8 @@ func (t *Tools) public(ctx context.Context, err error) error {
 	return agent.Public(reason, err)
 }
 
-// unknown is why a task fails whose tool must not be called again.
+// unknown is the reason with which a task fails whose tool must not be called again.
 const unknown = "the call of the tool was interrupted, and it must not be made twice: whether it took effect is not known"
 
-// maxReason caps what a server may have callers told, in bytes.
+// maxReason caps the server's text in a reason for callers, in bytes.
 const maxReason = 8 << 10

@@ -19,8 +19,8 @@ var (
 	errNoise    = errors.New("mcp: the server prints too much that is no message")
 )
 
-// frames lets through the lines of a command that are messages. Many servers greet
-// on standard output, where only the protocol should be; such lines go to the log
+// frames passes the lines of a command that are messages. Many servers print a greeting
+// on standard output, which is reserved for the protocol; such lines go to the log
 // instead of breaking the session.
 type frames struct {
 	in    *bufio.Reader
@@ -28,7 +28,7 @@ type frames struct {
 	rest  []byte // of the line that is being read
 	noise int
 	log   *slog.Logger
-	pace  *pace // nil for none
+	pace  *pace // nil for no limit
 }
 
 func newFrames(r io.Reader, most int, log *slog.Logger) *frames {
@@ -62,8 +62,8 @@ func (f *frames) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// line returns the next line with its end, or what there is before an error. The
-// bytes are the caller's.
+// line returns the next line with its line feed, or what precedes an error. The caller
+// owns the bytes.
 func (f *frames) line() ([]byte, error) {
 	var line []byte
 	for {

@@ -17,8 +17,8 @@ import (
 
 var errLongBody = errors.New("mcp: the server sent an answer that is too long")
 
-// httpClient returns a client that adds the server's headers, and takes no answer
-// that is too long. The end of until ends its requests. The caller's is copied, not
+// httpClient returns a client that adds the server's headers, and refuses answers that
+// are too long. When until ends, its requests end. The caller's client is copied, not
 // changed.
 func httpClient(until context.Context, s *Server, at *url.URL, o *Options) *http.Client {
 	var c http.Client
@@ -45,8 +45,8 @@ func httpClient(until context.Context, s *Server, at *url.URL, o *Options) *http
 
 var errRedirect = errors.New("mcp: the server redirects to another host, which is not followed: use that address if you trust it")
 
-// checkRedirect follows redirects on the server's own host only: the operator
-// named this server, and it must not send us into the network.
+// checkRedirect follows redirects on the server's own host only: the operator named
+// this server, and it must not lead requests into the network.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	from, to := via[0].URL, req.URL
 	switch same := strings.EqualFold(from.Host, to.Host); {
@@ -67,13 +67,13 @@ type bounded struct {
 	at      *url.URL
 	headers map[string]a2a.Secret
 	most    int64
-	slots   chan struct{}   // one for each request that has no answer yet
+	slots   chan struct{}   // one for each request without an answer yet
 	until   context.Context // ends every request: see Tools.Close
 }
 
 // minRequests is how many requests may wait for their answers, at least. Each of them
-// may have a connection. A server that asks and does not take our answers has them
-// all: then what it asked stays unanswered.
+// may use a connection. A server that asks questions without reading the answers uses
+// them all up; then its questions stay unanswered.
 const minRequests = 256
 
 var errUnread = errors.New("mcp: the server does not take what it is sent")
@@ -85,7 +85,7 @@ func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	default:
 		return nil, errUnread
 	}
-	if len(b.headers) > 0 && req.URL.Scheme == b.at.Scheme && req.URL.Host == b.at.Host { // not where it redirects
+	if len(b.headers) > 0 && req.URL.Scheme == b.at.Scheme && req.URL.Host == b.at.Host { // not at a redirect's target
 		req = req.Clone(req.Context())
 		for name, value := range b.headers {
 			req.Header.Set(name, value.Reveal())
@@ -100,7 +100,7 @@ func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	resp.Body = &lastingBody{resp.Body, func() { over(); cancel() }}
-	// The events of a stream are bounded one by one, and come at a bounded pace.
+	// Events of a stream are limited one by one, and in their rate.
 	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "text/event-stream" {
 		resp.Body = &boundedBody{resp.Body, b.most}
 	} else {
@@ -115,7 +115,7 @@ func (b *bounded) CloseIdleConnections() {
 	}
 }
 
-// lastingBody is a body whose request lasts until it is closed.
+// lastingBody is a body whose request lasts until the body is closed.
 type lastingBody struct {
 	io.ReadCloser
 	over func()

@@ -15,8 +15,8 @@ import (
 // metaLogLevel is the member of a call's _meta that asks for log messages.
 const metaLogLevel = mcp.MetaKeyLogLevel
 
-// wantLog asks for log messages where that is done once for a session; from
-// 2026-07-28 on each call says so.
+// wantLog asks for log messages, once for a session; from 2026-07-28 on each call does
+// so instead.
 func (s *session) wantLog() {
 	r := s.cs.InitializeResult()
 	if r.ProtocolVersion >= "2026-07-28" || r.Capabilities == nil || r.Capabilities.Logging == nil {

@@ -17,19 +17,19 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Of a result: how many links are followed, and for how long.
+// Limits of a result: how many links are followed, and for how long.
 const (
 	maxLinks = 16
-	maxParts = 1000 // about
+	maxParts = 1000 // roughly
 	linkTime = 30 * time.Second
 )
 
-// parts makes parts of what a tool returned.
+// parts converts a tool's result to parts.
 func (r *run) parts(ctx context.Context, res *mcp.CallToolResult) []*a2a.Part {
 	var parts []*a2a.Part
 	data, same := structured(res)
 	if data != nil && !r.takesData() && same >= 0 {
-		data, same = nil, -1 // the text says it in a way that the client takes
+		data, same = nil, -1 // the text has the same content in a form that the client accepts
 	}
 	links, room := 0, r.tools.opts.maxMessage()
 	for i, c := range res.Content {
@@ -69,7 +69,7 @@ func (r *run) parts(ctx context.Context, res *mcp.CallToolResult) []*a2a.Part {
 	return parts
 }
 
-// takesData reports whether the client takes JSON.
+// takesData reports whether the client accepts JSON.
 func (r *run) takesData() bool {
 	modes := r.turn.AcceptedOutputModes()
 	return len(modes) == 0 || slices.ContainsFunc(modes, func(m string) bool {
@@ -77,9 +77,9 @@ func (r *run) takesData() bool {
 	})
 }
 
-// structured returns the structured content and the index of the text that says
-// the same for clients that do not know of it, or -1. That text is the better copy:
-// in it numbers are as the tool wrote them.
+// structured returns the structured content, and the index of the text that repeats it
+// for clients that do not know of it, or -1. The content is taken from that text if
+// there is one, because it has the numbers as the tool wrote them.
 func structured(res *mcp.CallToolResult) (a2a.JSON, int) {
 	if res.StructuredContent == nil {
 		return nil, -1
@@ -108,7 +108,7 @@ func file(b []byte, mediaType, name string) *a2a.Part {
 	return a2a.RawPart(b, clean(mediaType), clean(name))
 }
 
-// embedded returns a resource's contents as a part, or nil if there are none.
+// embedded returns an embedded resource as a part, or nil if it is empty.
 func embedded(c *mcp.ResourceContents, name string) *a2a.Part {
 	switch {
 	case c == nil:
@@ -124,8 +124,8 @@ func embedded(c *mcp.ResourceContents, name string) *a2a.Part {
 	return p
 }
 
-// link returns what a link leads to. Clients can follow those of the web by
-// themselves; others only the server can.
+// link returns the target of a link. Clients can follow web links themselves; other
+// links only the server can.
 func (r *run) link(ctx context.Context, l *mcp.ResourceLink, follow bool) []*a2a.Part {
 	name := clean(l.Name)
 	if a2a.WebURL(l.URI) != nil {
@@ -141,7 +141,7 @@ func (r *run) link(ctx context.Context, l *mcp.ResourceLink, follow bool) []*a2a
 	return []*a2a.Part{a2a.TextPart("(the tool refers to " + cut(name, 200) + ", which cannot be had here)")}
 }
 
-// read asks the server for a resource.
+// read gets a resource from the server.
 func (t *Tools) read(ctx context.Context, uri, name string) ([]*a2a.Part, error) {
 	ctx, cancel := context.WithTimeout(ctx, linkTime)
 	defer cancel()
@@ -167,8 +167,7 @@ func (t *Tools) read(ctx context.Context, uri, name string) ([]*a2a.Part, error)
 	return parts, nil
 }
 
-// textOf returns all text of a result, and where there is none its structured
-// content.
+// textOf returns all text of a result or, if there is none, its structured content.
 func textOf(res *mcp.CallToolResult) string {
 	var texts []string
 	for _, c := range res.Content {
@@ -195,7 +194,7 @@ func textOf(res *mcp.CallToolResult) string {
 	return strings.Join(texts, "\n")
 }
 
-// baseName is the last word of a resource's address.
+// baseName returns the last element of a resource's URI.
 func baseName(uri string) string {
 	u, err := url.Parse(uri)
 	if err != nil {

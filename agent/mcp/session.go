@@ -27,23 +27,23 @@ type session struct {
 	busy    int              // calls and lists that use it or are about to
 	calls   map[string]*call // by progress token
 	retired bool             // takes no more calls, and is closed after the last
-	orphans time.Time        // until then, questions may be those of calls that were given up
+	orphans time.Time        // until then, a question may belong to a call that was given up
 }
 
-// orphanTime is for how long a call that was cancelled may go on to ask.
+// orphanTime is how long a cancelled call may still ask questions.
 const orphanTime = time.Minute
 
-// impl is who we are to servers.
+// impl is the name that servers are told.
 var impl = &mcp.Implementation{Name: "parley", Version: "1"}
 
-// open connects, and then waits for the end of the connection. It is the owner of
-// everything that belongs to the session.
+// open connects, and then waits for the end of the connection. It owns everything that
+// belongs to the session.
 func (s *session) open() {
 	t := s.tools
 	err := s.connect("")
 	if errors.Is(err, context.DeadlineExceeded) {
-		// Some servers of older versions stay silent when they are asked what
-		// they speak before they are greeted.
+		// Some servers of older versions do not answer a question about their versions
+		// that comes before the handshake.
 		err = s.connect("2025-11-25")
 	}
 	if err != nil {
@@ -63,7 +63,8 @@ func (s *session) open() {
 	t.log.Debug("MCP session ended", "error", err)
 }
 
-// connect opens the connection, in a version of the protocol or the best there is.
+// connect opens the connection, in the given version of the protocol, or in the best if
+// it is "".
 func (s *session) connect(version string) error {
 	t := s.tools
 	var proc *process
@@ -76,7 +77,7 @@ func (s *session) connect(version string) error {
 		if err != nil {
 			return err
 		}
-		// The input is the process's to close: closing is the first thing it does.
+		// The process closes its input itself, as the first step of its end.
 		in := newFrames(proc.Out, t.opts.maxMessage(), t.log)
 		in.pace = newPace(t.ctx, 1)
 		transport = &mcp.IOTransport{
@@ -96,9 +97,9 @@ func (s *session) connect(version string) error {
 		Capabilities: &mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{
 			Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{},
 		}},
-		// The rounds of a call are ours: they are recorded.
+		// The rounds of a call are made in this package, which records them.
 		MultiRoundTrip:              &mcp.MultiRoundTripOptions{Disabled: true},
-		ElicitationHandler:          s.elicited, // says that there is one: see receive
+		ElicitationHandler:          s.elicited, // makes the SDK announce elicitation; receive handles it
 		ProgressNotificationHandler: s.progressed,
 		ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
 			t.stale()
@@ -122,7 +123,7 @@ func (s *session) connect(version string) error {
 	if err != nil {
 		if proc != nil {
 			proc.close()
-			// The end of its output says nothing of why.
+			// The end of its output does not say why.
 			if errors.Is(err, mcp.ErrConnectionClosed) && proc.Cause != nil {
 				return fmt.Errorf("the command ended: %w", proc.Cause)
 			}
@@ -133,7 +134,7 @@ func (s *session) connect(version string) error {
 	return nil
 }
 
-// close ends the connection; open sees to the rest.
+// close ends the connection; open does the rest.
 func (s *session) close() {
 	<-s.ready
 	switch {
@@ -144,9 +145,8 @@ func (s *session) close() {
 	}
 }
 
-// receive is what comes from the server on its own account. Questions do not take
-// the SDK's way, which looks into them before anybody has checked them; nothing
-// that a server sends may end this process.
+// receive handles requests of the server. Questions bypass the SDK, which would read
+// them before they are validated; nothing that a server sends may end this process.
 func (s *session) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, r mcp.Request) (res mcp.Result, err error) {
 		panicked := safely(func() error {
@@ -168,8 +168,7 @@ func (s *session) receive(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// safely turns a panic into an error: of code that reads what a server sent, and
-// trusts it too much.
+// safely turns a panic into an error, for code that trusts too much what a server sent.
 func safely(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -179,8 +178,8 @@ func safely(f func() error) (err error) {
 	return f()
 }
 
-// elicited is called for a question of a server, in versions where it does not say
-// which call it belongs to.
+// elicited is called for a question of a server, in versions that do not say which call
+// a question belongs to.
 func (s *session) elicited(ctx context.Context, r *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 	c := s.only()
 	if c == nil {
@@ -190,7 +189,7 @@ func (s *session) elicited(ctx context.Context, r *mcp.ElicitRequest) (*mcp.Elic
 	return c.ask(ctx, r.Params)
 }
 
-// only returns the call that the session is about, if there is no other.
+// only returns the session's call if it has exactly one.
 func (s *session) only() *call {
 	s.tools.mu.Lock()
 	defer s.tools.mu.Unlock()
@@ -213,8 +212,8 @@ func (s *session) progressed(_ context.Context, r *mcp.ProgressNotificationClien
 	}
 }
 
-// cut returns s as valid text of at most so many bytes, and a sign that there was
-// more.
+// cut returns s as valid text of at most so many bytes, and its full size if it was
+// longer.
 func cut(s string, most int) string {
 	if len(s) <= most {
 		return strings.ToValidUTF8(s, "\uFFFD")

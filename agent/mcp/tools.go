@@ -21,8 +21,8 @@ import (
 	"github.com/parley-a2a/parley/internal/queue"
 )
 
-// Tools are the tools of a server, for an agent that drives a model: what
-// agent/openai calls a toolbox. A tool that asks back is told that nobody answers.
+// Tools are the tools of a server, for an agent that drives a model: an openai.Toolbox.
+// A tool that asks a question is told that it was cancelled.
 type Tools struct {
 	server Server
 	opts   *Options
@@ -32,14 +32,14 @@ type Tools struct {
 	ctx    context.Context // ends when Close is called
 	cancel context.CancelCauseFunc
 	work   sync.WaitGroup // one for each session
-	// patience is drainPatience, pause retryPause and farewell what its name says, but
-	// in tests.
+	// patience is drainPatience, pause is retryPause and farewell is the constant
+	// farewell, except in tests.
 	patience, pause time.Duration
 	farewell        time.Duration
-	last            context.Context // ends the requests that go on then
+	last            context.Context // ends the requests that go on after farewell
 	hangUp          context.CancelFunc
 
-	listing chan struct{} // of capacity one: who lists holds it
+	listing chan struct{} // capacity 1: held while listing
 
 	mu       sync.Mutex // protects the fields below
 	closed   bool
@@ -49,7 +49,7 @@ type Tools struct {
 	old      bool // the list may have changed
 }
 
-// list is what a server says of itself.
+// list is a server's description of itself and its tools.
 type list struct {
 	tools []*mcp.Tool
 	about *mcp.InitializeResult
@@ -57,10 +57,10 @@ type list struct {
 
 const (
 	maxTools = 1000 // of a server
-	maxIdle  = 4    // sessions that are kept for later
+	maxIdle  = 4    // idle sessions that are kept
 
-	// farewell is how long requests to a server may go on once its tools are closed:
-	// the end of a session is one.
+	// farewell is how long requests to a server may go on after Close; one of them ends
+	// the session.
 	farewell = 8 * time.Second
 )
 
@@ -71,8 +71,8 @@ var (
 	errLongList = errors.New("mcp: the server's list of tools has more bytes than one message may have")
 )
 
-// NewTools returns the tools of a server. The error says what is wrong with s;
-// whether there is such a server shows when it is needed.
+// NewTools returns the tools of a server. The error says what is wrong with s. NewTools
+// does not contact the server; the first use does.
 func NewTools(s Server, o *Options) (*Tools, error) {
 	if (len(s.Command) > 0) == (s.URL != "") || len(s.Command) > 0 && s.Command[0] == "" {
 		return nil, errNoServer
@@ -95,7 +95,8 @@ func NewTools(s Server, o *Options) (*Tools, error) {
 	return t, nil
 }
 
-// Close ends all sessions and returns when all is quiet. Calls that go on fail.
+// Close ends all sessions and returns when their goroutines have ended. Calls under way
+// fail.
 func (t *Tools) Close() error {
 	t.mu.Lock()
 	t.closed = true
@@ -105,7 +106,7 @@ func (t *Tools) Close() error {
 	for _, s := range open {
 		t.work.Go(s.close)
 	}
-	// A server that takes our answers and says nothing must not keep us.
+	// A server that accepts requests without answering must not hold up Close.
 	end := time.AfterFunc(t.farewell, t.hangUp)
 	t.work.Wait()
 	end.Stop()
@@ -116,8 +117,8 @@ func (t *Tools) Close() error {
 	return nil
 }
 
-// take returns a session for a call, after leave has been called for the earlier
-// ones where there is a limit of sessions.
+// take returns a session for a call. If the number of sessions is limited, the caller
+// has called leave for its earlier ones.
 func (t *Tools) take(ctx context.Context) (*session, error) {
 	t.mu.Lock()
 	if t.closed {
@@ -155,7 +156,7 @@ func (t *Tools) take(ctx context.Context) (*session, error) {
 	return best, nil
 }
 
-// loadAt is how much a session has to do; Tools.mu is held.
+// loadAt returns the load of a session. Tools.mu is held.
 func (s *session) loadAt(now time.Time) int {
 	if now.Before(s.orphans) {
 		return s.busy + 1
@@ -181,14 +182,14 @@ func (t *Tools) leave(s *session) {
 	t.mu.Unlock()
 }
 
-// retire has no more calls come to a session.
+// retire keeps further calls away from a session.
 func (t *Tools) retire(s *session) {
 	t.mu.Lock()
 	s.retired = true
 	t.mu.Unlock()
 }
 
-// drop forgets a session that is over.
+// drop removes a session that has ended.
 func (t *Tools) drop(s *session) {
 	t.mu.Lock()
 	s.retired = true
@@ -196,23 +197,23 @@ func (t *Tools) drop(s *session) {
 	t.mu.Unlock()
 }
 
-// stale has the next who needs the list ask for it.
+// stale makes the next use of the list fetch it again.
 func (t *Tools) stale() {
 	t.mu.Lock()
 	t.old = true
 	t.mu.Unlock()
 }
 
-// Refresh asks the server for its tools. Otherwise they are asked for when they are
-// needed first, and after the server said that they changed.
+// Refresh asks the server for its tools. Without it they are listed at first use, and
+// again after the server said that they changed.
 func (t *Tools) Refresh(ctx context.Context) error {
 	t.stale()
 	_, err := t.listed(ctx, true)
 	return err
 }
 
-// listed returns the list. If it may have changed and cannot be had, the old one
-// will do, unless fresh says otherwise.
+// listed returns the list. If it may have changed and cannot be fetched, listed returns
+// the old one, unless fresh is true.
 func (t *Tools) listed(ctx context.Context, fresh bool) (*list, error) {
 	select {
 	case t.listing <- struct{}{}:
@@ -222,7 +223,7 @@ func (t *Tools) listed(ctx context.Context, fresh bool) (*list, error) {
 	}
 	t.mu.Lock()
 	have, old := t.list, t.old
-	t.old = false // what changes from now on counts again
+	t.old = false // later changes count again
 	t.mu.Unlock()
 	if have != nil && !old {
 		return have, nil
@@ -268,7 +269,7 @@ func (t *Tools) fetch(ctx context.Context) (*list, error) {
 			case n > maxTools || page > maxTools:
 				return errTooMany
 			case size > t.opts.maxMessage():
-				return errLongList // pages are kept: by us, and by the session
+				return errLongList // this package and the session both keep the pages
 			}
 			for _, tool := range res.Tools {
 				if tool != nil && !names[tool.Name] && (len(only) == 0 || slices.Contains(only, tool.Name)) {
@@ -283,7 +284,7 @@ func (t *Tools) fetch(ctx context.Context) (*list, error) {
 		}
 	})
 	if errors.Is(err, errTooMany) || errors.Is(err, errLongList) {
-		t.retire(s) // what it has of the list goes with it
+		t.retire(s) // its copy of the list is freed with it
 	}
 	if err != nil {
 		return nil, err
@@ -340,9 +341,8 @@ func (t *Tools) Call(ctx context.Context, name string, args a2a.JSON) (agent.Too
 	return agent.ToolResult{Text: textOf(res), Failed: res.IsError}, nil
 }
 
-// once reports whether a call of the tool must not be made again. A tool without
-// any annotations says nothing; in those there are, hints that are left out are
-// false.
+// once reports whether a call of the tool must not be repeated. A tool without any
+// annotations does not forbid it; if there are annotations, a missing hint is false.
 func once(tool *mcp.Tool) bool {
 	a := tool.Annotations
 	return a != nil && !a.ReadOnlyHint && !a.IdempotentHint

@@ -15,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
-// describe gives the span of a call the attributes of the convention for MCP clients.
+// describe sets the attributes of a call's span, by the convention for MCP clients.
 func (t *Tools) describe(ctx context.Context, span trace.Span, s *session, p *mcp.CallToolParams, res *mcp.CallToolResult, err error) {
 	set := span.SetAttributes
 	set(

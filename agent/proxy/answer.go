@@ -7,7 +7,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// answer passes an answer to the agent's question on.
+// answer passes an answer on to the agent's question.
 func (r *run) answer(ctx context.Context, answer *a2a.Message, secret bool) error {
 	m := r.outgoing(answer)
 	rec := record{Message: m.MessageID, Question: r.asked, Secret: secret}
@@ -17,19 +17,19 @@ func (r *run) answer(ctx context.Context, answer *a2a.Message, secret bool) erro
 	if err := r.note(ctx, rec); err != nil {
 		return &fault{err}
 	}
-	// Once the agent may have it, a run after a crash has to know.
+	// Record it before sending it: a run after a crash must know of it.
 	if err := r.t.Sync(ctx); err != nil {
 		return &fault{err}
 	}
 	return r.deliver(ctx, m)
 }
 
-// deliver sends an answer. Where it is not known whether it was taken, the task
-// tells, or the caller is asked once more: it is not sent again in silence.
+// deliver sends an answer. If it is unknown whether the agent took it, the agent's task
+// tells, or the caller is asked once more: the answer is never sent again silently.
 func (r *run) deliver(ctx context.Context, m *a2a.Message) error {
 	err := r.send(ctx, m)
 	if s := &r.status; err == nil && s.Timestamp.IsZero() && (s.Message == nil || s.Message.MessageID == "") {
-		r.asked = "" // the next question cannot be told from this one
+		r.asked = "" // the next question may look the same as this one
 	}
 	switch {
 	case maybeTaken(err):
@@ -45,7 +45,7 @@ func (r *run) deliver(ctx context.Context, m *a2a.Message) error {
 	case why != nil:
 		return why
 	case question(&task.Status) != r.asked || maybeTaken(err) && took(task, m.MessageID):
-		return nil // it has gone on, or is about to, or had ended
+		return nil // it has gone on, is about to, or had ended
 	case err != nil && refusal(err):
 		if err := r.t.Status(reason(err, true)); err != nil {
 			return &fault{err}
@@ -55,7 +55,7 @@ func (r *run) deliver(ctx context.Context, m *a2a.Message) error {
 	return nil
 }
 
-// regain goes on where a run stopped that was about to send an answer.
+// regain continues after a run that stopped when it was about to send an answer.
 func (r *run) regain(ctx context.Context, last *record) error {
 	task, err := r.get(ctx)
 	if err != nil {
@@ -65,11 +65,11 @@ func (r *run) regain(ctx context.Context, last *record) error {
 	case took(task, last.Message), !task.Status.State.Interrupted(), question(&task.Status) != last.Question:
 		return nil
 	case last.answer != nil && (r.c.Repeats() > 0 || slices.ContainsFunc(task.History, fromUser)):
-		// The agent keeps what it was told, and has not been told this.
+		// The agent keeps the messages that it got, and this one is not among them.
 		m := r.outgoing(last.answer)
 		return r.deliver(ctx, m)
 	}
-	r.asked = "" // the caller says it once more
+	r.asked = "" // ask the caller once more
 	return nil
 }
 

@@ -10,12 +10,12 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// goodbye is how long the agent may take over a cancellation.
+// goodbye is how long a cancellation at the agent may take.
 const goodbye = 10 * time.Second
 
-// stop ends a run whose context has ended. At a drain the agent's task goes on,
-// and is found again; otherwise it is cancelled there, and what came of that is the
-// end of ours.
+// stop ends a run whose context has ended. At a drain the agent's task goes on, and a
+// later run finds it; otherwise it is cancelled at the agent, and this task ends as
+// that one did.
 func (r *run) stop(ctx context.Context, cause error) error {
 	if errors.Is(cause, agent.ErrDraining) {
 		if r.task == "" && r.reply == nil && !r.doubt {
@@ -32,7 +32,7 @@ func (r *run) stop(ctx context.Context, cause error) error {
 	}
 	if r.task == "" {
 		if !r.doubt {
-			return cause // nothing was taken
+			return cause // the agent took nothing
 		}
 		return r.t.End(a2a.TaskStateCanceled, text("It is not known whether the agent behind this one took the message; it may be at work on it."))
 	}
@@ -52,7 +52,7 @@ func (r *run) stop(ctx context.Context, cause error) error {
 	return r.t.End(a2a.TaskStateCanceled, text("The agent behind this one did not cancel its task, which may go on there."))
 }
 
-// cancel asks the agent to cancel its task, and stays until that has ended.
+// cancel asks the agent to cancel its task, and waits until that has ended.
 func (r *run) cancel(ctx context.Context) error {
 	if err := r.redial(ctx); err != nil {
 		return err
@@ -60,7 +60,7 @@ func (r *run) cancel(ctx context.Context) error {
 	task, err := r.c.CancelTask(ctx, &a2a.CancelTaskRequest{ID: r.task})
 	switch {
 	case errors.Is(err, a2a.ErrTaskNotCancelable):
-		return r.look(ctx) // it was faster, or does not do that
+		return r.look(ctx) // the task ended first, or the agent cannot cancel
 	case err != nil:
 		return err
 	}
@@ -79,7 +79,7 @@ func (r *run) cancel(ctx context.Context) error {
 	return nil
 }
 
-// abandon tells the agent that nobody waits for its task any more.
+// abandon tells the agent that its task is no longer needed.
 func (r *run) abandon(ctx context.Context) {
 	if r.task == "" || r.c == nil || r.status.State.Terminal() {
 		return

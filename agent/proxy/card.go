@@ -8,11 +8,11 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Card returns what the agent's card says of what it does, for a card of our own:
-// its name, description, version, provider, links, modes and skills. Its address,
-// security schemes, capabilities and signatures are left out, because they are not
-// true here: the server that runs this agent fills them in. It
-// asks the agent, unless that was done before.
+// Card returns a card made from the agent's card, with the same name, description,
+// version, provider, links, modes and skills. Its address, security schemes,
+// capabilities and signatures are left out, because they are not true here: the server
+// that runs this agent fills them in. Card asks the agent for its card, unless that was
+// done before.
 func (a *Agent) Card(ctx context.Context) (a2a.AgentCard, error) {
 	c, err := a.dial(ctx)
 	if err != nil {
@@ -33,15 +33,15 @@ func rewrite(theirs *a2a.AgentCard) a2a.AgentCard {
 		}
 		own := *s
 		own.InputModes, own.OutputModes = modes(s.InputModes), modes(s.OutputModes)
-		own.SecurityRequirements = nil // in the names of schemes that are not ours
-		own.Unknown = nil              // nobody can say whether it holds here
+		own.SecurityRequirements = nil // they name schemes of the other agent
+		own.Unknown = nil              // it may not be true here
 		card.Skills = append(card.Skills, &own)
 	}
 	return card
 }
 
-// modeWords are what many cards of earlier versions say in place of media types, which
-// are enforced here.
+// modeWords are words that many cards of earlier versions use in place of media types,
+// which are enforced here.
 var modeWords = map[string]string{"text": "text/plain", "data": "application/json", "json": "application/json", "file": "*/*"}
 
 func modes(theirs []string) (ours []string) {

@@ -13,9 +13,9 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// difference returns what makes an artifact that one has the one that is wanted: a
-// chunk to append, or one to begin anew with; nil if nothing does. Both have the same
-// id. Servers join the text of chunks, or do not: it counts as text, not as parts.
+// difference returns the chunk that turns the artifact have into the artifact want, to
+// be appended or to begin anew with; nil if they are equal. Both have the same id. Some
+// servers join the text of chunks, so texts are compared as text, not as parts.
 func difference(have, want *a2a.Artifact) (chunk *a2a.Artifact, add bool) {
 	switch {
 	case have == nil:
@@ -37,7 +37,7 @@ func difference(have, want *a2a.Artifact) (chunk *a2a.Artifact, add bool) {
 	return want, false
 }
 
-// rest is an artifact with some of its parts, to be appended.
+// rest returns a chunk that appends some parts of an artifact.
 func rest(of *a2a.Artifact, parts []*a2a.Part) (*a2a.Artifact, bool) {
 	if len(parts) == 0 {
 		return nil, false
@@ -45,8 +45,8 @@ func rest(of *a2a.Artifact, parts []*a2a.Part) (*a2a.Artifact, bool) {
 	return &a2a.Artifact{ArtifactID: of.ArtifactID, Parts: parts}, true
 }
 
-// headDiffers compares everything but the parts. A field that the agent's message
-// leaves out counts as the same.
+// headDiffers compares everything but the parts. A field that want leaves out counts as
+// equal, except the metadata.
 func headDiffers(have, want *a2a.Artifact) bool {
 	return want.Name != "" && want.Name != have.Name || want.Description != "" && want.Description != have.Description ||
 		len(want.Extensions) > 0 && !slices.Equal(want.Extensions, have.Extensions) || !sameJSON(have.Metadata, want.Metadata)
@@ -72,7 +72,7 @@ func value(doc a2a.JSON) (v any, ok bool) {
 	return v, d.Decode(&v) == nil
 }
 
-// plainText joins the text of parts that are nothing but text.
+// plainText joins the text of parts if they are text only.
 func plainText(parts []*a2a.Part) (string, bool) {
 	var b strings.Builder
 	for _, p := range parts {
@@ -84,13 +84,13 @@ func plainText(parts []*a2a.Part) (string, bool) {
 	return b.String(), true
 }
 
-// idOK reports whether a foreign id can be kept as it is, or is empty.
+// idOK reports whether a foreign id can be kept unchanged. An empty one can.
 func idOK(id string) bool {
 	return len(id) <= a2a.MaxID && utf8.ValidString(id) && !strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 })
 }
 
-// artifactID returns the id that an artifact of the agent's has here: its own, if
-// it can be one.
+// artifactID returns the id that an artifact of the agent has here: the same id, if it
+// is valid here.
 func artifactID(id string) string {
 	switch {
 	case id == "":

@@ -22,16 +22,15 @@ func unreachable(err error) bool {
 	return ok && t.Unreachable && !misled(err)
 }
 
-// misled reports whether the agent named an address that it may not send us to, or is at
-// one that Options.Client refuses.
+// misled reports whether the agent named an address that is not allowed, or is itself
+// at one that Options.Client refuses.
 func misled(err error) bool {
 	_, named := errors.AsType[*a2aclient.AddressError](err)
 	_, refused := errors.AsType[*egress.Refused](err)
 	return named || refused
 }
 
-// later reports whether the agent cannot have taken what was sent, and may do so
-// later.
+// later reports whether the agent cannot have taken the request, and may take it later.
 func later(err error) bool {
 	if card, ok := errors.AsType[*a2aclient.CardError](err); ok {
 		return card.Kind == a2aclient.CardUnreachable && !misled(err)
@@ -40,7 +39,7 @@ func later(err error) bool {
 	return unreachable(err) || e != nil && e.Peer && e.Code == a2a.CodeRateLimited
 }
 
-// maybeTaken reports whether err leaves open what became of a message.
+// maybeTaken reports whether err leaves open whether a message was taken.
 func maybeTaken(err error) bool {
 	if _, card := errors.AsType[*a2aclient.CardError](err); card || misled(err) {
 		return false
@@ -52,7 +51,7 @@ func maybeTaken(err error) bool {
 	return e != nil && e.Peer && e.Code == a2a.CodeUnavailable
 }
 
-// refusal reports whether the agent said no to a message as such.
+// refusal reports whether the agent refused the message itself.
 func refusal(err error) bool {
 	e := said(err)
 	if e == nil || !e.Peer {
@@ -66,7 +65,7 @@ func refusal(err error) bool {
 	return false
 }
 
-// fatal reports whether there is no use in asking for a task again.
+// fatal reports whether it is no use to ask for the task again.
 func fatal(err error) bool {
 	_, own := errors.AsType[*fault](err)
 	_, transport := errors.AsType[*a2aclient.TransportError](err)
@@ -87,8 +86,8 @@ func fatal(err error) bool {
 	}
 }
 
-// explain makes a reason for callers of what went wrong, and ends the agent's task
-// where this side cannot go on with it.
+// explain turns an error into a reason for callers, and ends the agent's task if this
+// side cannot go on with it.
 func (r *run) explain(ctx context.Context, err error) error {
 	if own, ok := errors.AsType[*fault](err); ok {
 		err = own.err
@@ -107,10 +106,10 @@ func (r *run) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// maxReason is how much of what the agent says about an error is passed on, in bytes.
+// maxReason caps the agent's text about an error that is passed on, in bytes.
 const maxReason = 2 << 10
 
-// reason says what went wrong: within a task, or before there was one.
+// reason returns the reason for an error, within a task or before there was one.
 func reason(err error, within bool) string {
 	var card *a2aclient.CardError
 	var t *a2aclient.TransportError
@@ -135,7 +134,7 @@ func reason(err error, within bool) string {
 		}
 		return "the connection to the agent behind this one broke before it said whether it took the message, which was not sent again"
 	case e == nil:
-		return "" // of this side, and not for callers
+		return "" // an error of this side, not for callers
 	}
 	switch e.Code {
 	case a2a.CodeUnauthenticated, a2a.CodePermissionDenied:

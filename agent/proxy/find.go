@@ -9,13 +9,13 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// find looks for what became of a message that an earlier run may have sent.
+// find looks for the task of a message that an earlier run may have sent.
 func (r *run) find(ctx context.Context, m *a2a.Message) (found bool, err error) {
 	for n := 0; ; n++ {
 		if err = r.redial(ctx); err == nil {
 			found, err = r.findOnce(ctx, m)
 		}
-		if err == nil || !later(err) && !maybeTaken(err) { // also if it is of this side
+		if err == nil || !later(err) && !maybeTaken(err) { // also if the error is on this side
 			return found, err
 		}
 		if err := r.pause(ctx, n, err); err != nil {
@@ -27,7 +27,7 @@ func (r *run) find(ctx context.Context, m *a2a.Message) (found bool, err error) 
 func (r *run) findOnce(ctx context.Context, m *a2a.Message) (bool, error) {
 	age := time.Since(r.t.Task().Status.Timestamp)
 	if r.c.Repeats() > age {
-		return false, nil // it is sent again, and done once
+		return false, nil // it is sent again, and the agent recognizes it
 	}
 	if r.c.ChoosesTaskIDs() {
 		task, err := r.c.GetTask(ctx, &a2a.GetTaskRequest{ID: r.chosen(m)})

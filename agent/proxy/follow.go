@@ -12,11 +12,10 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// historyLength is how many messages of a task are looked at for those that were
-// missed.
+// historyLength is how many messages of a task are searched for those that were missed.
 const historyLength = 50
 
-// follow stays with the agent's task until this side has to do something.
+// follow follows the agent's task until this side must act.
 func (r *run) follow(ctx context.Context) error {
 	for n, failures := 0, 0; !r.settled(); {
 		before := r.bytes
@@ -52,7 +51,7 @@ func (r *run) follow(ctx context.Context) error {
 	return r.reconcile(ctx)
 }
 
-// look gets the task and passes on what is new of it.
+// look gets the task and passes on its changes.
 func (r *run) look(ctx context.Context) error {
 	if err := r.redial(ctx); err != nil {
 		return err
@@ -72,7 +71,7 @@ func (r *run) getOnce(ctx context.Context) (*a2a.Task, error) {
 	return task, err
 }
 
-// get gets the task, however often it takes.
+// get gets the task, and retries as often as necessary.
 func (r *run) get(ctx context.Context) (task *a2a.Task, err error) {
 	for n := 0; ; n++ {
 		if err = r.redial(ctx); err == nil {
@@ -87,15 +86,15 @@ func (r *run) get(ctx context.Context) (task *a2a.Task, err error) {
 	}
 }
 
-// subscribe passes on what happens to the task, for as long as the connection holds
-// and the client brings it back.
+// subscribe passes on the task's events, for as long as the connection lasts or the
+// client can resume it.
 func (r *run) subscribe(ctx context.Context) error {
 	first := true
 	err := r.watch(ctx, func(yield func(*a2a.StreamResponse, error) bool) {
 		for el, err := range r.c.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: r.task}) {
 			if err == nil && first {
-				// What happened between the look and this is not known, where a stream
-				// does not begin with the task (before 1.0).
+				// If the stream does not begin with the task (before 1.0), events
+				// between the look and the subscription may be missing.
 				first, r.unsure = false, r.unsure || el.Task == nil
 			}
 			if !yield(el, err) {
@@ -104,14 +103,14 @@ func (r *run) subscribe(ctx context.Context) error {
 		}
 	})
 	if e := said(err); e != nil && e.Peer && !later(err) && !fatal(err) && first {
-		r.noSubs = true // it is over by now, which the next look tells, or cannot be had
+		r.noSubs = true // the task has ended, as the next look tells, or cannot be subscribed to
 		return nil
 	}
 	return err
 }
 
-// watch takes a stream to its end, or to where it only waits. An error of this
-// side is a fault.
+// watch reads a stream to its end, or until the task only waits. An error of this side
+// is a fault.
 func (r *run) watch(ctx context.Context, els iter.Seq2[*a2a.StreamResponse, error]) error {
 	for el, err := range els {
 		if err != nil {
@@ -130,7 +129,7 @@ func (r *run) watch(ctx context.Context, els iter.Seq2[*a2a.StreamResponse, erro
 	return nil
 }
 
-// reconcile makes up for what cannot be told from events.
+// reconcile corrects what the events left in doubt.
 func (r *run) reconcile(ctx context.Context) error {
 	if !r.unsure || r.task == "" || r.reply != nil || !r.status.State.Terminal() {
 		return nil
@@ -149,8 +148,8 @@ func (r *run) reconcile(ctx context.Context) error {
 	return wrap(r.takeArtifacts(task))
 }
 
-// moved returns when the agent's task does not wait for the authorization any more
-// that it was waiting for. It says nothing, because the turn is asking.
+// moved returns when the agent's task no longer waits for its authorization. It emits
+// nothing, because the turn is asking.
 func (r *run) moved(ctx context.Context) error {
 	r.asking = true
 	defer func() { r.asking = false }()
@@ -178,7 +177,7 @@ func (r *run) moved(ctx context.Context) error {
 	}
 }
 
-// redial has the client of the agent as it is known now.
+// redial gets the client for the agent's present card.
 func (r *run) redial(ctx context.Context) error {
 	c, err := r.a.dial(ctx)
 	if err == nil {
@@ -187,7 +186,7 @@ func (r *run) redial(ctx context.Context) error {
 	return err
 }
 
-// interval is how long to wait before the n-th look in a row that brought nothing.
+// interval is the wait before the n-th look in a row without news.
 func (r *run) interval(n int) time.Duration {
 	d := r.a.opts.poll()
 	for range min(n, 10) {
@@ -200,10 +199,11 @@ func (r *run) interval(n int) time.Duration {
 	return d/2 + rand.N(d/2+1)
 }
 
-// blink is how long the agent may be out of reach before our task says so.
+// blink is how long the agent may be unreachable before this task's status says so.
 const blink = 2 * time.Second
 
-// pause waits after the n-th failure in a row, which err says. The error is final.
+// pause waits after the n-th failure in a row, whose error is err. Its own error is
+// final.
 func (r *run) pause(ctx context.Context, n int, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -232,7 +232,7 @@ func (r *run) pause(ctx context.Context, n int, err error) error {
 	return r.sleep(ctx, wait/2+rand.N(wait/2+1))
 }
 
-// sleep waits for d, or until the agent has posted that there is something new.
+// sleep waits for d, or until the agent has posted that something changed.
 func (r *run) sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

@@ -8,29 +8,28 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// record is a step of a turn: what a run after a crash has to know. The first one
-// says which task of the agent's it is; each later one that an answer was about to
-// be sent.
+// record is a recorded step of a turn, for runs after a crash. The first one names the
+// agent's task; each later one says that an answer was about to be sent.
 type record struct {
 	Task    string `json:"task,omitempty"`
 	Context string `json:"context,omitempty"`
 
-	Message  string `json:"message,omitempty"`  // the id that the answer has there
-	Question string `json:"question,omitempty"` // the digest of what it answers
-	Asked    string `json:"asked,omitempty"`    // the id of the message that asked
-	Secret   bool   `json:"secret,omitempty"`   // it answered AUTH_REQUIRED, and was not kept
+	Message  string `json:"message,omitempty"`  // the answer's id at the agent
+	Question string `json:"question,omitempty"` // the digest of the question
+	Asked    string `json:"asked,omitempty"`    // the id of the question's message
+	Secret   bool   `json:"secret,omitempty"`   // it answered AUTH_REQUIRED, and was not stored
 
 	Unsent int `json:"unsent,omitempty"` // the attempt that the server stopped before anything was sent
 
 	answer *a2a.Message // in a later run, if it is known
 }
 
-// stepName is that of all steps: which one it is says the record.
+// stepName is the name of all steps; the record says which one it is.
 const stepName = "upstream"
 
 var errNone = errors.New("proxy: no step is recorded")
 
-// note records what r says.
+// note records rec.
 func (r *run) note(ctx context.Context, rec record) error {
 	_, err := agent.Step(ctx, r.t, stepName, func(context.Context) (record, error) { return rec, nil })
 	return err
@@ -48,9 +47,8 @@ func (r *run) recorded(ctx context.Context) (*record, error) {
 	return &rec, nil
 }
 
-// replay goes through what earlier runs of the turn recorded, and returns the last
-// record, or nil if there is none. Questions that were answered get the same
-// answers.
+// replay goes through the records of earlier runs of the turn, and returns the last
+// one, or nil if there is none. Questions that were answered get the same answers.
 func (r *run) replay(ctx context.Context) (last *record, err error) {
 	if r.t.Attempt() < 2 {
 		return nil, nil

@@ -6,8 +6,8 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// known makes of what the agent said something that this server can say: members of
-// later versions are dropped, and a part of an unknown kind becomes data.
+// known reduces an element of the agent to what this server knows: members of later
+// versions are dropped, and a part of an unknown kind becomes data.
 func known(el *a2a.StreamResponse) {
 	messages, artifacts := []*a2a.Message{el.Message}, []*a2a.Artifact{}
 	if u := el.StatusUpdate; u != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// take passes an element on that came from the agent.
+// take passes on an element that came from the agent.
 func (r *run) take(ctx context.Context, el *a2a.StreamResponse) error {
 	r.heard, r.failing = true, time.Time{}
 	known(el)
@@ -19,7 +19,7 @@ func (r *run) take(ctx context.Context, el *a2a.StreamResponse) error {
 		if len(el.Message.Parts) == 0 {
 			return agent.Public("the agent behind this one answered with an empty message", nil)
 		}
-		if r.task != "" { // the task is still what it is about
+		if r.task != "" { // a message does not replace the task
 			r.spoke = true
 			return r.say(el.Message)
 		}
@@ -42,8 +42,7 @@ func (r *run) take(ctx context.Context, el *a2a.StreamResponse) error {
 	return nil
 }
 
-// named learns which task of the agent's it is, and sees to it that it stays the
-// same.
+// named records which of the agent's tasks this is, and checks that it stays the same.
 func (r *run) named(ctx context.Context, el *a2a.StreamResponse) error {
 	id := el.TaskID()
 	switch {
@@ -84,7 +83,7 @@ func contextOf(el *a2a.StreamResponse) string {
 	return ""
 }
 
-// takeTask passes on what is new of a task.
+// takeTask passes on the changes of a task.
 func (r *run) takeTask(t *a2a.Task) error {
 	now := t.Status.Message
 	for _, m := range t.History {
@@ -110,8 +109,8 @@ func sameWords(a, b *a2a.Message) bool {
 	return a != nil && b != nil && slices.EqualFunc(a.Parts, b.Parts, samePart)
 }
 
-// takeStatus remembers how the task stands, and passes on that it is at work: what
-// else there is to do is up to run.
+// takeStatus remembers the status, and passes on that the task is working; run handles
+// the other states.
 func (r *run) takeStatus(s *a2a.TaskStatus) error {
 	if !s.State.Valid() {
 		return nil
@@ -132,7 +131,7 @@ func (r *run) takeStatus(s *a2a.TaskStatus) error {
 	return nil
 }
 
-// say passes words of the agent on.
+// say passes on a message of the agent.
 func (r *run) say(m *a2a.Message) error {
 	if len(m.Parts) == 0 {
 		return nil
@@ -145,7 +144,7 @@ func (r *run) say(m *a2a.Message) error {
 	return unusable(r.t.StatusMessage(r.words(m)))
 }
 
-// takeChunk passes a chunk of an artifact on.
+// takeChunk passes on a chunk of an artifact.
 func (r *run) takeChunk(ev *a2a.TaskArtifactUpdateEvent) error {
 	if ev.Artifact == nil || len(ev.Artifact.Parts) == 0 {
 		return nil
@@ -161,7 +160,8 @@ func (r *run) takeChunk(ev *a2a.TaskArtifactUpdateEvent) error {
 	if err == nil || !ev.Append || ended(err) {
 		return unusable(err)
 	}
-	// It is appended to what was not begun, as far as we know, or was over.
+	// It is appended to an artifact that was not begun, as far as is known, or was
+	// closed.
 	r.unsure = true
 	whole, err := r.artifact(ev.Artifact, true)
 	if err != nil {
@@ -180,8 +180,9 @@ func (r *run) takeChunk(ev *a2a.TaskArtifactUpdateEvent) error {
 	return unusable(r.t.Chunk(whole, false, ev.LastChunk))
 }
 
-// artifact makes one of ours of one of the agent's, or of a chunk of it. One that
-// begins says where it comes from. A task of very many would cost the square of them.
+// artifact converts an artifact of the agent, or a chunk of one. The first chunk
+// carries its origin. The number of artifacts is limited, because the cost grows with
+// its square.
 func (r *run) artifact(a *a2a.Artifact, begins bool) (*a2a.Artifact, error) {
 	own := *a
 	own.ArtifactID = artifactID(a.ArtifactID)
@@ -194,7 +195,7 @@ func (r *run) artifact(a *a2a.Artifact, begins bool) (*a2a.Artifact, error) {
 	return &own, nil
 }
 
-// takeArtifacts passes on what a task's artifacts have that ours do not.
+// takeArtifacts passes on the parts of a task's artifacts that are missing here.
 func (r *run) takeArtifacts(t *a2a.Task) error {
 	if len(t.Artifacts) == 0 {
 		return nil
@@ -219,7 +220,7 @@ func (r *run) takeArtifacts(t *a2a.Task) error {
 			return err
 		}
 		err = r.t.Chunk(chunk, add, false)
-		if err != nil && add && !ended(err) { // it was over: it begins anew
+		if err != nil && add && !ended(err) { // it was closed, so begin it anew
 			err = r.t.Chunk(want, false, false)
 		}
 		if err := unusable(err); err != nil {
@@ -229,7 +230,7 @@ func (r *run) takeArtifacts(t *a2a.Task) error {
 	return nil
 }
 
-// spend counts what the agent sent.
+// spend counts the bytes that the agent sent.
 func (r *run) spend(parts []*a2a.Part, metadata a2a.JSON) error {
 	n := len(metadata)
 	for _, p := range parts {
@@ -247,8 +248,7 @@ func ended(err error) bool {
 	return errors.Is(err, agent.ErrEnded) || errors.Is(err, agent.ErrTooLarge)
 }
 
-// unusable makes a reason for callers of what the turn says to something that the
-// agent sent.
+// unusable turns an error of emitting what the agent sent into a reason for callers.
 func unusable(err error) error {
 	if err == nil || ended(err) {
 		return err

@@ -14,63 +14,62 @@ import (
 
 // Options adjusts an Agent. A nil *Options means all defaults.
 type Options struct {
-	// Client performs all requests, so that who makes it says where they may go.
-	// Its Timeout must be 0, or streams are cut. Nil means one with time limits for
+	// Client performs all requests, so it decides which addresses are allowed. Its
+	// Timeout must be 0, or streams are cut. Nil means a client with time limits for
 	// connecting and none for answers, which may take as long as the task does.
 	Client *http.Client
 	// Version forces a version of the protocol, and Bindings prefers some of the
 	// agent's: see a2aclient.Options.
 	Version  string
 	Bindings []string
-	// Bearer, APIKey, and User with Password are what this server shows to the
-	// agent. What its callers show is never passed on.
+	// Bearer, APIKey, and User with Password are this server's credentials for the
+	// agent. Its callers' credentials are never passed on.
 	Bearer, APIKey a2a.Secret
 	User           string
 	Password       a2a.Secret
-	// Headers go with every request to the agent; values may be secrets.
+	// Headers are sent with every request to the agent; values may be secrets.
 	Headers map[string]a2a.Secret
-	// Extensions are the URIs of extensions that every message declares to be
-	// supported: for an agent that requires one.
+	// Extensions are the URIs of extensions that every message declares as supported,
+	// for an agent that requires one.
 	Extensions []string
-	// CheckCard judges the agent's card: see a2aclient.Options.
+	// CheckCard checks the agent's card: see a2aclient.Options.
 	CheckCard func(ctx context.Context, doc []byte) ([]byte, error)
 
 	// AnyAddress lets the agent's card and its redirects name any address: see
-	// a2aclient.Options. Where Client already says which addresses are meant, there
-	// is nothing left to judge.
+	// a2aclient.Options. Set it if Client already decides which addresses are allowed.
 	AnyAddress bool
 
-	// Metadata names the members of a request's metadata that go to the agent with
-	// it. Nil means all of them, empty means none. (A message's own metadata is part
-	// of what it says and always goes along; headers of the caller's request
-	// never do, but for traceparent and tracestate.)
+	// Metadata names the members of a request's metadata that are passed on to the
+	// agent. Nil means all of them, empty means none. (A message's own metadata is part
+	// of the message and always passed on; headers of the caller's request never are,
+	// except traceparent and tracestate.)
 	Metadata []string
 
-	// Patience is for how long the agent may be out of reach, at the beginning of
-	// a task or within it, before the task fails. Zero means 2 minutes; negative
-	// means that one failure is enough.
+	// Patience is how long the agent may be unreachable, at the beginning of a task or
+	// within it, before the task fails. Zero means 2 minutes; negative means that one
+	// failure is enough.
 	Patience time.Duration
-	// Poll is how often an agent that does not stream is asked how far it is: at
-	// first, and less and less often down to an eighth of that. Zero means 2 s.
+	// Poll is how often an agent that does not stream is asked for its progress at
+	// first. The interval grows, up to eight times this. Zero means 2 s.
 	Poll time.Duration
-	// MaxBytes and MaxEvents bound what is taken from the agent in one run of a
-	// task: what its parts and metadata hold, and how many elements of streams; a
-	// twentieth as many artifacts, at least one. Beyond it the task fails, and is
-	// cancelled there. Zero means 64 MiB and 200,000.
+	// MaxBytes and MaxEvents limit what is accepted from the agent in one run of a
+	// task: the bytes of parts and metadata, and the number of stream elements. A
+	// twentieth of MaxEvents, at least one, limits the number of artifacts. Beyond a
+	// limit the task fails, and is cancelled at the agent. Zero means 64 MiB and
+	// 200,000.
 	MaxBytes  int64
 	MaxEvents int
 
-	// Push asks the agent to post to PushURL when a task of its changes; Handler
-	// takes what it posts and has to be served there. It is for agents that do not
-	// stream: they are then polled a tenth as often. PushURL is an absolute URL
-	// without a query. PushSecret makes the addresses and tokens of tasks; the same
-	// one has to be given after a restart, and it must not be empty.
+	// Push asks the agent to post to PushURL when its task changes; serve Handler
+	// there. It is for agents that do not stream: they are then polled a tenth as
+	// often. PushURL is an absolute URL without a query. PushSecret makes the addresses
+	// and tokens of tasks; it must be the same after a restart, and not empty.
 	Push       bool
 	PushURL    string
 	PushSecret a2a.Secret
 
-	// Logger gets what callers are not told: why tasks failed, what was tried
-	// again. Nil discards.
+	// Logger gets details that callers are not told, such as why tasks failed, and
+	// retries. Nil discards.
 	Logger *slog.Logger
 }
 
@@ -88,7 +87,7 @@ func (o *Options) maxArtifacts() int { return max(o.maxEvents()/20, 1) }
 
 func (o *Options) logger() *slog.Logger { return cmp.Or(o.Logger, slog.New(slog.DiscardHandler)) }
 
-// client returns the options of the client that speaks to the agent.
+// client returns the options of the client for the agent.
 func (o *Options) client() *a2aclient.Options {
 	co := &a2aclient.Options{
 		HTTPClient: o.Client, Version: o.Version, Bindings: o.Bindings,

@@ -13,19 +13,19 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// OriginKey is the member of metadata, of artifacts and of messages about a
-// status, that says where they come from: an Origin. By it a later message that
-// refers to a task, or goes on in its context, finds those of the agent behind.
+// OriginKey is a member of the metadata of artifacts and of status messages. Its value
+// is an Origin, which says where they come from. With it a later message that refers to
+// a task, or belongs to its context, is mapped to those of the agent behind the proxy.
 const OriginKey = "https://github.com/parley-a2a/parley/blob/main/docs/proxy.md"
 
-// Origin is the value of OriginKey: ids of the agent behind the proxy.
+// Origin is the value of OriginKey: ids at the agent behind the proxy.
 type Origin struct {
 	TaskID    string `json:"taskId"`
 	ContextID string `json:"contextId,omitempty"`
 	MessageID string `json:"messageId,omitempty"`
 }
 
-// mark returns metadata with an origin in it.
+// mark adds an origin to metadata.
 func mark(metadata a2a.JSON, o Origin) a2a.JSON {
 	members := map[string]json.RawMessage{}
 	if len(metadata) > 0 && json.Unmarshal(metadata, &members) != nil || members == nil {
@@ -43,7 +43,7 @@ func mark(metadata a2a.JSON, o Origin) a2a.JSON {
 	return out
 }
 
-// origin reads what mark wrote.
+// origin reads the origin that mark added.
 func origin(metadata a2a.JSON) (o Origin, ok bool) {
 	if len(metadata) == 0 {
 		return o, false
@@ -55,7 +55,7 @@ func origin(metadata a2a.JSON) (o Origin, ok bool) {
 	return o, json.Unmarshal(members[OriginKey], &o) == nil && o.TaskID != ""
 }
 
-// originOf looks through a task of ours for where it comes from.
+// originOf finds the origin in a task of this server.
 func originOf(t *a2a.Task) (Origin, bool) {
 	if m := t.Status.Message; m != nil {
 		if o, ok := origin(m.Metadata); ok {
@@ -69,7 +69,7 @@ func originOf(t *a2a.Task) (Origin, bool) {
 	}
 	for _, m := range t.History {
 		if m.Role != a2a.RoleAgent {
-			continue // what a caller says of origins is nobody's business
+			continue // an origin that a caller claims is not trusted
 		}
 		if o, ok := origin(m.Metadata); ok {
 			return o, true
@@ -78,8 +78,8 @@ func originOf(t *a2a.Task) (Origin, bool) {
 	return Origin{}, false
 }
 
-// derive makes an id from what it is for, always the same one. The caller is part
-// of it: to the agent all callers are one, and ids of theirs must never meet.
+// derive makes an id from its arguments, always the same one. The caller is one of
+// them, because to the agent all callers are one, and their ids must never collide.
 func derive(who a2a.Caller, what ...string) string {
 	h := sha256.New()
 	for _, s := range append([]string{who.Tenant, who.Subject}, what...) {
@@ -89,18 +89,18 @@ func derive(who a2a.Caller, what ...string) string {
 		h.Write([]byte(s))
 	}
 	id := uuid.UUID(h.Sum(nil)[:16])
-	id[6] = id[6]&0x0f | 0x80 // version 8: made by our own rule
+	id[6] = id[6]&0x0f | 0x80 // version 8: a rule of our own
 	id[8] = id[8]&0x3f | 0x80
 	return id.String()
 }
 
-// contexts remembers which context of the agent's goes with one of a caller's,
-// where it is not the one that was asked for. What it forgets is looked for in the
-// context's tasks.
+// contexts remembers which context of the agent belongs to a caller's context, if it is
+// not the one that was asked for. A forgotten one is found again in the context's
+// tasks.
 type contexts struct {
 	mu    sync.Mutex
-	of    map[string]string // what derive makes of ours → theirs
-	order []string          // in which they came
+	of    map[string]string // derived key of our context → the agent's context
+	order []string          // keys in the order in which they came
 }
 
 const maxContexts = 10_000
@@ -124,11 +124,11 @@ func (c *contexts) get(ours string) string {
 	return c.of[ours]
 }
 
-// maxSiblings is how many tasks of a context are looked through.
+// maxSiblings is how many tasks of a context are searched.
 const maxSiblings = 20
 
-// contextFor returns the agent's context for the turn's, and whether the agent
-// made it: else it is the one that we ask for.
+// contextFor returns the agent's context for the turn's context. theirs says that the
+// agent made it; otherwise it is the one to ask for.
 func (a *Agent) contextFor(ctx context.Context, t *agent.Turn, ours string) (id string, theirs bool, err error) {
 	if known := a.contexts.get(ours); known != "" {
 		return known, true, nil
@@ -149,8 +149,8 @@ func (a *Agent) contextFor(ctx context.Context, t *agent.Turn, ours string) (id 
 	return ours, false, nil
 }
 
-// references returns the agent's ids of the tasks that a message refers to; those
-// that it did not work on are left out.
+// references returns the agent's ids of the tasks that a message refers to. Tasks that
+// it did not work on are left out.
 func references(ctx context.Context, t *agent.Turn) (ids []string, err error) {
 	if len(t.Message().ReferenceTaskIDs) == 0 {
 		return nil, nil

@@ -26,8 +26,8 @@ type Agent struct {
 
 	contexts contexts
 
-	dialing  chan struct{} // holds a token while somebody dials; protects dialed
-	mu       sync.Mutex    // protects dialed for who only looks, and resolver
+	dialing  chan struct{} // held while dialing; protects dialed
+	mu       sync.Mutex    // protects resolver, and reads of dialed
 	dialed   *a2aclient.Client
 	resolver *a2aclient.Resolver
 }
@@ -37,9 +37,9 @@ var (
 	_ io.Closer   = (*Agent)(nil)
 )
 
-// New makes an agent of the one that ref refers to, as a2aclient.Resolve takes it:
-// the URL of its card, its address, or a file. Nothing is asked of it yet, so that it
-// need not be there. The error says which option is wrong.
+// New makes an agent from ref, which is the URL of an agent's card, its address, or a
+// file, as for a2aclient.Resolve. New does not contact that agent, so it need not be
+// there yet. The error says which option is wrong.
 func New(ref string, o *Options) (*Agent, error) {
 	o = cmp.Or(o, new(Options))
 	if ref == "" {
@@ -63,14 +63,14 @@ func New(ref string, o *Options) (*Agent, error) {
 	return a, nil
 }
 
-// nowhere is a card to try options with: no request is made.
+// nowhere is a card to test options with: no request is made.
 var nowhere = &a2a.AgentCard{Name: "none", SupportedInterfaces: []*a2a.AgentInterface{
 	{URL: "http://127.0.0.1:9", ProtocolBinding: a2a.BindingJSONRPC},
 }}
 
-// Handler takes what the agent posts when Options.Push is set, and has to be served
-// at PushURL and below, with PushURL's own path taken away. It lets in by
-// itself: by addresses that nobody can guess. Without Push nothing is there.
+// Handler receives the agent's posts if Options.Push is set. Serve it at PushURL and
+// below, with PushURL's own path stripped. It needs no authentication in front: its
+// addresses cannot be guessed. Without Push it answers 404.
 func (a *Agent) Handler() http.Handler {
 	if a.hooks == nil {
 		return http.NotFoundHandler()
@@ -78,13 +78,13 @@ func (a *Agent) Handler() http.Handler {
 	return a.hooks
 }
 
-// Close lets go of idle connections. It is called after the last Run has ended.
+// Close closes idle connections. Call it after the last Run has ended.
 func (a *Agent) Close() error {
 	a.client.HTTPClient.CloseIdleConnections()
 	return nil
 }
 
-// dial returns the client of the agent, whose card it looks for if there is none.
+// dial returns the agent's client, and fetches the agent's card if there is none.
 func (a *Agent) dial(ctx context.Context) (*a2aclient.Client, error) {
 	if c := a.known(); c != nil {
 		return c, nil
@@ -117,13 +117,13 @@ func (a *Agent) known() *a2aclient.Client {
 	return a.dialed
 }
 
-// forget has the next dial look at the card again, which may have changed: the
-// agent cannot be reached where c looks for it.
+// forget makes the next dial fetch the card again, which may have changed, because c
+// cannot reach the agent.
 func (a *Agent) forget(c *a2aclient.Client) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.dialed == c {
 		a.dialed = nil
-		a.resolver = a2aclient.NewResolver(a.client) // the one before may still keep the card
+		a.resolver = a2aclient.NewResolver(a.client) // the previous one may still cache the card
 	}
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/parley-a2a/parley/internal/webhook"
 )
 
-// hooks take what the agent posts. A post is a hint that there is something new:
-// what it says is not looked at, the agent is asked. So whoever knows the address of
-// a task can have the agent asked once more, and nothing else.
+// hooks receive the agent's posts. A post is only a hint that something changed: its
+// content is ignored, and the agent is asked. So a caller who knows a task's address
+// can only cause one more request to the agent.
 type hooks struct {
 	base   *url.URL
 	secret a2a.Secret
@@ -30,21 +30,21 @@ func newHooks(base *url.URL, secret a2a.Secret) *hooks {
 	return &hooks{base: base, secret: secret, waiting: map[string]chan struct{}{}}
 }
 
-// mac makes what nobody can guess for an id.
+// mac makes an unguessable string for an id.
 func (h *hooks) mac(what, id string) string {
 	m := hmac.New(sha256.New, []byte(h.secret.Reveal()))
 	m.Write([]byte("parley proxy " + what + "\x00" + id))
 	return base64.RawURLEncoding.EncodeToString(m.Sum(nil))
 }
 
-// config returns the webhook of a run: the same after a restart.
+// config returns the webhook of a run. It is the same after a restart.
 func (h *hooks) config(id string) *a2a.TaskPushNotificationConfig {
 	return &a2a.TaskPushNotificationConfig{
 		ID: id, URL: h.base.JoinPath(id, h.mac("address", id)).String(), Token: a2a.Secret(h.mac("token", id)),
 	}
 }
 
-// join returns where a run hears of posts, until it leaves.
+// join returns the channel for hints to a run, until leave is called.
 func (h *hooks) join(id string) (hint chan struct{}, leave func()) {
 	hint = make(chan struct{}, 1)
 	h.mu.Lock()
@@ -59,11 +59,11 @@ func (h *hooks) join(id string) (hint chan struct{}, leave func()) {
 	}
 }
 
-// maxPost is how much of a post is read, so that its connection can be used again.
+// maxPost is how much of a post is read, so that its connection can be reused.
 const maxPost = 1 << 20
 
-// ServeHTTP answers 204 to a post to the address of a task, also if nobody waits
-// for it: it may come when its time has come.
+// ServeHTTP answers 204 to a post to the address of a task, even if no run waits for
+// it: it may come too early or too late.
 func (h *hooks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	id, proof, ok := strings.Cut(strings.Trim(r.URL.Path, "/"), "/")
 	if !ok || len(id) > 64 || !hmac.Equal([]byte(proof), []byte(h.mac("address", id))) {
@@ -86,6 +86,6 @@ func (h *hooks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.mu.Lock()
 	hint := h.waiting[id]
 	h.mu.Unlock()
-	wake.Nudge(hint) // nil: nobody waits
+	wake.Nudge(hint) // nil: no run waits
 	w.WriteHeader(http.StatusNoContent)
 }

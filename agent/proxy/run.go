@@ -13,8 +13,8 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// run is one run of a turn. It belongs to the goroutine of Run; while that waits
-// for an authorization, to the one that looks after the agent's task.
+// run is one run of a turn. It belongs to the goroutine of Run; while that waits for an
+// authorization, to the goroutine that watches the agent's task.
 type run struct {
 	a    *Agent
 	t    *agent.Turn
@@ -23,35 +23,35 @@ type run struct {
 	hint chan struct{} // nil, or gets a value when the agent posts
 
 	c       *a2aclient.Client // as last dialed
-	task    string            // the agent's; "" until it is known
+	task    string            // id of the agent's task; "" until it is known
 	context string
 
-	ours     string        // what the agent's context is remembered by
-	invented bool          // context is one that we ask for
-	pushless bool          // the agent does not take a webhook
-	heard    bool          // something was answered to the message that was sent last
-	spoke    bool          // that was a message, within a task
-	doubt    bool          // the agent may have taken a message without saying so
+	ours     string        // the key of the agent's context in contexts
+	invented bool          // context is the one asked for, not yet the agent's
+	pushless bool          // the agent refuses webhooks
+	heard    bool          // there was an answer to the message that was sent last
+	spoke    bool          // that answer was a message, within a task
+	doubt    bool          // the agent may have taken a message without confirming it
 	known    chan struct{} // closed when the agent's task is known; may be nil
 
 	status a2a.TaskStatus // of the agent's task
-	reply  *a2a.Message   // its answer, if that is a message
+	reply  *a2a.Message   // the agent's answer, if it is a message
 	asked  string         // digest of the question that was answered, or is being asked
-	asking bool           // our task waits for an authorization, and a word of ours would end that
-	unsure bool           // something may be missing, or be there twice: only the task itself tells
+	asking bool           // this task waits for an authorization, which any emission would end
+	unsure bool           // events may be missing or repeated: only the agent's task itself tells
 
 	seen    map[string]bool // ids of the agent's messages that were passed on
-	before  map[string]bool // seen, until that was full the last time
-	working bool            // our task is at work for others, too
+	before  map[string]bool // the previous content of seen, when that was full
+	working bool            // this task's working status was emitted
 	bytes   int64
 	events  int
 
-	artifacts map[string]bool // ids of those that the agent has made
+	artifacts map[string]bool // ids of the agent's artifacts
 
-	noSubs  bool      // the agent does not let itself be subscribed to
-	failing time.Time // since when it has been out of reach; zero if it is not
-	told    time.Time // the failing of which our task says so
-	unsent  int       // the attempt of which it is known that it sent nothing
+	noSubs  bool      // the agent's task cannot be subscribed to
+	failing time.Time // since when it has been unreachable; zero if it is not
+	told    time.Time // the value of failing that a status reported
+	unsent  int       // the attempt that is known to have sent nothing
 }
 
 // Kind is for agent.KindOf.
@@ -102,15 +102,14 @@ func (r *run) run(ctx context.Context) error {
 	return err
 }
 
-// settled reports whether the agent's task has come to where this side has to do
-// something.
+// settled reports whether the agent's task is in a state in which this side must act.
 func (r *run) settled() bool {
 	s := &r.status
 	return r.reply != nil || s.State.Terminal() || s.State.Interrupted() && question(s) != r.asked
 }
 
-// question is a digest of what a task waits for: it is another one each time,
-// where the agent gives its messages ids or its states times.
+// question returns a digest of what a task waits for. It differs each time if the agent
+// gives its messages ids or its states timestamps.
 func question(s *a2a.TaskStatus) string {
 	h := sha256.New()
 	h.Write([]byte(s.State.String()))
@@ -126,7 +125,7 @@ func question(s *a2a.TaskStatus) string {
 	return hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// ask has the caller answer what the agent asks, and passes the answer on.
+// ask asks the caller the agent's question, and passes the answer on.
 func (r *run) ask(ctx context.Context) error {
 	r.asked = question(&r.status)
 	r.saw(r.status.Message)
@@ -138,8 +137,8 @@ func (r *run) ask(ctx context.Context) error {
 	return r.answer(ctx, answer, false)
 }
 
-// authenticate has the caller give what the agent needs, unless the agent goes on
-// without.
+// authenticate asks the caller for the authorization that the agent needs, unless the
+// agent goes on without it.
 func (r *run) authenticate(ctx context.Context) error {
 	r.asked = question(&r.status)
 	r.saw(r.status.Message)
@@ -161,8 +160,7 @@ func prompt(s *a2a.TaskStatus, otherwise string) []*a2a.Part {
 	return s.Message.Parts
 }
 
-// words makes a message of ours of one of the agent's: ids and role are the turn's
-// business.
+// words converts a message of the agent; the turn sets ids and role.
 func (r *run) words(m *a2a.Message) *a2a.Message {
 	if m == nil || len(m.Parts) == 0 {
 		return nil
@@ -173,8 +171,8 @@ func (r *run) words(m *a2a.Message) *a2a.Message {
 	}
 }
 
-// maxSeen is how many messages are known again: many more than a look at a task
-// brings.
+// maxSeen is how many messages are recognized when they come again: many more than a
+// look at a task returns.
 const maxSeen = 1000
 
 func (r *run) saw(m *a2a.Message) {
@@ -187,5 +185,5 @@ func (r *run) saw(m *a2a.Message) {
 	r.seen[m.MessageID] = true
 }
 
-// passedOn reports whether the agent's message of an id was passed on, as far as is known.
+// passedOn reports whether the agent's message with this id is known to be passed on.
 func (r *run) passedOn(id string) bool { return r.seen[id] || r.before[id] }

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// fault is an error of this side, as opposed to one of the call that was made.
+// fault is an error of this side, not of the call to the agent.
 type fault struct{ err error }
 
 func (f *fault) Error() string { return f.err.Error() }
@@ -26,8 +26,8 @@ func wrap(err error) error {
 	return &fault{err}
 }
 
-// begin sends the message of the turn, which begins a task of the agent's, or finds
-// the task that an earlier run began.
+// begin sends the message of the turn, which begins a task at the agent, or finds the
+// task that an earlier run began.
 func (r *run) begin(ctx context.Context) error {
 	refs, err := references(ctx, r.t)
 	if err != nil {
@@ -50,8 +50,8 @@ func (r *run) begin(ctx context.Context) error {
 	return r.send(ctx, m)
 }
 
-// outgoing makes a message to the agent of one to us. Its id is the same whenever
-// this is done, and another one for each caller.
+// outgoing converts a message for the agent. Its id is always the same for a caller,
+// and differs between callers.
 func (r *run) outgoing(m *a2a.Message) *a2a.Message {
 	return &a2a.Message{
 		MessageID: derive(r.who, "message", r.t.Task().ID, m.MessageID),
@@ -60,7 +60,7 @@ func (r *run) outgoing(m *a2a.Message) *a2a.Message {
 	}
 }
 
-// request makes what is sent with a message.
+// request makes the request for a message.
 func (r *run) request(m *a2a.Message) *a2a.SendMessageRequest {
 	out := *m
 	if r.c.ChoosesTaskIDs() && out.TaskID == "" {
@@ -70,7 +70,7 @@ func (r *run) request(m *a2a.Message) *a2a.SendMessageRequest {
 		Message: &out, Metadata: r.metadata(),
 		Configuration: &a2a.SendMessageConfiguration{
 			AcceptedOutputModes: r.t.AcceptedOutputModes(),
-			ReturnImmediately:   !streams(r.c), // it is polled
+			ReturnImmediately:   !streams(r.c), // then the task is polled
 		},
 	}
 	if r.task == "" && r.a.hooks != nil && !r.pushless && offers(r.c.Card().Capabilities.PushNotifications) {
@@ -85,7 +85,7 @@ func (r *run) hookID() string {
 	return derive(r.who, "hook", r.t.Task().ID, r.t.Message().MessageID)
 }
 
-// metadata returns what goes along of the request's.
+// metadata returns the members of the request's metadata that are passed on.
 func (r *run) metadata() a2a.JSON {
 	all, only := r.t.Metadata(), r.a.opts.Metadata
 	if only == nil || len(all) == 0 {
@@ -106,9 +106,10 @@ func (r *run) metadata() a2a.JSON {
 func streams(c *a2aclient.Client) bool { return offers(c.Card().Capabilities.Streaming) }
 func offers(b *bool) bool              { return b != nil && *b }
 
-// send sends a message and takes what is answered, to the end of the stream. It is
-// sent again only where the agent cannot have taken it, or knows it when it comes again.
-// After an answer the error is nil, or a fault: follow fetches what is missing.
+// send sends a message and takes the answer, to the end of the stream. It sends the
+// message again only if the agent cannot have taken it, or recognizes a repeated
+// message. After an answer the error is nil, or a fault: follow fetches what is
+// missing.
 func (r *run) send(ctx context.Context, m *a2a.Message) error {
 	began := time.Now()
 	for n := 0; ; n++ {
@@ -144,8 +145,8 @@ func (r *run) send(ctx context.Context, m *a2a.Message) error {
 	}
 }
 
-// yield gives up what the agent may have refused a message for, though it is not the
-// message's: a context that we made up, and a webhook.
+// yield drops what may be the reason for a refusal other than the message itself: a
+// context id of our own making, or a webhook.
 func (r *run) yield(m *a2a.Message, err error) bool {
 	e := said(err)
 	if e == nil || !e.Peer || r.task != "" {
@@ -155,7 +156,7 @@ func (r *run) yield(m *a2a.Message, err error) bool {
 	case a2a.CodeInvalidParams, a2a.CodeInvalidRequest, a2a.CodeTaskNotFound, a2a.CodeUnsupportedOperation,
 		a2a.CodePushNotificationNotSupported:
 	default:
-		return false // somebody may have begun to work
+		return false // the agent may have begun to work
 	}
 	switch {
 	case r.a.hooks != nil && !r.pushless:
@@ -188,15 +189,15 @@ func (r *run) sendOnce(ctx context.Context, m *a2a.Message) error {
 	return wrap(r.take(lasting, &a2a.StreamResponse{Task: res.Task, Message: res.Message}))
 }
 
-// grace is how long the first answer of the agent is waited for when the server
-// stops, and cancelWait when the task is cancelled: it says which task it is.
+// grace is how long to wait for the agent's first answer, which names its task, when
+// the server stops, and cancelWait when the task is cancelled.
 var (
 	grace      = 5 * time.Second
 	cancelWait = time.Second
 )
 
-// linger returns a context that outlives ctx until the agent's task is known, but
-// not by much: else nobody knows whether the message was taken.
+// linger returns a context that outlives ctx by a bounded time, until the agent's task
+// is known: without it nobody knows whether the message was taken.
 func linger(ctx context.Context, known <-chan struct{}) (context.Context, func()) {
 	lasting, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	done := make(chan struct{})
