@@ -70,8 +70,8 @@ func (c *Caller) May(any ...string) bool {
 
 type callerKey struct{}
 
-// callerContext is one allocation, where a value of its own would be two: there
-// is one for each request and each run.
+// callerContext is one allocation; a value with a context of its own would be two.
+// There is one for each request and each run.
 type callerContext struct {
 	context.Context
 	caller Caller

@@ -29,8 +29,8 @@ func check(doc []byte, maxDepth int) *Error {
 }
 
 // publishedDepth bounds the nesting of a value that an agent puts into a task: beyond
-// it clients fail to read not the value but the whole answer. Protocol buffers are
-// read up to 10,000 levels, of which a level of JSON takes three.
+// it clients fail to read the whole answer, not only the value. Protocol buffers are
+// read up to 10,000 levels, and a level of JSON takes three of them.
 const publishedDepth = 1000
 
 // valid reports whether v is one JSON value that clients of every binding can read.

@@ -4,8 +4,8 @@ import "github.com/parley-a2a/parley/internal/json"
 
 //go:generate go run ../internal/json/methods codec.go codec_methods.go
 
-// The codecs of types that are written and read by themselves: their tags say what
-// is in the JSON form, and each has methods in codec_methods.go.
+// The codecs of types that are written and read by themselves: their tags define the
+// JSON form, and each has methods in codec_methods.go.
 var (
 	agentCardJSON                               = json.For[AgentCard]()
 	agentProviderJSON                           = json.For[AgentProvider]()
@@ -50,7 +50,7 @@ var (
 	listTaskPushNotificationConfigsResponseJSON = json.For[ListTaskPushNotificationConfigsResponse]()
 )
 
-// The codecs of what occurs in the types above, or in a log.
+// The codecs of types that occur inside the types above, or in a log.
 var (
 	_                       = json.For(json.Hooks[Role]{Names: roleNames[:], Read: readRole})
 	_                       = json.For(json.Hooks[ElicitationState]{Names: elicitationNames[:], Read: readElicitationState})
@@ -65,9 +65,8 @@ var (
 	cancelRequestedJSON = json.For[CancelRequested]()
 )
 
-// unmarshal reads a document that may be as large as its sender likes: an answer or
-// something stored. What v held before is lost; on an error its content is
-// undefined.
+// unmarshal reads a document of any size: an answer or something stored. What v held
+// before is lost; on an error its content is undefined.
 func unmarshal[T any](doc []byte, c json.Codec[T], v *T) error {
 	if err := check(doc, storedDepth); err != nil {
 		return err
@@ -111,8 +110,8 @@ func unmarshalKeeping[T any](doc []byte, c json.Codec[T], v *T) error {
 
 var partsOfRequest = json.Bound{Elements: MaxParts, TooMany: tooManyParts}
 
-// unmarshalRequest reads a document of a client's, whose limits are enforced while
-// reading, before they cost memory.
+// unmarshalRequest reads a client's document, whose limits are enforced while reading,
+// before they cost memory.
 func unmarshalRequest[T any](doc []byte, c json.Codec[T], v *T) error {
 	if err := check(doc, MaxDepth); err != nil {
 		return err

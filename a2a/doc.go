@@ -8,10 +8,10 @@
 //
 // # JSON
 //
-// Every type has three methods. AppendJSON writes exactly what ProtoJSON says
-// to a buffer, without reflection and, but for the maps of cards, without
-// allocating anything else; MarshalJSON is the same for encoding/json; UnmarshalJSON reads what ProtoJSON
-// readers must accept, and what drafts of 1.0 called things:
+// Every type has three methods. AppendJSON writes exactly the ProtoJSON form to a
+// buffer, without reflection and, except for the maps of cards, without allocating
+// anything else; MarshalJSON is the same for encoding/json; UnmarshalJSON reads what
+// ProtoJSON readers must accept, and the names that drafts of 1.0 used:
 //
 //   - names in camelCase or snake_case, unknown ones ignored, null for unset,
 //     the last of several;

@@ -8,7 +8,7 @@ type EntryKind uint8
 const (
 	// EntryCreated is the first entry of every log. The task is submitted.
 	EntryCreated EntryKind = 1 + iota
-	// EntryMessage is a message of the client's, joined to the history.
+	// EntryMessage is a message of the client's, added to the history.
 	EntryMessage
 	// EntryStatus is a change of status.
 	EntryStatus
@@ -16,7 +16,7 @@ const (
 	EntryArtifact
 	// EntryStep is the recorded result of a step that runs once per task.
 	EntryStep
-	// EntryCancel says that somebody asked to cancel the task.
+	// EntryCancel says that a caller asked to cancel the task.
 	EntryCancel
 )
 
@@ -45,19 +45,19 @@ type Created struct {
 	Version   Version `json:"version,omitempty"`  // see Task.Version
 }
 
-// Step is the body of EntryStep: a recorded step of a turn. Nth counts the steps of
-// its name, from 1. It is zero for the one behind those recorded before, as in logs
-// of releases whose steps came one after another.
+// Step is the body of EntryStep: a recorded step of a turn. Nth counts the steps of its
+// name, from 1. It is zero for the step after those recorded before, as in logs of
+// releases whose steps came one after another.
 type Step struct {
 	Name   string `json:"name"`
 	Result JSON   `json:"result,omitempty" form:"any"`
 	Nth    int64  `json:"nth,omitempty"`
 }
 
-// StepJoin is the prefix of the name of a step which says that an artifact's text came in
-// chunks and is one text: Apply joins parts that follow each other and have nothing but
-// text. The log and its streams keep the chunks. The rest of the name is the attempt, a
-// space and the id of the artifact.
+// StepJoin is the prefix of a step's name which says that an artifact's text came in
+// chunks and is one text: Apply joins adjacent parts that have nothing but text. The
+// log and its streams keep the chunks. The rest of the name is the attempt, a space and
+// the id of the artifact.
 const StepJoin = "a2a.join "
 
 // CancelRequested is the body of EntryCancel.

@@ -9,14 +9,15 @@ import (
 )
 
 // A finished task is stored as a head and, apart from it, its artifacts: see
-// AppendStored. Both are the JSON form cut in pieces, so that an answer can be
-// put together of them without reading them: see ReadStored.
+// AppendStored. Both are pieces of the JSON form, so that an answer can be put together
+// from them without decoding them: see ReadStored.
 
 // Spilled says whether the head or the body of a stored task refers to content that the
 // store keeps elsewhere, so that the stored bytes alone cannot be the answer.
 type Spilled uint8
 
-// The head, as AppendStored writes it, and the body, as AppendStoredBody does.
+// SpilledHead is about the bytes of AppendStored, SpilledBody about those of
+// AppendStoredBody.
 const (
 	SpilledHead Spilled = 1 << iota
 	SpilledBody
@@ -27,10 +28,10 @@ const (
 //
 //	{"generation":5,"messages":2,"history":180,"metadata":930,"spilled":1,"version":"0.3","task":{…}}
 //
-// The members in front of the task are needed to serve it as it stands: its
-// generation, which is not in it, how many messages its history has, and the offsets
-// at which its members history and metadata begin, or would, with their comma. The
-// last two are left out where they say nothing.
+// The members before the task are needed to serve it unchanged: its generation, which
+// is not in it; the number of messages in its history; and the offsets at which its
+// members history and metadata begin, or would begin, with their comma. spilled and
+// version are omitted if they say nothing.
 func (t *Task) AppendStored(b []byte, spilled Spilled) []byte {
 	from := len(b)
 	b = append(b, '{')
@@ -62,9 +63,9 @@ func (t *Task) AppendStoredBody(b []byte) []byte {
 	return append(taskJSON.AppendPlainMember(append(b, '{'), t, "artifacts"), '}')
 }
 
-// Of these the first begins what AppendStored writes, the second what earlier
-// releases wrote of tasks of old versions. They wrote others as their JSON form,
-// which begins with the id.
+// AppendStored begins with the first of these. Earlier releases began tasks of old
+// versions with the second, and wrote others as their JSON form, which begins with the
+// id.
 var (
 	storedPrefix    = []byte(`{"generation":`)
 	versionedPrefix = []byte(`{"version":`)
@@ -78,8 +79,8 @@ func (t *Task) DecodeStored(doc []byte) error {
 	return t.UnmarshalJSON(doc)
 }
 
-// DecodeStoredBody reads what AppendStoredBody writes, or wrote in earlier
-// releases: with more members, which the head has, too.
+// DecodeStoredBody reads what AppendStoredBody writes, or wrote in earlier releases:
+// with more members, which are in the head as well.
 func (t *Task) DecodeStoredBody(doc []byte) error {
 	if len(doc) == 0 {
 		return nil
@@ -90,7 +91,7 @@ func (t *Task) DecodeStoredBody(doc []byte) error {
 	return err
 }
 
-// storedTask is a task behind its header, whatever the header has.
+// storedTask is a task with any header.
 type storedTask struct {
 	Generation *int64  `json:"generation"`
 	Version    Version `json:"version"`
@@ -100,7 +101,7 @@ type storedTask struct {
 var storedTaskJSON = json.For[storedTask]()
 
 func (t *Task) decodeStored(doc []byte) error {
-	if h, task, ok := readHeader(doc); ok { // without the detour
+	if h, task, ok := readHeader(doc); ok { // faster, without the codec
 		if err := t.UnmarshalJSON(task); err != nil {
 			return err
 		}

@@ -86,8 +86,8 @@ type Error struct {
 	Meta    map[string]string // ErrorInfo metadata, such as the task's id; safe to send
 	Cause   error             // stays in this process: logged, never encoded
 
-	// RetryAfter is when it makes sense to try again; zero says nothing. It is
-	// sent to the second, rounded up.
+	// RetryAfter is how long to wait before another attempt; zero says nothing. It is
+	// sent in whole seconds, rounded up.
 	RetryAfter time.Duration
 
 	// PeerCode is the error's code as the peer's binding has it, such as -32001, 404

@@ -32,28 +32,27 @@ func Fold(log iter.Seq2[*Entry, error]) (*Task, error) {
 	return t, nil
 }
 
-// Apply moves the task on by one entry of its log. It does not judge whether
-// the entry may follow, that is the engine's task, and it leaves the entry as
-// it is, though the task may share the entry's messages, parts and metadata
-// from then on.
+// Apply advances the task by one entry of its log. It leaves it to the engine to judge
+// whether the entry may follow. It does not change the entry, though the task may share
+// the entry's messages, parts and metadata from then on.
 //
-//   - The agent's words about a status move into the history when the next
-//     status replaces them, or before the answer when a client answers them.
-//     They enter it once, by their id, unless 256 messages came in between.
-//   - A client's message enters the history as often as it is in the log,
-//     whatever its id: clients use ids again, for other words, too, and the
-//     agent has got each of them.
-//   - An artifact takes the place of the one with the same id, or is added; with
-//     Append its parts are added, and what else it says replaces what was said.
+//   - The agent's message about a status moves into the history when the next status
+//     replaces it, or before the answer when a client answers it. It enters the history
+//     once, by its id, unless 256 messages came in between.
+//   - A client's message enters the history as often as it is in the log, whatever its
+//     id: clients reuse ids, even for other words, and the agent has received each
+//     message.
+//   - An artifact replaces the one with the same id, or is added; with Append its parts
+//     are added, and its other fields, where set, replace those of before.
 //   - The metadata of an event is about the event and not kept in the task.
-//   - Steps and requests to cancel do not show, but for StepJoin.
+//   - Steps and requests to cancel do not show, except StepJoin.
 //
-// The cost does not grow with what an artifact holds: a chunk is appended in
-// constant time, amortized, once its artifact is found, the last one first.
+// The cost does not grow with the size of an artifact: a chunk is appended in amortized
+// constant time once its artifact is found, in a search that begins with the last one.
 //
-// Apply changes t's Artifact values in place, so they must be t's own, as those
-// that Fold, Apply, Snapshot and UnmarshalJSON make are. It is not for
-// concurrent use; readers get a Snapshot.
+// Apply changes t's Artifact values in place, so they must belong to t, as those do
+// that Fold, Apply, Snapshot and UnmarshalJSON make. It must not be called
+// concurrently; readers get a Snapshot.
 func (t *Task) Apply(e *Entry) {
 	t.Generation = e.NextGeneration(t.Generation)
 	switch e.Kind {
@@ -77,11 +76,11 @@ func (t *Task) Apply(e *Entry) {
 	}
 }
 
-// ApplyEvent is Apply for a client, which sees streams and not logs. A Task in
-// the stream replaces everything; a direct message belongs to no task and
-// changes nothing. Messages of clients are in streams of the 1.1 draft alone:
-// elsewhere the history lacks those that came after the last Task element, and a
-// question that another client has answered stays in the status until the next one.
+// ApplyEvent is Apply for a client, which sees streams and not logs. A Task in the
+// stream replaces everything; a direct message belongs to no task and changes nothing.
+// Only streams of the 1.1 draft have the messages of clients: in others, the history
+// lacks those that came after the last Task element, and a question that another client
+// has answered stays in the status until the next status.
 func (t *Task) ApplyEvent(r *StreamResponse) {
 	switch {
 	case r.Task != nil:
@@ -126,26 +125,25 @@ func (t *Task) setStatus(e *TaskStatusUpdateEvent) {
 		t.remember(old)
 	}
 	t.Status = e.Status
-	if len(e.Status.Elicitations) > 0 && len(t.Timeline) > 0 { // a client that reads them
+	if len(e.Status.Elicitations) > 0 && len(t.Timeline) > 0 { // only a client that asked for them
 		t.Elicitations = mergeElicitations(t.Elicitations, e.Status.Elicitations)
 	}
 }
 
-// sameMessage reports whether both are the same by their ids, which peers may
-// have left out. The two sides of a conversation choose ids on their own, so
-// that one may hit upon an id of the other.
+// sameMessage reports whether both are the same by their ids, which peers may have left
+// out. The two sides of a conversation choose ids on their own, so one may use an id of
+// the other.
 func sameMessage(a, b *Message) bool {
 	return a != nil && b != nil && (a == b || a.MessageID != "" && a.MessageID == b.MessageID && a.Role == b.Role)
 }
 
-// dedupeWindow is how far back remember looks for a message it has already.
-// Repetitions are near each other; without a bound, a task with thousands of
-// status messages would cost their square.
+// dedupeWindow is how many messages back remember looks for one that it has already.
+// Repetitions are near each other; without a bound, a task with thousands of status
+// messages would take quadratic time.
 const dedupeWindow = 256
 
-// remember appends words of the agent to the history unless they are there
-// already, among the last dedupeWindow messages. It never changes an element,
-// which Snapshot relies on.
+// remember appends a message of the agent to the history unless it is among the last
+// dedupeWindow messages. It never changes an element: Snapshot relies on that.
 func (t *Task) remember(m *Message) {
 	if m == nil {
 		return
@@ -206,8 +204,8 @@ func (a *Artifact) add(chunk *Artifact) {
 	}
 }
 
-// join makes one part of each run of an artifact's parts that are nothing but text.
-// The old parts, and the slice of them, may be shared and stay as they are.
+// join merges each run of an artifact's parts that are nothing but text into one part.
+// The old parts, and the slice of them, may be shared and stay unchanged.
 func (t *Task) join(id string) {
 	for _, a := range t.Artifacts {
 		if a.ArtifactID == id {
@@ -243,14 +241,14 @@ func (p *Part) plain() bool {
 	return p.Kind == PartText && len(p.Metadata) == 0 && p.Filename == "" && p.MediaType == ""
 }
 
-// Snapshot returns a copy that later calls of Apply and ApplyEvent on t do not
-// change, nor the other way round, and that may be read while they run. It
-// costs a header for each artifact and nothing for what they hold: messages
-// and parts are shared and must not be changed, which Apply never does.
+// Snapshot returns a copy that is independent of later calls of Apply and ApplyEvent on
+// t, and the other way round, and that may be read while they run. It costs a header
+// for each artifact and nothing for the content: messages and parts are shared and must
+// not be changed, which Apply never does.
 //
-// That is safe because histories and parts only ever grow at their end, which
-// a copy of the slice does not see, and the copy has no room of its own behind
-// its end, so that growing it moves it elsewhere.
+// That is safe because histories and parts only ever grow at their end, which a copy of
+// the slice does not see, and because the copy has no spare capacity, so that growing
+// it moves it elsewhere.
 func (t *Task) Snapshot() *Task {
 	c := *t
 	c.History = slices.Clip(t.History)

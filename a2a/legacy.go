@@ -1,9 +1,9 @@
 package a2a
 
-// Legacy is what versions before 1.0 allow or expect of an operation beyond
-// its 1.0 form. A server sets it for a request that came in such a version;
-// nil means the rules of 1.0. It is not part of any JSON form: no client can
-// ask for it but by speaking the version.
+// Legacy is what versions before 1.0 allow or expect of an operation beyond its 1.0
+// form. A server sets it for a request that came in such a version; nil means the rules
+// of 1.0. It is not part of any JSON form: a client can ask for it only by speaking the
+// version.
 type Legacy struct {
 	// Version is the one the call came in. A task or a webhook that the call makes
 	// keeps it: see Task.Version.
@@ -15,9 +15,10 @@ type Legacy struct {
 	// learns of another's tasks.
 	CreateByID bool
 
-	// Reopen lets a message go to a finished task, which goes on with its id, history and
-	// artifacts (0.1 only). So does a task that ends before its agent took the message. A
-	// task that was not born in version 0.1 stays finished all the same.
+	// Reopen lets a message go to a finished task, which continues with its id, history
+	// and artifacts (0.1 only). It also applies to a task that ends before its agent
+	// received the message. A task that was not created in version 0.1 stays finished
+	// all the same.
 	Reopen bool
 
 	// TaskOnly makes a task of a direct answer: completed, with the answer as

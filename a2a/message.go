@@ -60,8 +60,8 @@ const (
 	PartURL
 	PartData
 
-	// PartUnknown is none of the above, in an answer of a server that has more of
-	// them: Data holds the whole part as it came. It cannot be sent.
+	// PartUnknown is another kind of content, in an answer of a later version's server:
+	// Data holds the whole part unchanged. It cannot be sent.
 	PartUnknown
 )
 

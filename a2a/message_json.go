@@ -36,9 +36,9 @@ func readRole(r *json.Reader, v *Role) *json.Fault {
 	return readEnum(r, v, parseRole, RoleAgent, "a role", "ROLE_USER or ROLE_AGENT")
 }
 
-// readEnum reads a value of an enumeration by name or, as ProtoJSON allows, by
-// number. A value of a later version, in an answer, is the unspecified one: the rest of
-// the answer counts.
+// readEnum reads a value of an enumeration by name or, as ProtoJSON allows, by number.
+// In an answer, a value of a later version becomes the unspecified one, because the
+// rest of the answer counts.
 func readEnum[E ~int32](r *json.Reader, v *E, parse func(string) (E, bool), last E, what, names string) *json.Fault {
 	switch b := r.Peek(); {
 	case b == '"':
@@ -63,8 +63,8 @@ func readEnum[E ~int32](r *json.Reader, v *E, parse func(string) (E, bool), last
 	return f
 }
 
-// contentFields are how many fields of a Part hold its content: one of each
-// PartKind, in their order.
+// contentFields is the number of fields of a Part that hold its content: one for each
+// PartKind, in the same order.
 const contentFields = 4
 
 var contentNames = [contentFields]string{"text", "raw", "url", "data"}

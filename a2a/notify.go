@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Notifier takes push notifications to their receivers (specification §4.3.3).
-// Package a2aserver has the one over HTTP. It may be called concurrently.
+// Notifier delivers push notifications to their receivers (specification §4.3.3).
+// Package a2aserver has the one over HTTP. Its methods may be called concurrently.
 type Notifier interface {
 	// Check reports whether a configuration can be accepted, as far as that can be known
 	// before the first delivery. If not, the error is an *Error that names the field.
@@ -33,12 +33,12 @@ type Notification struct {
 	Seq  int64 // of the event
 }
 
-// Outcome is what became of an attempt.
+// Outcome is the result of an attempt.
 type Outcome struct {
 	Verdict Verdict
 	After   time.Duration // with DeliverAgain: the shortest pause before it, as the receiver asked
-	// Reason says why it failed, for operators, without secrets and without what
-	// the receiver said.
+	// Reason says why it failed, for operators, without secrets and without text of the
+	// receiver's.
 	Reason string
 	// Down means that the host did not answer or said that it is unavailable: other
 	// deliveries to it need not try now.
@@ -49,7 +49,7 @@ type Outcome struct {
 type Verdict int
 
 const (
-	// Delivered means that the receiver has it.
+	// Delivered means that the receiver accepted it.
 	Delivered Verdict = iota
 	// DeliverAgain means that another attempt may succeed.
 	DeliverAgain

@@ -11,8 +11,8 @@ type TaskPushNotificationConfig struct {
 	Token          Secret              `json:"token,omitempty"`
 	Authentication *AuthenticationInfo `json:"authentication,omitempty"`
 
-	// ProtocolVersion is the version in which the webhook's receiver is spoken to, such
-	// as "1.0"; empty: that of the request (1.1 draft).
+	// ProtocolVersion is the version in which the receiver gets notifications, such as
+	// "1.0"; empty means that of the request (1.1 draft).
 	ProtocolVersion string `json:"protocolVersion,omitempty" form:"draft"`
 
 	// Source stands for the caller that the configuration belongs to. It is the
@@ -22,8 +22,8 @@ type TaskPushNotificationConfig struct {
 	// if the server has no sources. Not part of the JSON form.
 	Source string `json:"-"`
 
-	// Legacy is set for calls of versions before 1.0, whose receivers are sent
-	// what their version has; not part of the JSON form.
+	// Legacy is set for calls of versions before 1.0, whose receivers get notifications
+	// in the form of their version; not part of the JSON form.
 	Legacy *Legacy `json:"-"`
 
 	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown

@@ -9,15 +9,15 @@ type SendMessageRequest struct {
 	Configuration *SendMessageConfiguration `json:"configuration,omitempty"`
 	Metadata      JSON                      `json:"metadata,omitempty"`
 
-	// IdempotencyKey, like the message's id, names what is asked for: when the same
-	// request comes again from the same caller, it gets the answer of the first one, and
-	// nothing is done twice. Up to 255 printable ASCII characters; "" means no key. It is
-	// not part of the JSON form; it travels as Idempotency-Key, and
+	// IdempotencyKey, like the message's id, identifies the request: when the same
+	// request comes again from the same caller, it gets the answer of the first one,
+	// and nothing is done twice. Up to 255 printable ASCII characters; "" means no key.
+	// It is not part of the JSON form; it travels as Idempotency-Key, and
 	// docs/extensions/retry-v1.md says when it counts.
 	IdempotencyKey string `json:"-"`
 
-	// After, in a stream that repeats an earlier one, is where that one was left:
-	// see SubscribeToTaskRequest. Where the message is new it must be 0. Not part
+	// After, in a stream that repeats an earlier one, is the position at which that one
+	// ended: see SubscribeToTaskRequest. If the message is new it must be 0. Not part
 	// of the JSON form.
 	After int64 `json:"-"`
 
@@ -32,11 +32,11 @@ type SendMessageConfiguration struct {
 	HistoryLength              *int32                      `json:"historyLength,omitempty"`     // nil: no limit from the client; 0: no history
 	ReturnImmediately          bool                        `json:"returnImmediately,omitempty"` // false: wait for a terminal or interrupted state
 
-	// IfGenerationMatch refuses the message with TaskGenerationMismatch unless
-	// the task's Generation is this; ignored where a task begins (1.1 draft).
+	// IfGenerationMatch refuses the message with TaskGenerationMismatch unless the task
+	// has this Generation; ignored if the message begins a task (1.1 draft).
 	IfGenerationMatch *int64 `json:"ifGenerationMatch,omitempty,string"`
 
-	// TimelineLength is as in GetTaskRequest. A stream with it has the messages of
+	// TimelineLength is as in GetTaskRequest. With it, a stream has the messages of
 	// clients, too (1.1 draft).
 	TimelineLength *int32 `json:"timelineLength,omitempty"`
 }
@@ -61,7 +61,7 @@ type GetTaskRequest struct {
 
 	// TimelineLength asks for Task.Timeline with at most so many of the newest entries,
 	// and for the generations of the artifacts. Nil asks for neither. In the 1.1 draft
-	// nil means what the server likes, which is MaxTimeline.
+	// nil means the server's default, which is MaxTimeline.
 	TimelineLength *int32 `json:"timelineLength,omitempty"`
 
 	// Encoded allows the result to be encoded: see Task.Encoded. Set it if you write the
@@ -112,15 +112,14 @@ type SubscribeToTaskRequest struct {
 	Tenant string `json:"tenant,omitempty"`
 	ID     string `json:"id"`
 
-	// After resumes a stream behind the element with this Seq: the first
-	// element is the Task as it stood there, then follows every later one,
-	// also on a task that is finished by now. 0 subscribes afresh. It is not
-	// part of the JSON form; it travels as Last-Event-ID, or by the extension of
-	// docs/extensions/resume-v1.md.
+	// After resumes a stream after the element with this Seq: the first element is the
+	// Task as of that position, then follows every later one, even if the task is
+	// finished by now. 0 subscribes afresh. It is not part of the JSON form; it travels
+	// as Last-Event-ID, or by the extension of docs/extensions/resume-v1.md.
 	After int64 `json:"-"`
 
 	// Timeline asks for Task.Timeline in the first element, and for the messages of
-	// clients behind it: see StreamResponse.MessageUpdate. The codec of the 1.1 draft
+	// clients after it: see StreamResponse.MessageUpdate. The codec of the 1.1 draft
 	// sets it; not part of the JSON form.
 	Timeline bool `json:"-"`
 

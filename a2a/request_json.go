@@ -6,8 +6,8 @@ import (
 	"github.com/parley-a2a/parley/internal/json"
 )
 
-// What the drafts of 1.0 and version 0.3 called some members, beside their names of
-// 1.0, which count where both are there.
+// Names that the drafts of 1.0 and version 0.3 had for some members. They are read
+// beside those of 1.0, which count if both are there.
 
 // draftConfiguration reads a SendMessageConfiguration.
 type draftConfiguration struct {
@@ -17,8 +17,8 @@ type draftConfiguration struct {
 	Push              *TaskPushNotificationConfig `json:"pushNotificationConfig"`
 }
 
-// draftWebhook reads a TaskPushNotificationConfig, of which the drafts had all but
-// the task's id in an object of its own.
+// draftWebhook reads a TaskPushNotificationConfig. In the drafts, all of it but the
+// task's id was in an object of its own.
 type draftWebhook struct {
 	TaskPushNotificationConfig
 	ConfigID string                      `json:"configId"`

@@ -14,13 +14,13 @@ import (
 // has it.
 type Secret string
 
-// hidden is what a secret that is set prints as.
+// hidden is printed for a secret that is set.
 const hidden = "***"
 
 // Reveal returns the secret itself.
 func (s Secret) Reveal() string { return string(s) }
 
-// String returns ***, or nothing where there is no secret.
+// String returns ***, or nothing if there is no secret.
 func (s Secret) String() string {
 	if s == "" {
 		return ""

@@ -7,7 +7,7 @@ import (
 	"github.com/parley-a2a/parley/internal/json"
 )
 
-// scopeList is the message that the scopes of a scheme stand in.
+// scopeList is the message that contains the scopes of a scheme.
 type scopeList struct {
 	List []string `json:"list,omitempty"`
 }
@@ -51,7 +51,7 @@ func readRequirement(r *json.Reader, v *SecurityRequirement) *json.Fault {
 		}
 		return r.Members(func(scheme string) (f *json.Fault) {
 			var in scopeList
-			if r.Peek() == '[' { // the Go SDK leaves the list's message out
+			if r.Peek() == '[' { // the Go SDK omits the list's message
 				in.List, f = r.Texts()
 			} else {
 				f = scopeListJSON.Read(r, &in)
@@ -62,7 +62,7 @@ func readRequirement(r *json.Reader, v *SecurityRequirement) *json.Fault {
 	})
 }
 
-// appendRequirements appends requirements; a nil one is one without schemes.
+// appendRequirements appends requirements; a nil one has no schemes.
 func appendRequirements(b []byte, list *[]SecurityRequirement, _ bool) ([]byte, bool) {
 	b = append(b, '[')
 	for _, r := range *list {
@@ -105,8 +105,8 @@ func readSchemes(r *json.Reader, m *map[string]*SecurityScheme) *json.Fault {
 	})
 }
 
-// The members of a flow that the protocol makes REQUIRED, which depend on the
-// flow (specification §4.5.8 to §4.5.10).
+// The members that the protocol makes REQUIRED, which differ between flows
+// (specification §4.5.8 to §4.5.10).
 const (
 	needAuthorizationURL = 1 << iota
 	needDeviceURL
@@ -115,13 +115,13 @@ const (
 	needScopes
 )
 
-// flowMembers are those of a flow, in the order of the bits above.
+// flowMembers are the members of a flow, in the order of the bits above.
 var flowMembers = [...]string{"authorizationUrl", "deviceAuthorizationUrl", "tokenUrl", "refreshUrl", "scopes", "pkceRequired"}
 
-// flowKind is one of the flows an OAuthFlows may have.
+// flowKind is one of the flows that an OAuthFlows may have.
 type flowKind struct {
 	name string
-	flow *OAuthFlow // nil if it has not
+	flow *OAuthFlow // nil if it has none of this kind
 	need int
 }
 
@@ -135,8 +135,8 @@ func (f *OAuthFlows) kinds() [5]flowKind {
 	}
 }
 
-// appendFlows writes what is REQUIRED of each flow also where it is empty. On its
-// own, a flow does not know, and writes what is set.
+// appendFlows writes the REQUIRED members of each flow even if they are empty. A flow
+// by itself does not know its kind, and writes what is set.
 func appendFlows(b []byte, f *OAuthFlows, _ bool) ([]byte, bool) {
 	b = append(b, '{')
 	for _, k := range f.kinds() {

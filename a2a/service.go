@@ -6,14 +6,13 @@ import (
 )
 
 // Service is the protocol's eleven operations (specification §3.1). The engine
-// implements it over a store, a2aclient over a network, a2aserver turns it
-// into a network. All methods may be called concurrently. Requests are not
-// changed by the callee and may be shared; results belong to the caller except
-// where their type says otherwise.
+// implements it over a store and a2aclient over a network; a2aserver serves it to a
+// network. All methods may be called concurrently. The callee does not change requests,
+// so they may be shared; results belong to the caller unless their type says otherwise.
 //
-// Errors are *Error, or errors that a caller should treat as internal; a
-// context's error comes back as it is. The caller's identity travels in the
-// context, see CallerFrom.
+// Errors are *Error, or errors that a caller should treat as internal; a context's
+// error is returned unchanged. The caller's identity travels in the context, see
+// CallerFrom.
 //
 // A stream yields elements until the task is terminal or waits for input, or until an
 // error, which is its last pair. It may be ranged over once; leaving the loop releases
@@ -39,8 +38,8 @@ type Service interface {
 	// a task that is terminal already is UnsupportedOperation: use GetTask.
 	SubscribeToTask(ctx context.Context, req *SubscribeToTaskRequest) iter.Seq2[*StreamResponse, error]
 	// CreateTaskPushNotificationConfig (§3.1.7) adds a webhook to a task, or replaces
-	// the one with its id, and returns it with its id. Where there are no webhooks, it
-	// and the next three return PushNotificationNotSupported.
+	// the one with its id, and returns it with its id. If the server has no webhooks,
+	// it and the next three return PushNotificationNotSupported.
 	CreateTaskPushNotificationConfig(ctx context.Context, req *TaskPushNotificationConfig) (*TaskPushNotificationConfig, error)
 	// GetTaskPushNotificationConfig (§3.1.8) returns one webhook of a task.
 	GetTaskPushNotificationConfig(ctx context.Context, req *GetTaskPushNotificationConfigRequest) (*TaskPushNotificationConfig, error)

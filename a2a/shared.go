@@ -13,15 +13,15 @@ type Shared struct {
 	first  atomic.Pointer[form]
 }
 
-// form is the event in one form. The list of them only grows, at its beginning.
+// form is the event in one form. The list of forms grows only at its beginning.
 type form struct {
 	key  uint64
 	doc  []byte
 	next *form
 }
 
-// maxForms bounds what is kept of an event: there are as many forms as versions
-// and bindings, but for versions whose events depend on what came before.
+// maxForms bounds what is kept of an event. There are as many forms as versions and
+// bindings, and more only for versions whose events depend on earlier ones.
 const maxForms = 8
 
 // NewShared returns an empty Shared. stored, unless it is nil, is what AppendJSON
@@ -35,7 +35,7 @@ func NewShared(stored []byte) *Shared {
 // Init is NewShared for one of many that were allocated together.
 func (s *Shared) Init(stored []byte) {
 	if bytes.IndexByte(stored, '\n') >= 0 || bytes.IndexByte(stored, '\r') >= 0 {
-		stored = OneLine(bytes.Clone(stored)) // a log keeps what it got
+		stored = OneLine(bytes.Clone(stored)) // a log stores the text unchanged
 	}
 	s.stored = stored
 }

@@ -43,8 +43,8 @@ func (m *Message) Skill() (*SkillCall, error) {
 	return &call, nil
 }
 
-// CallSkill has the message name a skill, with arguments that are an object or empty.
-// What its metadata held for the extension is replaced.
+// CallSkill makes the message name a skill, with arguments that are an object or empty.
+// It replaces what the metadata has for the extension.
 func (m *Message) CallSkill(id string, arguments JSON) error {
 	if len(arguments) == 0 {
 		arguments = JSON("{}")
@@ -82,9 +82,9 @@ func InvalidSkill(pointer, what string) *Error {
 	}
 }
 
-// SkillsExtension is how a card declares that its skills can be called by id. schemas are
-// JSON Schemas of the arguments, by the ids of skills; a skill without one takes any
-// object.
+// SkillsExtension returns a card's declaration that its skills can be called by id.
+// schemas are JSON Schemas of the arguments, by the ids of skills; a skill without one
+// takes any object.
 func SkillsExtension(schemas map[string]JSON) *AgentExtension {
 	type skill struct {
 		InputSchema JSON `json:"inputSchema"`
@@ -125,7 +125,7 @@ func (c *AgentCard) CallableSkills() (schemas map[string]JSON, ok bool) {
 	return nil, false
 }
 
-// metadataMember returns a member of an object, nil if it is not there or null.
+// metadataMember returns a member of an object; nil if it is missing or null.
 func metadataMember(object JSON, name string) JSON {
 	if len(object) == 0 {
 		return nil

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TaskState is where a task stands (specification §4.1.3). The numbers are
-// those of the protocol's TaskState enumeration.
+// TaskState is the state of a task (specification §4.1.3). The numbers are those of the
+// protocol's TaskState enumeration.
 type TaskState int32
 
 const (
@@ -77,17 +77,18 @@ type Task struct {
 	History   []*Message  `json:"history,omitempty"`
 	Metadata  JSON        `json:"metadata,omitempty"` // an object, or empty
 
-	// Generation counts the changes of status and artifacts and the client's
-	// messages behind the first one, from 1 when the task is created; 0 where it is not known. It is of the 1.1 draft.
+	// Generation counts the changes of status and artifacts and the client's messages
+	// after the first one, from 1 when the task is created; 0 if it is not known. It is
+	// part of the 1.1 draft.
 	Generation int64 `json:"generation,omitempty,string" form:"draft"`
 
 	// Timeline has the messages of clients and the statuses in the order of their
 	// generations, if the request asks for it: see GetTaskRequest.TimelineLength. It is
-	// of the 1.1 draft.
+	// part of the 1.1 draft.
 	Timeline []*TimelineEntry `json:"timeline,omitempty" form:"draft"`
 
-	// Elicitations are all that the agent has asked its client, as they stand now. They
-	// come with Timeline.
+	// Elicitations are all questions of the agent to its client, in their present
+	// state. They come with Timeline.
 	Elicitations []*Elicitation `json:"elicitations,omitempty" form:"draft"`
 
 	// Version is that of the protocol in which the task was created. It is not
@@ -95,8 +96,8 @@ type Task struct {
 	Version Version `json:"-"`
 
 	// Unknown is an object of the members that this version of the package does not
-	// know, in what a client reads; nil if there are none. AppendJSON writes them
-	// behind the others. It is the same in the other types that have it.
+	// know, in what a client reads; nil if there are none. AppendJSON writes them after
+	// the others. Other types have the same field.
 	Unknown *JSON `json:"-" form:"unknown"`
 
 	// Encoded is the task's JSON as it is stored, in the answer to a request that allows
@@ -127,8 +128,8 @@ type Artifact struct {
 	Metadata    JSON     `json:"metadata,omitempty"`
 	Extensions  []string `json:"extensions,omitempty"`
 
-	// The task's Generation when the artifact began, and when it was complete; 0 where
-	// that is not known. They come with Task.Timeline, and are of the 1.1 draft.
+	// The task's Generation when the artifact began, and when it was complete; 0 if
+	// that is not known. They come with Task.Timeline, and are part of the 1.1 draft.
 	StartGeneration int64 `json:"startGeneration,omitempty,string" form:"draft"`
 	EndGeneration   int64 `json:"endGeneration,omitempty,string" form:"draft"`
 
@@ -173,9 +174,9 @@ type StreamResponse struct {
 
 	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 
-	// Seq is the position in the task's log that a reader has reached with
-	// this element, 0 where the server keeps no log. It is not part of the
-	// JSON form; on SSE it is the event's id.
+	// Seq is the position in the task's log that a reader has reached with this
+	// element; 0 if the server keeps no log. It is not part of the JSON form; on SSE it
+	// is the event's id.
 	Seq int64 `json:"-"`
 
 	// More says that another element, or the end of the stream, follows at once, so
@@ -183,9 +184,8 @@ type StreamResponse struct {
 	// JSON form.
 	More bool `json:"-"`
 
-	// Shared is where all readers of the element share its encodings; nil where
-	// there may be others of the same but nobody keeps them. A copy that differs
-	// in its JSON form must not have it.
+	// Shared is where all readers of the element share its encodings; nil if they do
+	// not. A copy with another JSON form must not have it.
 	Shared *Shared `json:"-"`
 }
 
@@ -206,8 +206,8 @@ func (r *StreamResponse) TaskID() string {
 	return ""
 }
 
-// State returns the task state the element reports, or TaskStateUnspecified
-// where it reports none.
+// State returns the task state that the element reports, or TaskStateUnspecified if it
+// reports none.
 func (r *StreamResponse) State() TaskState {
 	switch {
 	case r.Task != nil:

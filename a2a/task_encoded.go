@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// EncodedTask is the JSON form of a task that was never decoded: see
-// Task.Encoded. It is read only, and may be a part of something larger.
+// EncodedTask is the JSON form of a task that was never decoded: see Task.Encoded. It
+// is read-only, and may be a part of larger memory.
 type EncodedTask struct {
 	start                        []byte // from the brace through the status
 	artifacts, history, metadata []byte // members, history and metadata with their comma
@@ -57,8 +57,8 @@ func ReadStored(head, body []byte, n *int32) *Task {
 	return &r.task
 }
 
-// isMember reports whether m is nothing, or begins and ends as it should. It is
-// no more than a look at both ends: what is between them was written by us.
+// isMember reports whether m is empty, or begins and ends as it should. It looks only
+// at both ends, because we wrote what is between them.
 func isMember(m []byte, begin string, end byte) bool {
 	return len(m) == 0 || len(m) > len(begin) && string(m[:len(begin)]) == begin && (end == 0 || m[len(m)-1] == end)
 }
@@ -77,12 +77,12 @@ func (e *EncodedTask) append(b []byte, generation int64) []byte {
 	return append(b, '}')
 }
 
-// encodedSlack is what the JSON form of an encoded task has besides its bytes, at
-// most.
+// encodedSlack is the most that the JSON form of an encoded task has besides its stored
+// bytes.
 const encodedSlack = 64
 
-// Decode sets the fields of a task that is Encoded, which then is so no more.
-// On others it does nothing.
+// Decode sets the fields of a task that is Encoded, and clears Encoded. On other tasks
+// it does nothing.
 func (t *Task) Decode() error {
 	if t.Encoded == nil {
 		return nil
@@ -96,7 +96,7 @@ func (t *Task) Decode() error {
 	return nil
 }
 
-// header is what AppendStored puts in front of a task.
+// header is what AppendStored writes before a task.
 type header struct {
 	generation, messages int64
 	history, metadata    int
@@ -104,8 +104,7 @@ type header struct {
 	version              []byte
 }
 
-// readHeader reads a header exactly as it is written, and returns the task
-// behind it.
+// readHeader reads a header exactly as it is written, and returns the task after it.
 func readHeader(head []byte) (h header, doc []byte, ok bool) {
 	s := head
 	var history, metadata, spilled int64
@@ -133,7 +132,7 @@ func readHeader(head []byte) (h header, doc []byte, ok bool) {
 	return h, doc, true
 }
 
-// number64 consumes a name and a number without a sign.
+// number64 consumes a name and an unsigned number.
 func number64(s *[]byte, name string, n *int64) bool {
 	b := *s
 	if len(b) < len(name) || string(b[:len(name)]) != name {

@@ -8,11 +8,11 @@ import (
 	"github.com/parley-a2a/parley/internal/json"
 )
 
-// What the 1.1 draft adds to the history of a task (docs/draft-1.1.md).
+// Additions of the 1.1 draft to the history of a task (docs/draft-1.1.md).
 
 // TimelineEntry is one entry of Task.Timeline: a message of the client's or a status,
-// with the generation of the task behind it. An entry with neither is of a later
-// version; readers pass over it.
+// with the generation of the task after it. An entry with neither is of a later
+// version; readers skip it.
 type TimelineEntry struct {
 	Generation int64       `json:"generation,omitempty,string"` // in front of the oneof, which ends an object
 	Message    *Message    `json:"message" form:"oneof"`
@@ -21,7 +21,7 @@ type TimelineEntry struct {
 	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
 
-// ElicitationState is where a question to the client stands. The numbers are those of
+// ElicitationState is the state of a question to the client. The numbers are those of
 // the protocol's enumeration.
 type ElicitationState int32
 
@@ -51,8 +51,8 @@ type Elicitation struct {
 	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
 
-// mergeElicitations returns the list with each of changed in the place of the one with
-// its id, or behind the others. Neither argument is changed.
+// mergeElicitations returns the list with those of changed: each replaces the one with
+// its id, or is added at the end. Neither argument is changed.
 func mergeElicitations(list, changed []*Elicitation) []*Elicitation {
 	list = slices.Clone(list)
 	for _, c := range changed {
@@ -76,9 +76,10 @@ type TaskMessageUpdateEvent struct {
 	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
 
-// NextGeneration returns the generation of a task behind this entry of its log, given
-// the one before it. A generation that a status or an artifact was recorded with counts:
-// earlier releases did not count messages. The first message belongs to the creation.
+// NextGeneration returns the generation of a task after this entry of its log, given
+// the one before it. If a status or an artifact was recorded with a generation, that
+// one counts, because earlier releases did not count messages. The first message
+// belongs to the creation.
 func (e *Entry) NextGeneration(before int64) int64 {
 	recorded := int64(0)
 	switch e.Kind {
@@ -121,7 +122,8 @@ func (e *Entry) MessageEvent(generation int64) *StreamResponse {
 
 // A Timeline is what the 1.1 draft shows of a task's log beyond the Task.
 type Timeline struct {
-	// Entries are the log's messages and statuses, the last ones as many as asked for.
+	// Entries are the last messages and statuses of the log, at least as many as asked
+	// for if there are that many.
 	Entries []TimelineLog
 
 	generation int64
@@ -159,14 +161,15 @@ func (t *Timeline) add(e *Entry, n int) {
 		if e.Status != nil && len(e.Status.Status.Elicitations) > 0 {
 			t.asked = mergeElicitations(t.asked, e.Status.Status.Elicitations)
 		}
-		// Logs of earlier releases did not count messages: none is behind its successor.
+		// Logs of earlier releases did not count messages: no entry may have a higher
+		// generation than the next.
 		for i := len(t.Entries) - 1; i >= 0 && t.Entries[i].Generation > t.generation; i-- {
 			t.Entries[i].Generation = t.generation
 		}
 		if n <= 0 {
 			return
 		}
-		if len(t.Entries) >= 2*n { // now and then, so that the cost does not grow with n
+		if len(t.Entries) >= 2*n { // only at times, so that the cost does not grow with n
 			t.Entries = append(t.Entries[:0], t.Entries[len(t.Entries)-n+1:]...)
 		}
 		t.Entries = append(t.Entries, TimelineLog{e, t.generation})

@@ -16,7 +16,7 @@ const (
 	TraceabilityKey = "github.com/a2aproject/a2a-samples/extensions/traceability/v1/traceability"
 )
 
-// TraceabilityExtension is how a card declares the extension.
+// TraceabilityExtension returns a card's declaration of the extension.
 func TraceabilityExtension() *AgentExtension {
 	return &AgentExtension{URI: TraceabilityURI, Description: "An answer says which tools and agents were called for it, and how long that took, if the client asks for the extension."}
 }
@@ -32,7 +32,7 @@ type ResponseTrace struct {
 type TraceStep struct {
 	StepID       string            `json:"step_id"`
 	TraceID      string            `json:"trace_id"`
-	ParentStepID string            `json:"parent_step_id,omitempty"` // empty for one that is in no other step
+	ParentStepID string            `json:"parent_step_id,omitempty"` // empty for a step outside of any other
 	CallType     string            `json:"call_type"`                // AGENT or TOOL
 	Action       TraceAction       `json:"step_action"`
 	TotalTokens  int64             `json:"total_tokens,omitempty"`
@@ -58,11 +58,11 @@ type TracedAgent struct {
 	Name string `json:"agent_name"`
 }
 
-// JSON returns the trace as metadata and data parts have it.
+// JSON returns the trace in its form in metadata and data parts.
 func (t *ResponseTrace) JSON() JSON {
 	doc, err := json.Marshal(t)
 	if err != nil {
-		panic(err) // of texts, numbers and times within the year 9999
+		panic(err) // it has only texts, numbers and times within the year 9999
 	}
 	return doc
 }

@@ -70,8 +70,8 @@ func (v *validation) required(field, s string) {
 	}
 }
 
-// id checks an id that may be absent. Ids are keys of the store, parts of URLs
-// and lines of logs, so what would do harm there is refused.
+// id checks an id that may be absent. Ids are keys of the store, parts of URLs and
+// lines of logs, so characters that would do harm there are refused.
 func (v *validation) id(field, s string) {
 	switch {
 	case len(s) > MaxID:
@@ -88,7 +88,7 @@ func (v *validation) requiredID(field, s string) {
 	v.id(field, s)
 }
 
-// requiredTask checks the id of a task that may name its owner, too.
+// requiredTask checks the id of a task, which may also name its owner.
 func (v *validation) requiredTask(field, s string) {
 	if id, owner, ok := strings.Cut(s, OwnerMark); ok && len(s) > MaxID && id != "" && len(id) <= MaxID && len(owner) <= MaxID {
 		v.id(field, id)
@@ -173,8 +173,8 @@ func (v *validation) message(m *Message) {
 	}
 }
 
-// list checks that a list of words is short and its words are small. It reports the
-// first mistake alone.
+// list checks that a list of words is short and that its words are. It reports only the
+// first mistake.
 func (v *validation) list(field string, words []string, most int) {
 	if len(words) > MaxReferences {
 		v.add(field, "has %d elements, more than %d", len(words), MaxReferences)
@@ -227,8 +227,7 @@ func (r *GetTaskRequest) Validate() error {
 	return v.err()
 }
 
-// Validate reports every field that is wrong. The page token is the engine's
-// business.
+// Validate reports every field that is wrong. The engine checks the page token.
 func (r *ListTasksRequest) Validate() error {
 	var v validation
 	v.id("tenant", r.Tenant)

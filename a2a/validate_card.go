@@ -8,8 +8,8 @@ import (
 )
 
 // Validate reports every member of the card that is missing or wrong, as an
-// InvalidParams error whose Fields have their paths. It judges the card's form;
-// whether its promises hold is for its server to see to.
+// InvalidParams error whose Fields have their paths. It checks only the form, not
+// whether the server keeps what the card promises.
 func (c *AgentCard) Validate() error {
 	var v validation
 	v.required("name", c.Name)

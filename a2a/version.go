@@ -15,19 +15,19 @@ import (
 // compare names.
 type Version string
 
-// Reopens reports whether a finished task takes another message, and then goes
-// on with its id, history and artifacts: in 0.1.
+// Reopens reports whether a finished task accepts another message, and then continues
+// with its id, history and artifacts, as in 0.1.
 func (v Version) Reopens() bool { return v == "0.1" }
 
-// WholeTask reports whether a webhook is sent the Task whenever its state
-// changes, rather than each event: before 1.0.
+// WholeTask reports whether a webhook gets the Task whenever its state changes, rather
+// than each event, as before 1.0.
 func (v Version) WholeTask() bool { return strings.HasPrefix(string(v), "0.") }
 
-// versions are those there are.
+// versions are all versions of the protocol.
 var versions = []string{"0.1", "0.2", "0.3", "1.0", "1.1"}
 
 // Known reports whether there is such a version of the protocol.
 func (v Version) Known() bool { return slices.Contains(versions, v.String()) }
 
-// String returns the name, of 1.0, too.
+// String returns the name; of "" it is 1.0.
 func (v Version) String() string { return cmp.Or(string(v), "1.0") }
