@@ -10,14 +10,14 @@ import (
 )
 
 // shortEscapes are the control characters that have an escape of one letter, and
-// shortLetters these letters.
+// shortLetters are the letters.
 const (
 	shortEscapes = "\b\f\n\r\t"
 	shortLetters = "bfnrt"
 )
 
-// AppendString appends a string with as few escapes as JSON allows. What is not
-// UTF-8 becomes U+FFFD.
+// AppendString appends a string with as few escapes as JSON allows. Bytes that are not
+// UTF-8 become U+FFFD.
 func AppendString(b []byte, s string) []byte { return AppendStringAs(b, s, shortEscapes) }
 
 // AppendStringAs is AppendString for formats that use only some of the short
@@ -30,9 +30,9 @@ func AppendStringAs(b []byte, s, short string) []byte {
 	return append(b, '"')
 }
 
-// appendPlain appends open, and s up to the first byte that a JSON string does not
-// have as it is. It returns how much of s that is. Texts are short and most of what
-// is written, so they are looked at and copied in one pass.
+// appendPlain appends open, and s up to the first byte that is special in a JSON string
+// or not ASCII. It returns how much of s that is. Most of the output is short strings,
+// so they are examined and copied in one pass.
 func appendPlain(b []byte, open, s string) ([]byte, int) {
 	if need := len(open) + len(s) + 1; cap(b)-len(b) < need { // 1 for the quote behind it
 		b = slices.Grow(b, need)
@@ -48,7 +48,7 @@ func appendPlain(b []byte, open, s string) ([]byte, int) {
 		binary.LittleEndian.PutUint64(to[i:i+8], w)
 	}
 	if len(s) >= 8 {
-		i = len(s) - 8 // some of them again
+		i = len(s) - 8 // overlaps bytes that were copied
 		w := load(s[i:])
 		if foreign(w) != 0 {
 			return b[:len(b)+i], i
@@ -63,7 +63,7 @@ func appendPlain(b []byte, open, s string) ([]byte, int) {
 	return b[:len(b)+i], i
 }
 
-// appendEscaped appends s without quotes around it.
+// appendEscaped appends s with escapes and without quotes around it.
 func appendEscaped(b []byte, s, short string) []byte {
 	for {
 		n := plainPrefix(s)
@@ -116,8 +116,8 @@ func AppendKey(b []byte, name string) []byte {
 // AppendName is AppendKey for a name that may need escapes.
 func AppendName(b []byte, name string) []byte { return append(AppendString(AppendComma(b), name), ':') }
 
-// AppendComma appends a comma where something stands before in the object or
-// array that b ends in.
+// AppendComma appends a comma if the object or array that b ends in has something in
+// it.
 func AppendComma(b []byte) []byte {
 	switch b[len(b)-1] {
 	case '{', '[', ':':
@@ -126,11 +126,10 @@ func AppendComma(b []byte) []byte {
 	return append(b, ',')
 }
 
-// lowest returns the index of the byte that the lowest mark is for.
+// lowest returns the index of the byte with the lowest mark.
 func lowest(marks uint64) int { return bits.TrailingZeros64(marks) / 8 }
 
-// plainPrefix returns how long the part is that s begins with and that a JSON
-// string has as it is: ASCII without quotes, backslashes and control characters.
+// plainPrefix returns the length of the prefix of s that needs no escapes and is ASCII.
 func plainPrefix(s string) int {
 	i := 0
 	for ; len(s)-i >= 8; i += 8 {
@@ -145,7 +144,7 @@ func plainPrefix(s string) int {
 	return i
 }
 
-// plain has the bytes that a JSON string has as they are.
+// plain has the ASCII bytes that a JSON string contains unescaped.
 var plain = func() (is [256]bool) {
 	for c := ' '; c < utf8.RuneSelf; c++ {
 		is[c] = c != '"' && c != '\\'
@@ -153,13 +152,13 @@ var plain = func() (is [256]bool) {
 	return is
 }()
 
-// foreign marks special bytes and those that are not ASCII, in the form that special does.
+// foreign marks special bytes and those that are not ASCII, as special marks them.
 func foreign(w uint64) uint64 {
 	return (((w ^ 2*ones) - 0x21*ones) | ((w ^ '\\'*ones) - ones) | w) & tops
 }
 
-// load is what binary.LittleEndian.Uint64 is for bytes; the compiler makes one
-// instruction of it, where there is one.
+// load is binary.LittleEndian.Uint64 for a string; the compiler makes it one
+// instruction, if the machine has it.
 func load(s string) uint64 {
 	_ = s[7]
 	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |

@@ -1,10 +1,10 @@
-// Package json is the one reader and writer of JSON: Check looks over a document
-// eight bytes at a time, a Reader takes a document apart that has passed, and the
+// Package json is the module's reader and writer of JSON: Check validates a document
+// eight bytes at a time, a Reader takes apart a document that has passed, and the
 // functions whose names begin with Append write.
 //
-// A document is checked once, as a whole, and trusted from then on, so that what
-// reads it need not look for mistakes again. Nothing here keeps state between
-// calls, and a Reader belongs to one goroutine.
+// A document is checked once, as a whole, and trusted from then on, so that its readers
+// need not look for mistakes again. Nothing here keeps state between calls, and a
+// Reader belongs to one goroutine.
 package json
 
 import (
@@ -12,15 +12,14 @@ import (
 	"unicode/utf8"
 )
 
-// Deepest is how many levels encoding/json reads, and the bound where there is no
-// other.
+// Deepest is how many levels encoding/json reads, and the bound if there is no other.
 const Deepest = 10000
 
-// A Flaw is what keeps a document from being valid.
+// A Flaw is the reason why a document is not valid.
 type Flaw uint8
 
 const (
-	// Sound means that nothing does.
+	// Sound means that the document is valid.
 	Sound Flaw = iota
 	// Short means that the document ends too early.
 	Short
@@ -28,7 +27,7 @@ const (
 	Unexpected
 	// Deep means that arrays and objects nest too deeply.
 	Deep
-	// Encoding means that the document is JSON but for bytes that are not UTF-8.
+	// Encoding means that the document is JSON except for bytes that are not UTF-8.
 	Encoding
 )
 
@@ -39,8 +38,8 @@ func Valid(doc []byte, most int) bool {
 	return flaw == Sound
 }
 
-// Deeper reports whether the arrays and objects of doc nest more than most levels
-// deep. Bytes behind a flaw do not count.
+// Deeper reports whether the arrays and objects of doc nest more than most levels deep.
+// Bytes after a flaw do not count.
 func Deeper(doc []byte, most int) bool {
 	if len(doc) <= most { // each level takes a byte
 		return false
@@ -49,12 +48,12 @@ func Deeper(doc []byte, most int) bool {
 	return flaw == Deep
 }
 
-// Check returns the first thing that keeps doc from being valid, and the byte
-// where it is; encoding counts last. One bit for each level is all that it keeps.
+// Check returns the first flaw of doc and the byte where it is; encoding is checked
+// last. It keeps only one bit for each level.
 func Check(doc []byte, most int) (flaw Flaw, at int) {
 	var (
 		levels  [2]uint64   // enough for 128 levels without memory
-		objects = levels[:] // which of the levels that are open are objects
+		objects = levels[:] // which of the open levels are objects
 		depth   int
 		high    uint64 // its top bits say whether a string is more than ASCII
 		i       int
@@ -163,8 +162,8 @@ broken:
 	return Unexpected, i
 }
 
-// spaceEnd returns where the white space at i ends. The functions below return where
-// a piece of syntax ends, or, with false, the byte that does not belong to it.
+// spaceEnd returns where the white space at i ends. The functions below return where a
+// piece of syntax ends or, with false, the first byte that does not belong to it.
 func spaceEnd(doc []byte, i int) int {
 	for i < len(doc) && (doc[i] == ' ' || doc[i] == '\n' || doc[i] == '\t' || doc[i] == '\r') {
 		i++
@@ -178,20 +177,20 @@ const (
 	tops = 0x80 * ones
 )
 
-// special marks, by their top bits, the bytes of w that cannot stand in a string
-// for themselves: quotes, backslashes and control characters. Only the lowest mark
-// is certain, since a byte that is marked borrows from the next one. The exclusive or
-// with 2 puts the quote where the space is, behind the control characters.
+// special marks, by their top bits, the bytes of w that must be escaped in a string:
+// quotes, backslashes and control characters. Only the lowest mark is certain, since a
+// marked byte borrows from the next one. The exclusive or with 2 maps the quote to
+// 0x20, next to the control characters.
 func special(w uint64) uint64 {
 	return (((w ^ 2*ones) - 0x21*ones) | ((w ^ '\\'*ones) - ones)) &^ w & tops
 }
 
-// stringEnd is for a string behind its first quote.
+// stringEnd continues a string after its first quote.
 func stringEnd(doc []byte, i int, high uint64) (int, uint64, bool) {
 	for {
 		for len(doc)-i >= 8 {
 			w := binary.LittleEndian.Uint64(doc[i:])
-			high |= w // also what is behind the string; then we look once too often
+			high |= w // also bytes after the string: at worst, one check too many
 			if m := special(w); m != 0 {
 				i += lowest(m)
 				goto found
@@ -221,7 +220,7 @@ func stringEnd(doc []byte, i int, high uint64) (int, uint64, bool) {
 	}
 }
 
-// escapeEnd is for the part of an escape behind its backslash.
+// escapeEnd continues an escape after its backslash.
 func escapeEnd(doc []byte, i int) (int, bool) {
 	if i == len(doc) {
 		return i, false

@@ -8,54 +8,55 @@ import (
 // A Codec writes and reads values of one type. For a struct it follows the tags of
 // the fields, as encoding/json does, in their order. In the tag json,
 //
-//   - omitempty leaves a member out where it is empty; others are REQUIRED and
-//     always written, objects and lists too.
+//   - omitempty omits a member if it is empty; others are REQUIRED and always written,
+//     even empty objects and lists.
 //
 // In the tag form,
 //
-//   - draft marks a member that AppendPlain leaves out,
-//   - oneof marks those of which at most one may be there; the first is written,
-//   - choice marks those of which a field of one byte, which is tagged which and is no
-//     member itself, says which one is there: 1 is the first. That one is written in
-//     front of all else, even if it is empty,
-//   - any lets raw JSON be any value, where otherwise it has to be an object,
-//   - bounded lets Reader.Bound bound a list,
-//   - unknown marks a field that is no member itself: a pointer to raw JSON, an object of the
-//     members that are not known, if Reader.Keep keeps them. They are written last.
+//   - draft marks a member that AppendPlain omits,
+//   - oneof marks members of which at most one may be set; the first one that is set is
+//     written,
+//   - choice marks members of which one is selected by a field of one byte, which is
+//     tagged which and is no member itself: 1 selects the first. The selected member is
+//     written before all others, even if it is empty,
+//   - any lets raw JSON be any value; otherwise it has to be an object,
+//   - bounded applies Reader.Bound to a list,
+//   - unknown marks a field that is no member itself: a pointer to raw JSON, an object
+//     of the unknown members, if Reader.Keep keeps them. They are written last.
 //
-// A field of raw JSON is one of a named type of bytes. Names are read in camelCase
-// and in snake_case, of equal names the last counts, null is as good as absent
-// (but for any), and unknown members are passed over, unless Reader.Keep keeps them.
+// A field of a named type of bytes is raw JSON. Names are read in camelCase and in
+// snake_case; of equal names the last counts; null counts as absent (except with any);
+// unknown members are skipped, unless Reader.Keep keeps them.
 //
 // Codecs are made while a package is initialized; they may be used concurrently.
 type Codec[T any] struct{ layout *layout }
 
-// Hooks are for what a table of fields cannot say about a type. Each may be nil.
+// Hooks define what the fields of a type cannot express. Each may be nil.
 type Hooks[T any] struct {
-	// Names are those of the values of an enumeration, from 0. A value without one is
+	// Names are the names of an enumeration's values, from 0. A value without a name is
 	// written as the first.
 	Names []string
-	// Append writes a value, of which it keeps nothing. With false, the fields are
-	// written as they are.
+	// Append writes a value and retains nothing of it. If it returns false, the fields
+	// are written as usual.
 	Append func(b []byte, v *T, plain bool) ([]byte, bool)
-	// Read reads a value, which may be null, into v, which is empty. Names that are
-	// given above are read without it.
+	// Read reads a value, which may be null, into v, which is empty. Values in Names
+	// are read without it.
 	Read func(r *Reader, v *T) *Fault
-	// After looks at what was read.
+	// After checks what was read.
 	After func(v *T, seen Seen) *Fault
-	// Empty reports whether a value is left out where it is optional. It is for
-	// types that are neither structs nor enumerations.
+	// Empty reports whether an optional value is omitted. It is for types that are
+	// neither structs nor enumerations.
 	Empty func(v *T) bool
 }
 
-// Seen says which members of an object were there and not null, by bits in the
-// order of the fields.
+// Seen says which members of an object were there and not null: bit i stands for field
+// i.
 type Seen uint64
 
 // Has reports whether the field with this index was seen.
 func (s Seen) Has(i int) bool { return s>>i&1 != 0 }
 
-// For returns the codec of a type. Hooks count wherever the type occurs.
+// For returns the codec of a type. Hooks apply wherever the type occurs.
 func For[T any](hooks ...Hooks[T]) Codec[T] {
 	l := layoutOf(reflect.TypeFor[T]())
 	for _, h := range hooks {
@@ -88,14 +89,14 @@ func (c Codec[T]) AppendPlain(b []byte, v *T) []byte {
 	return c.layout.appendTo(b, unsafe.Pointer(v), true)
 }
 
-// AppendMember appends the member of an object that is tagged with this name. It
-// may be left out where it is optional, unless it is required here.
+// AppendMember appends the member with this name to an object. An optional one is
+// omitted if it is empty, unless required is set.
 func (c Codec[T]) AppendMember(b []byte, v *T, name string, required bool) []byte {
 	return c.layout.appendMember(b, unsafe.Pointer(v), name, required, false)
 }
 
-// AppendPlainMember is AppendMember of a member that may be left out, without what is
-// tagged draft.
+// AppendPlainMember is AppendMember for a member that is not required here, without
+// what is tagged draft.
 func (c Codec[T]) AppendPlainMember(b []byte, v *T, name string) []byte {
 	return c.layout.appendMember(b, unsafe.Pointer(v), name, false, true)
 }

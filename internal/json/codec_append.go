@@ -8,8 +8,8 @@ import (
 	"unsafe"
 )
 
-// appendTo appends a value. It is one loop over the members, since a call for each
-// would take longer than most of them.
+// appendTo appends a value. It is one loop over the members, because a call for each
+// would take longer than writing most of them.
 func (l *layout) appendTo(b []byte, p unsafe.Pointer, plain bool) []byte {
 	if l.append != nil {
 		if b, done := l.append(b, hidden(p), plain); done {
@@ -22,7 +22,7 @@ func (l *layout) appendTo(b []byte, p unsafe.Pointer, plain bool) []byte {
 		which := *(*uint8)(unsafe.Add(p, l.which))
 		if int(which) >= len(l.choices) {
 			if v := *(*[]byte)(unsafe.Add(p, l.spare)); len(v) > 0 {
-				return append(b, v...) // none of the choices: as it came
+				return append(b, v...) // none of the choices: unchanged
 			}
 			which = 0 // a mistake of the program's; the document stays readable
 		}
@@ -133,7 +133,8 @@ func (l *layout) appendTo(b []byte, p unsafe.Pointer, plain bool) []byte {
 
 var null = []byte("null")
 
-// name returns the name of a value of an enumeration; that of 0 for one without.
+// name returns the name of a value of an enumeration; a value without one has that of
+// 0.
 func (l *layout) name(v int32) string {
 	if v < 0 || int(v) >= len(l.names) {
 		v = 0
@@ -166,8 +167,8 @@ func (l *layout) appendMember(b []byte, p unsafe.Pointer, name string, required,
 	panic("json: no member " + name)
 }
 
-// hidden keeps a value that is written on the stack of whoever has it there: hooks
-// that write keep nothing of it, which the compiler cannot know.
+// hidden lets a value that is being written stay on its owner's stack: hooks that write
+// retain nothing of it, which the compiler cannot know.
 //
 //go:nosplit
 func hidden(p unsafe.Pointer) unsafe.Pointer {

@@ -53,14 +53,14 @@ func (l *layout) readFrom(r *Reader, p unsafe.Pointer) *Fault {
 	return nil
 }
 
-// keep makes p a value that is none of the choices there are.
+// keep makes p a value that is none of the choices.
 func (l *layout) keep(p unsafe.Pointer, value []byte) {
 	reflect.NewAt(l.of, p).Elem().SetZero()
 	*(*uint8)(unsafe.Add(p, l.which)) = uint8(len(l.choices))
 	*(*[]byte)(unsafe.Add(p, l.spare)) = bytes.Clone(value)
 }
 
-// keep adds a member to an object of such that are not known.
+// keep adds a member to an object of unknown members.
 func keep(object **[]byte, member []byte) {
 	if *object == nil {
 		*object = &[]byte{'{', '}'}
@@ -73,8 +73,8 @@ func keep(object **[]byte, member []byte) {
 	*v = append(append(b, member...), '}')
 }
 
-// member consumes the name of a member and returns the index of its field, -1 if
-// there is none. It is likely to be the next field, and to be written as we would.
+// member consumes the name of a member and returns the index of its field, -1 if it is
+// unknown. It first tries the next fields, spelled as we write them.
 func (l *layout) member(r *Reader, next int) int {
 	rest := r.doc[r.at:]
 	for i := next; i < len(l.fields); i++ {
@@ -97,7 +97,7 @@ func (l *layout) member(r *Reader, next int) int {
 	return -1
 }
 
-// tooMany is the fault of an object with several members of a oneof.
+// tooMany returns the fault of an object with several members of a oneof.
 func (l *layout) tooMany(seen Seen) *Fault {
 	first := l.fields[bits.TrailingZeros64(uint64(seen))].name
 	second := l.fields[bits.TrailingZeros64(uint64(seen&(seen-1)))].name

@@ -5,9 +5,9 @@ import (
 	"strconv"
 )
 
-// A Fault is what is wrong with a value. It starts out without a path, and every
-// level it passes on the way up puts its own name in front, so that paths cost
-// nothing where nothing is wrong.
+// A Fault says what is wrong with a value. It begins without a path, and each level
+// that it passes on the way up prepends its own name, so that paths cost nothing unless
+// something is wrong.
 type Fault struct {
 	Path string
 	Text string
@@ -16,7 +16,7 @@ type Fault struct {
 // Faultf returns a fault without a path.
 func Faultf(format string, args ...any) *Fault { return &Fault{Text: fmt.Sprintf(format, args...)} }
 
-// Under puts a segment in front of the fault's path. That of nil is nil.
+// Under prepends a segment to the fault's path. It returns nil for nil.
 func (f *Fault) Under(segment string) *Fault {
 	if f == nil {
 		return nil
@@ -36,7 +36,7 @@ func (f *Fault) at(i int) *Fault {
 	return f.Under("[" + strconv.Itoa(i) + "]")
 }
 
-// Expected is the fault of a value of another kind than its field wants.
+// Expected returns the fault of a value that is not of the wanted kind.
 func (r *Reader) Expected(want string) *Fault {
 	return Faultf("expected %s, got %s", want, Kind(r.Peek()))
 }

@@ -8,20 +8,20 @@ import (
 	"unsafe"
 )
 
-// A layout is what there is to know of a Go type to write and to read it: for a
-// struct, the members of its object and where in the struct they are.
+// A layout is what is needed to write and to read a Go type: for a struct, the members
+// of its object and where they are in the struct.
 type layout struct {
 	of     reflect.Type
 	fields []field
 	oneofs Seen           // the fields of its oneof
-	zero   unsafe.Pointer // an empty value, for what is REQUIRED but not there
+	zero   unsafe.Pointer // an empty value, for a REQUIRED member that is nil
 	names  []string       // of an enumeration
 
-	whole, plain []member   // what is written, and what in the plain form
-	choices      [][]member // in their place: without any choice, and with each
-	which        uintptr    // the offset of the field that says with which one
-	spare        uintptr    // the offset of the last choice, which holds what is none of them
-	unknown      uintptr    // the offset of the field for members that are not known; 0 if there is none
+	whole, plain []member   // members to write, and those of the plain form
+	choices      [][]member // used instead: without any choice, and with each
+	which        uintptr    // the offset of the field that selects one
+	spare        uintptr    // the offset of the last choice, which holds a value that is none of them
+	unknown      uintptr    // the offset of the field for unknown members; 0 if there is none
 
 	append func(b []byte, p unsafe.Pointer, plain bool) ([]byte, bool)
 	read   func(r *Reader, p unsafe.Pointer) *Fault
@@ -29,11 +29,11 @@ type layout struct {
 	empty  func(p unsafe.Pointer) bool
 }
 
-// A member is all that has to be known of a field to write it.
+// A member is what is needed of a field to write it.
 type member struct {
-	key      string // `,"name":`, and the quote that a text or an enumeration's name begins with
+	key      string // `,"name":`, with the first quote of a text or of an enumeration's name
 	offset   uintptr
-	probe    uintptr // of what is 0 where the member is left out, if it is probed
+	probe    uintptr // the offset of a word that is 0 if the member is omitted; used if probed
 	probed   bool
 	elem     *layout // of objects and of own types
 	kind     kind
@@ -41,26 +41,26 @@ type member struct {
 	oneof    bool
 }
 
-// A field is one member and how it is read.
+// A field is one member and what is needed to read it.
 type field struct {
 	member
 	flags flags
 	of    reflect.Type
 	name  string
 	begin string // `"name":`
-	snake string // the proto's name, where it differs
+	snake string // the proto's name, if it differs
 }
 
-// flags are what the tag says behind the name.
+// flags are the options of a tag.
 type flags uint8
 
 const (
-	optional flags = 1 << iota // omitempty: left out where it is empty
-	draft                      // left out of the plain form
+	optional flags = 1 << iota // omitempty: omitted if it is empty
+	draft                      // omitted in the plain form
 	oneof                      // at most one of those with this flag may be there
-	free                       // any: of raw JSON, where otherwise it is an object
-	bounded                    // Reader.Bound counts
-	choice                     // one of those of which another field says which is there
+	free                       // any: raw JSON of any kind; otherwise it is an object
+	bounded                    // Reader.Bound applies
+	choice                     // one of several, of which another field selects one
 	alias                      // read, but not written: another name of a field
 )
 
@@ -89,7 +89,7 @@ const (
 	own // a type with hooks that is no struct
 )
 
-// layouts are those of all types, made while packages are initialized.
+// layouts has the layouts of all types, made while packages are initialized.
 var layouts = map[reflect.Type]*layout{}
 
 func layoutOf(t reflect.Type) *layout {

@@ -6,9 +6,9 @@ import (
 	"unicode/utf8"
 )
 
-// A Reader reads forward through a document that Check has found nothing wrong
-// with, but for Encoding. Methods that read consume exactly one value. What they
-// return as bytes is part of the document.
+// A Reader reads forward through a document in which Check has found no flaw except
+// Encoding. Methods that read consume exactly one value. The bytes that they return are
+// part of the document.
 //
 //	for r.Enter(); r.More(); {
 //		name := r.Name()
@@ -18,16 +18,16 @@ type Reader struct {
 	doc []byte
 	at  int
 
-	// Bound is that of the lists that are tagged bounded; nil means any number.
+	// Bound applies to lists that are tagged bounded; nil means any number.
 	Bound *Bound
 
-	// Keep keeps what is not known, for a reader of what others answer: members where
-	// the type has a field for them, and elements of a list of choices, whole, in the
-	// field of the last choice, with a choice beyond the last.
+	// Keep keeps what is unknown, for reading the answers of others: members, if the
+	// type has a field for them; and whole elements of a list of choices, in the field
+	// of the last choice, with a choice beyond the last.
 	Keep bool
 }
 
-// A Bound is how many elements a list may have.
+// A Bound limits the elements of a list.
 type Bound struct {
 	Elements int
 	TooMany  string // the fault of a list that has more
@@ -60,8 +60,8 @@ func (r *Reader) Enter() {
 	r.at++
 }
 
-// More reports whether the object or array goes on, and moves to its next name
-// or element; at the end it consumes the closing bracket.
+// More reports whether the object or array continues, and moves to its next name or
+// element; at the end it consumes the closing bracket.
 func (r *Reader) More() bool {
 	switch r.Peek() {
 	case '}', ']':
@@ -74,7 +74,7 @@ func (r *Reader) More() bool {
 	return true
 }
 
-// Name consumes the name of a member, and returns what it says.
+// Name consumes the name of a member, and returns its content.
 func (r *Reader) Name() []byte {
 	name, escaped := r.quoted()
 	if escaped {
@@ -131,7 +131,7 @@ func (r *Reader) literal() []byte {
 	return r.doc[from:]
 }
 
-// Skip consumes any value and returns it without blanks around.
+// Skip consumes any value and returns it without white space around.
 func (r *Reader) Skip() []byte {
 	first := r.Peek()
 	from := r.at
@@ -164,8 +164,8 @@ func (r *Reader) skipNested() {
 	}
 }
 
-// Unquote returns what a string says; false for a value of another kind. What is
-// not UTF-8, and a half of a surrogate pair, become U+FFFD.
+// Unquote returns the content of a string; false for a value of another kind. Bytes
+// that are not UTF-8, and halves of surrogate pairs, become U+FFFD.
 func Unquote(value []byte) (s string, ok bool) {
 	if len(value) < 2 || value[0] != '"' {
 		return "", false
@@ -202,10 +202,11 @@ func Half(value []byte) bool {
 	}
 }
 
-// replaceInvalid makes each byte that is not UTF-8 U+FFFD, as encoding/json does.
+// replaceInvalid replaces each byte that is not UTF-8 with U+FFFD, as encoding/json
+// does.
 func replaceInvalid(text []byte) string { return string([]rune(string(text))) }
 
-// unescape appends what a string says that is given without its quotes.
+// unescape appends the content of a string that is given without its quotes.
 func unescape(dst, text []byte) []byte {
 	for {
 		slash := bytes.IndexByte(text, '\\')

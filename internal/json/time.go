@@ -2,7 +2,7 @@ package json
 
 import "time"
 
-// AppendTime appends a timestamp as the wire has it (A2A specification §5.6.1):
+// AppendTime appends a timestamp in its form on the wire (A2A specification §5.6.1):
 // RFC 3339 in UTC with exactly three digits of a second.
 func AppendTime(b []byte, t time.Time) []byte {
 	t = t.UTC()
@@ -27,9 +27,9 @@ func AppendTime(b []byte, t time.Time) []byte {
 // putPair writes the last two decimal digits of v.
 func putPair(d []byte, v int) { d[0], d[1] = byte('0'+v/10%10), byte('0'+v%10) }
 
-// ParseTime reads a timestamp: RFC 3339 with any offset and any fraction, which is
-// cut after milliseconds. One without an offset is read as UTC, since peers exist
-// that leave it out.
+// ParseTime reads a timestamp: RFC 3339 with any offset and any fraction, which is cut
+// after milliseconds. One without an offset is read as UTC, because some peers leave it
+// out.
 func ParseTime(s []byte) (t time.Time, ok bool) {
 	const shape = "0000-00-00T00:00:00"
 	if len(s) < len(shape) {
@@ -54,7 +54,7 @@ func ParseTime(s []byte) (t time.Time, ok bool) {
 		return t, false
 	}
 	t = time.Date(year, time.Month(month), day, hour, minute, second, milli*int(time.Millisecond), time.UTC)
-	if int(t.Month()) != month || t.Day() != day { // 31 February and month 0 wander
+	if int(t.Month()) != month || t.Day() != day { // time.Date moves 31 February and month 0
 		return t, false
 	}
 	t = t.Add(-offset)

@@ -16,8 +16,8 @@ func (r *Reader) Text() (string, *Fault) {
 	return string(r.unquoted()), nil
 }
 
-// unquoted consumes a string and returns what it says, which is a part of the
-// document where it can be.
+// unquoted consumes a string and returns its content, as a part of the document if that
+// is possible.
 func (r *Reader) unquoted() []byte {
 	s, escaped := r.quoted()
 	if escaped {
@@ -55,8 +55,7 @@ func (r *Reader) Elements(element func() *Fault) *Fault {
 	return nil
 }
 
-// Members reads an object whose names are anybody's: member reads the value of
-// each.
+// Members reads an object with arbitrary names: member reads the value of each.
 func (r *Reader) Members(member func(name string) *Fault) *Fault {
 	if r.Peek() != '{' {
 		return r.Expected("an object")
@@ -81,7 +80,7 @@ func (r *Reader) truth() (bool, *Fault) {
 // maxNumber is the longest string that is taken for a number.
 const maxNumber = 64
 
-// Int32 reads a number, or one written as a string, as ProtoJSON allows.
+// Int32 reads a number, which may be written as a string, as ProtoJSON allows.
 func (r *Reader) Int32() (int32, *Fault) {
 	var text []byte
 	switch b := r.Peek(); {
@@ -105,8 +104,7 @@ func (r *Reader) Int32() (int32, *Fault) {
 	return int32(n), nil
 }
 
-// int64 reads an integer, or one written as a string, which is how ProtoJSON
-// writes them.
+// int64 reads an integer, which may be written as a string, as ProtoJSON writes it.
 func (r *Reader) int64() (int64, *Fault) {
 	var text []byte
 	switch b := r.Peek(); {

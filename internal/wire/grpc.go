@@ -9,10 +9,10 @@ import (
 // ErrMessageTooLarge means that a message is larger than the reader allows.
 var ErrMessageTooLarge = errors.New("message too large")
 
-// errCompressed means that the peer used what nobody offered.
+// errCompressed means that the peer compresses, which nobody offered.
 var errCompressed = errors.New("a message is compressed")
 
-// prefix is the length of what stands before a message: a flag and a length.
+// prefix is the length of what precedes a message: a flag and a length.
 const prefix = 5
 
 // AppendMessage appends the prefix and the bytes of a gRPC message.
@@ -22,9 +22,9 @@ func AppendMessage(dst, message []byte) []byte {
 	return append(dst, message...)
 }
 
-// Gathered is the body of a gRPC request for a reader that spends a buffer on each Read,
-// however little that returns: a Read ends where p or a message ends. Read returns sooner
-// only with an error.
+// Gathered is the body of a gRPC request for a reader that spends a buffer on each
+// Read, however little it returns: a Read returns when p is full or a message ends, and
+// sooner only with an error.
 type Gathered struct {
 	io.ReadCloser
 	head [prefix]byte
@@ -81,7 +81,7 @@ func (m *MessageReader) Next() ([]byte, error) {
 	case int64(n) > int64(m.max):
 		return nil, ErrMessageTooLarge
 	}
-	// The length is a claim: memory grows with what comes.
+	// The length is only a claim: memory grows with what arrives.
 	message := make([]byte, 0, min(int(n), 64<<10))
 	for len(message) < int(n) {
 		if len(message) == cap(message) {

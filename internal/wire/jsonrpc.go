@@ -35,11 +35,11 @@ func (e *Error) Error() string {
 
 // Request is a JSON-RPC request. Its slices point into the parsed body.
 type Request struct {
-	ID     []byte // raw JSON exactly as sent; nil where it could not be read
+	ID     []byte // raw JSON exactly as sent; nil if it could not be read
 	Method string
 	Params []byte // raw JSON; nil if absent or null
 
-	NoID bool // there is no id, and nothing else is wrong
+	NoID bool // a missing id is all that is wrong
 }
 
 // ParseRequest reads a request envelope and is strict about it: one object,
@@ -49,10 +49,10 @@ type Request struct {
 // holds the id, if there was a valid one.
 func ParseRequest(body []byte) (Request, *Error) { return parseRequest(body, true) }
 
-// ParseLaxRequest is ParseRequest for peers that leave out jsonrpc or id. A
-// missing id is 1, which is the number that they are used to, and which a
-// reader takes that insists on one; there is no other request it could be taken
-// for in the same exchange. An id that is present has to be valid all the same.
+// ParseLaxRequest is ParseRequest for peers that leave out jsonrpc or id. A missing id
+// becomes 1, the number that they are used to; readers that insist on a number accept
+// it, and the same exchange has no other request to confuse it with. An id that is
+// present must be valid all the same.
 func ParseLaxRequest(body []byte) (Request, *Error) { return parseRequest(body, false) }
 
 func parseRequest(body []byte, strict bool) (Request, *Error) {
@@ -128,8 +128,8 @@ func checkID(id []byte) *Error {
 	return nil
 }
 
-// CheckJSON reports what keeps body from being one JSON value in UTF-8, as an
-// *Error with CodeParse.
+// CheckJSON returns nil if body is one JSON value in UTF-8, and otherwise an *Error
+// with CodeParse.
 func CheckJSON(body []byte) *Error {
 	if json.Valid(body, json.Deepest) {
 		return nil
@@ -148,8 +148,8 @@ func CheckJSON(body []byte) *Error {
 	return &Error{Code: CodeParse, Message: msg}
 }
 
-// AppendRequest appends a request. id and params are raw JSON; empty params
-// are left out.
+// AppendRequest appends a request. id and params are raw JSON; empty params are
+// omitted.
 func AppendRequest(dst, id []byte, method string, params []byte) []byte {
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	dst = appendID(dst, id)
@@ -194,11 +194,10 @@ type Response struct {
 	Err    *Error // nil on success
 }
 
-// ParseResponse reads a response envelope and is tolerant about it, as peers
-// differ: the version is not looked at, a null error counts as none, the
-// error's members may be missing. An error is returned, as an *Error with
-// CodeParse or CodeInvalidRequest, if body is not a JSON object or holds
-// neither envelope member.
+// ParseResponse reads a response envelope tolerantly, because peers differ: the version
+// is not checked, a null error counts as none, and the error's members may be missing.
+// It returns an *Error with CodeParse or CodeInvalidRequest if body is not a JSON
+// object or has none of result, error and jsonrpc.
 func ParseResponse(body []byte) (Response, error) {
 	if err := CheckJSON(body); err != nil {
 		return Response{}, err
@@ -256,9 +255,9 @@ func parseError(object []byte) *Error {
 	return e
 }
 
-// members yields the members of a JSON object in their order. Values are slices of
-// it, without blanks around. The names are compared as they are: encoding/json
-// would match them without regard to case.
+// members yields the members of a JSON object in their order. Values are slices of it,
+// without white space around. Names are compared exactly: encoding/json would ignore
+// their case.
 func members(obj []byte) iter.Seq2[[]byte, []byte] {
 	return func(yield func(name, value []byte) bool) {
 		r := json.Read(obj)
@@ -270,7 +269,7 @@ func members(obj []byte) iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// text returns what a JSON string says, or "" for another value.
+// text returns the content of a JSON string, or "" for another value.
 func text(value []byte) string {
 	s, _ := json.Unquote(value)
 	return s

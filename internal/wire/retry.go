@@ -7,7 +7,7 @@ import (
 )
 
 // RetryAfter reads the value of a Retry-After header: seconds or a date. It is 0 if the
-// date is past, or the value makes no sense.
+// date is past, or the value is invalid.
 func RetryAfter(v string, now time.Time) time.Duration {
 	v = strings.TrimSpace(v)
 	if d, err := time.ParseDuration(v + "s"); err == nil {

@@ -22,17 +22,16 @@ type Event struct {
 // the limit of its Reader.
 var ErrEventTooLarge = errors.New("server-sent event is too large")
 
-// KeepAlive is a comment, which readers skip. It keeps intermediaries from
-// closing a stream that has nothing to say. No empty line follows: there is no
-// event to end, and the reader of the Python clients would hand one on all the
-// same, without data, once it has seen an id.
+// KeepAlive is a comment, which readers skip. It keeps intermediaries from closing a
+// silent stream. No empty line follows: there is no event to end, and the reader of the
+// Python clients would deliver an event without data, once it has seen an id.
 var KeepAlive = []byte(": keep-alive\n")
 
-// Reader splits a byte stream into events as the HTML standard says: lines end
-// in LF, CR or CRLF, comments and unknown fields are skipped, events without
-// data are dropped, a leading byte order mark is ignored. The retry field is
-// ignored too. Whoever wants to know whether the peer is alive watches the
-// reads on the underlying reader: a comment causes one, but no event.
+// Reader splits a byte stream into events as the HTML standard says: lines end in LF,
+// CR or CRLF, comments and unknown fields are skipped, events without data are dropped,
+// a leading byte order mark is ignored. The retry field is ignored too. To know whether
+// the peer is alive, watch the reads on the underlying reader: a comment causes one,
+// but no event.
 type Reader struct {
 	r       *bufio.Reader
 	max     int
@@ -40,7 +39,7 @@ type Reader struct {
 	data    []byte // data of the event being read
 	afterCR bool   // the last line ended in CR: a LF that follows belongs to it
 	begun   bool   // the first line was read
-	joins   bool   // JSON may go on in lines that are no fields
+	joins   bool   // JSON may continue in lines that are no fields
 	err     error  // sticky
 }
 
@@ -50,13 +49,12 @@ func NewReader(r io.Reader, max int) *Reader {
 	return &Reader{r: bufio.NewReaderSize(r, 16<<10), max: max}
 }
 
-// JoinJSON makes the reader take lines as data that go on with the JSON of the
-// data line before them but are no fields, as the examples of version 0.1 print
-// it. They begin like JSON, as no field does; by the standard they would be
-// skipped.
+// JoinJSON makes the reader take a line as data if it is no field but continues the
+// JSON of the data line before it, as the examples of version 0.1 print it. Such lines
+// begin like JSON, as no field does; by the standard they would be skipped.
 func (r *Reader) JoinJSON() { r.joins = true }
 
-// goesOn reports whether a line behind data is more of its JSON.
+// goesOn reports whether a line after data continues its JSON.
 func goesOn(line []byte) bool {
 	line = bytes.TrimLeft(line, " \t")
 	if len(line) == 0 {
@@ -73,11 +71,10 @@ func goesOn(line []byte) bool {
 	return false
 }
 
-// Next returns the next event. Its Data is valid until the following call.
-// The error is io.EOF where the stream ends between events, and
-// io.ErrUnexpectedEOF where it ends inside one, which is then lost. Errors of
-// the underlying reader come back as they are. After an error Next returns it
-// again.
+// Next returns the next event. Its Data is valid until the following call. The error is
+// io.EOF if the stream ends between events, and io.ErrUnexpectedEOF if it ends inside
+// one, which is then lost. Errors of the underlying reader are returned unchanged.
+// After an error Next returns it again.
 func (r *Reader) Next() (Event, error) {
 	if r.err != nil {
 		return Event{}, r.err
@@ -154,8 +151,8 @@ func (r *Reader) readLine() ([]byte, error) {
 func (r *Reader) rawLine() ([]byte, error) {
 	r.line = r.line[:0]
 	for {
-		// Look only at what has arrived: waiting for the byte behind a CR
-		// would hold an event back.
+		// Look only at what has arrived: waiting for the byte after a CR would delay an
+		// event.
 		if r.r.Buffered() == 0 {
 			if _, err := r.r.Peek(1); err != nil && r.r.Buffered() == 0 {
 				return r.line, err
@@ -211,10 +208,9 @@ func (r *Reader) tooLarge() error {
 	return fmt.Errorf("%w: more than %d bytes", ErrEventTooLarge, r.max)
 }
 
-// AppendEvent appends an event to dst. Line breaks in data become several
-// data lines, of which a Reader makes LF again. id and name may be empty, and
-// are left out if they hold a line break or NUL, which the format cannot
-// carry.
+// AppendEvent appends an event to dst. Line breaks in data become several data lines,
+// which a Reader joins with LF. id and name may be empty, and are omitted if they
+// contain a line break or NUL, which the format cannot carry.
 func AppendEvent(dst []byte, id, name string, data []byte) []byte {
 	dst = appendField(dst, "id: ", id)
 	dst = appendField(dst, "event: ", name)

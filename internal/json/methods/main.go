@@ -1,6 +1,6 @@
-// Command methods writes the methods by which types have a JSON form: AppendJSON,
-// MarshalJSON and UnmarshalJSON, which all do the same with another codec, and
-// AppendPlain where something in the type may be tagged draft.
+// Command methods generates the methods of types with a JSON form: AppendJSON,
+// MarshalJSON and UnmarshalJSON, which differ only in their codec, and AppendPlain if
+// something in the type may be tagged draft.
 //
 //	go run ./internal/json/methods codec.go codec_methods.go
 //
@@ -35,7 +35,8 @@ func main() {
 	}
 }
 
-// plain are the types that version 1.0 has without members of the 1.1 draft.
+// plain are the types that may contain members of the 1.1 draft, which version 1.0 does
+// not have.
 var plain = []string{"Task", "StreamResponse", "SendMessageResponse", "ListTasksResponse", "TaskPushNotificationConfig", "ListTaskPushNotificationConfigsResponse"}
 
 // request says whether documents of a type are read within the limits for requests.
@@ -43,7 +44,7 @@ func request(name string) bool {
 	return strings.HasSuffix(name, "Request") || name == "TaskPushNotificationConfig"
 }
 
-// notes are what UnmarshalJSON of a type does besides.
+// notes are added to the comment of a type's UnmarshalJSON.
 var notes = map[string]string{
 	"Part": "// A part must have exactly one of text, raw, url and data.",
 	"StreamResponse": `// Seq is 0 then. Two payloads are an error; none is not, because a later version
