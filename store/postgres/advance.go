@@ -8,9 +8,9 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// advance changes push configs and adds their dead letters, in one statement. A
-// letter names its config by the place in the first list. Rows are found by an
-// index each, for the lists are short.
+// advance changes push configs and adds their dead letters, in one statement. A dead letter
+// refers to its config by position in the first list. The lists are short, so each row is
+// found by an index.
 const advance = "WITH a AS MATERIALIZED (SELECT * FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bytea[], $5::bigint[], $6::bytea[], " +
 	"$7::bigint[], $8::integer[], $9::bigint[], $10::bigint[], $11::bytea[], $12::boolean[]) WITH ORDINALITY " +
 	"AS a (tenant, owner, task, id, created, node, cursor, tries, since, due, reason, live, place)), " +
@@ -21,7 +21,7 @@ const advance = "WITH a AS MATERIALIZED (SELECT * FROM unnest($1::bytea[], $2::b
 	"FROM unnest($13::bigint[], $14::bigint[], $15::bigint[], $16::integer[], $17::bytea[], $18::boolean[]) AS d (place, seq, time, tries, reason, again) " +
 	"JOIN changed AS c ON c.place = d.place " + overLetter
 
-// overLetter lets a letter replace the one of its entry.
+// overLetter makes a dead letter replace an existing one of the same entry.
 const overLetter = "ON CONFLICT (push, seq) DO UPDATE SET time = excluded.time, tries = excluded.tries, reason = excluded.reason, again = excluded.again"
 
 // Advance implements store.Store.
@@ -42,8 +42,8 @@ func (s *Store) Advance(ctx context.Context, all []store.Advance) error {
 	return wrap("advance", err)
 }
 
-// apart returns how many of all, from the first on, are of different configs. A
-// statement changes a row once.
+// apart returns the length of the longest prefix of all in which no config occurs twice,
+// because one statement can change a row only once.
 func apart(all []store.Advance) int {
 	seen := map[store.PushID]bool{}
 	for i := range all {
@@ -55,7 +55,7 @@ func apart(all []store.Advance) int {
 	return len(all)
 }
 
-// advances are the arguments of advance.
+// advances returns the arguments of advance.
 func advances(all []store.Advance) []any {
 	n := len(all)
 	tenants, owners, tasks, ids, nodes, reasons := make([][]byte, n), make([][]byte, n), make([][]byte, n), make([][]byte, n), make([][]byte, n), make([][]byte, n)
@@ -74,9 +74,10 @@ func advances(all []store.Advance) []any {
 	return append([]any{tenants, owners, tasks, ids, created, nodes, cursors, tries, since, due, reasons, live}, l.args()...)
 }
 
-// letters are dead letters as arguments, each once, with the place of its config.
+// letters are dead letters as arguments, without duplicates, each with the position of its
+// config.
 type letters struct {
-	at     map[[2]int64]int // place and seq to index
+	at     map[[2]int64]int // index by position and seq
 	places []int64
 	seqs   []int64
 	times  []int64
@@ -86,11 +87,11 @@ type letters struct {
 }
 
 func noLetters() *letters {
-	// Not nil: an empty array is not NULL.
+	// Not nil, because an empty array is not NULL.
 	return &letters{at: map[[2]int64]int{}, places: []int64{}, seqs: []int64{}, times: []int64{}, tries: []int32{}, reason: [][]byte{}, again: []bool{}}
 }
 
-// add adds a letter; the last one of an entry counts.
+// add adds a dead letter; of several for one entry, the last one wins.
 func (l *letters) add(place int64, d *store.DeadLetter) {
 	i, ok := l.at[[2]int64{place, d.Seq}]
 	if !ok {

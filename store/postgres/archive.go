@@ -20,15 +20,15 @@ const (
 	archivedLetters  = "SELECT l.push, l.seq, l.time, l.tries, l.reason, l.again FROM parley.letter AS l WHERE l.push = ANY($1::bigint[]) ORDER BY l.push, l.seq"
 )
 
-// These limits let Ahead end well before callWait, also over a slow line.
+// These limits make Ahead end well before callWait, even over a slow connection.
 var (
 	aheadBytes   int64 = 8 << 20  // of logs and seals; not constant, for tests
-	aheadEntries       = 16 << 10 // of a task: the size of a longer log takes long to find
+	aheadEntries       = 16 << 10 // of a task; finding the size of a longer log takes long
 )
 
-// Ahead reads those of some tasks that there are, as of one moment and in a few
-// statements: for exports, which would ask for them one by one. It leaves out what it has
-// no room for.
+// Ahead reads those of keys that exist, as of one moment and in a few statements. It is for
+// exports, which would otherwise read them one by one. It leaves out tasks that exceed its
+// limits.
 func (s *Store) Ahead(ctx context.Context, keys []store.Key) (map[store.Key]*store.Task, error) {
 	var found map[store.Key]*store.Task
 	err := s.snapshot(ctx, func(ctx context.Context, q querier) (err error) {
@@ -69,7 +69,7 @@ func readTasks(ctx context.Context, q querier, keys []store.Key) (map[store.Key]
 		}},
 		{archivedEntries, &tasks, func(r pgx.Rows) error {
 			var first, last int64
-			var body pgtype.DriverBytes // which Unpack copies
+			var body pgtype.DriverBytes // Unpack copies it
 			err := r.Scan(&key, &first, &last, &body)
 			if err == nil {
 				byKey[key].Log, err = store.Unpack(byKey[key].Log, body, first, last, 0)

@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Exports hold little at a time, however large tasks are. Ahead leaves large ones out, to be
+// Exports hold little in memory, however large tasks are: Ahead leaves large ones out, to be
 // read page by page.
 func TestAheadIsBounded(t *testing.T) {
 	defer func(was int64) { aheadBytes = was }(aheadBytes)
@@ -17,7 +17,8 @@ func TestAheadIsBounded(t *testing.T) {
 	at := time.UnixMilli(1_700_000_000_000)
 	kibibyte := make([]byte, 1000)
 	var keys []store.Key
-	// The first is too large by itself; of the second, half is its seal; the last is too long.
+	// The first is too large by itself; of the second, half is its seal; the last has too
+	// many entries.
 	for i, n := range []int{9, 4, 3, 3, 0, aheadEntries} {
 		a := &store.Append{Row: store.Row{Key: store.Key{Tenant: "tenant", Owner: "owner", ID: fmt.Sprint(i)}, Updated: at, Created: at}}
 		a.Entries = []store.Entry{{Seq: 1, Time: at, Body: []byte("{}")}}

@@ -7,17 +7,17 @@ import (
 	"sync"
 )
 
-// part is a table's share of the statement that writes a batch: what it does with
-// the rows of a table of arguments.
+// part is one table's share of the statement that writes a batch: what the statement does
+// with the rows in a table of arguments.
 type part struct {
 	name    string // of the common table expression
-	columns string // of the rows, as "name type" each
-	sql     string // of it, where FROM rows stands for them
+	columns string // of the rows; each is "name type"
+	sql     string // the SQL; in it, FROM rows stands for the arguments
 	counted bool   // it must write all of its rows
 }
 
-// The parts, as numbers of batch.tables. In the order in which they are written:
-// the tallies are last, for others wait for them the longest.
+// The parts, as indexes of batch.tables, in the order in which they are written: tallies come
+// last, because other transactions wait longest for them.
 const (
 	newTasks = iota
 	oldTasks
@@ -39,10 +39,10 @@ const (
 		"since bigint, due bigint, reason bytea"
 )
 
-// parts are all parts. Where a row is not as the append says, less rows are
-// written than there are, and the batch is rolled back. Blobs that are there
-// already are locked, not left alone: whoever deletes the last task that refers to
-// one locks it first, and looks whether that is so in another statement then.
+// parts are all parts. If a row does not exist as the append expects, fewer rows than given
+// are written, and the batch is rolled back. Existing blobs are updated too, which locks
+// them: a deletion of the last task that refers to a blob also locks the blob first, and then
+// checks for references in another statement.
 var parts = [numParts]part{
 	newTasks: {name: "t", columns: "key bigint, tenant bytea, owner bytea, id bytea, " + taskColumns, counted: true,
 		sql: "INSERT INTO parley.task ($names) SELECT * FROM rows ON CONFLICT (tenant, owner, id) DO NOTHING RETURNING 1"},
@@ -70,10 +70,10 @@ var parts = [numParts]part{
 			"ON CONFLICT (scope, state, width, piece, slot) DO UPDATE SET n = y.n + excluded.n"},
 }
 
-// kindOf are the types that columns have.
+// kindOf maps the names of column types to kinds.
 var kindOf = map[string]kind{"boolean": booleans, "bytea": byteas, "smallint": smallints, "integer": integers, "bigint": bigints}
 
-// table makes an empty table for a part.
+// table returns an empty table for a part.
 func (p *part) table() *table {
 	var kinds []kind
 	for c := range strings.SplitSeq(p.columns, ", ") {
@@ -83,7 +83,7 @@ func (p *part) table() *table {
 	return newTable(kinds...)
 }
 
-// text is the part as SQL, with its arguments from a number on.
+// text returns the part as SQL, with its arguments numbered from first.
 func (p *part) text(first int) (sql string, next int) {
 	var names, arrays []string
 	next = first
@@ -100,16 +100,16 @@ func (p *part) text(first int) (sql string, next int) {
 	).Replace(p.sql), next
 }
 
-// shape says which parts a batch has, a bit for each.
+// shape says which parts a batch has, with one bit each.
 type shape uint32
 
 func (s shape) has(part int) bool { return s&(1<<part) != 0 }
 
-var statements sync.Map // of shapes, as text
+var statements sync.Map // shape to SQL text
 
-// statement returns the statement that writes a batch of a shape. It divides by zero
-// unless each part that is counted has written all of its rows, and the scopes are at
-// the version that is its last argument.
+// statement returns the statement that writes a batch of a shape. It divides by zero unless
+// each counted part has written all of its rows, and the version of the scopes equals its
+// last argument.
 func (s shape) statement() string {
 	if text, ok := statements.Load(s); ok {
 		return text.(string)
@@ -142,12 +142,12 @@ func (s shape) statement() string {
 // noTallies is the bit of a shape that does without scopes.
 const noTallies = numParts
 
-// batch is what one transaction writes, and nothing that two of its rows are
-// about.
+// batch holds the rows that one transaction writes. No two of them affect the same row of the
+// database.
 type batch struct {
 	tables [numParts]*table
 	args   arguments
-	scopes int64 // their version; 0: there are none
+	scopes int64 // version of the scopes; 0: there are none
 }
 
 func newBatch() *batch {
@@ -165,7 +165,7 @@ func (b *batch) reset() {
 	b.args.reset()
 }
 
-// ready makes the arguments and returns the statement's shape.
+// ready sets the arguments and returns the statement's shape.
 func (b *batch) ready() (s shape) {
 	for i, t := range b.tables {
 		if t.rows > 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/parley-a2a/parley/internal/pgtest"
 )
 
-// Where the clock was set back, the dead do not live for as long as it was.
+// After the clock was set back, dead nodes do not count as alive until it catches up.
 func TestBeatsAheadOfTheClock(t *testing.T) {
 	pgtest.Require(t)
 	address := cluster.Database(t)

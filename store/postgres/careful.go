@@ -9,9 +9,9 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// carefully writes changes of which one at least cannot be written, and nobody
-// knows which: those that the database says why are refused, the others are tried
-// again together, and when that fails one by one.
+// carefully writes changes of which at least one cannot be written, while it is unknown
+// which. Changes for which the database shows a reason are refused. The others are tried
+// again together, and if that fails, one by one.
 func (w *writer) carefully(ctx context.Context, all []*store.Append, errs []error) {
 	changes := w.changes
 	why, err := w.examine(ctx, all, changes)
@@ -26,7 +26,7 @@ func (w *writer) carefully(ctx context.Context, all []*store.Append, errs []erro
 			good = append(good, c)
 		case len(c.appends) == 1:
 			errs[c.appends[0]] = why[i]
-		default: // what becomes of the second is to be seen without the first
+		default: // the first append may be at fault, so try each alone
 			alone = append(alone, c)
 		}
 	}
@@ -50,7 +50,7 @@ func (w *writer) carefully(ctx context.Context, all []*store.Append, errs []erro
 	}
 }
 
-// single writes one append, or says why not.
+// single writes one append, or returns why it cannot be written.
 func (w *writer) single(ctx context.Context, a *store.Append) error {
 	all := []*store.Append{a}
 	for range tries {
@@ -66,11 +66,11 @@ func (w *writer) single(ctx context.Context, a *store.Append) error {
 			return err
 		}
 	}
-	return wrap("append", errOdd) // somebody changes it again and again
+	return wrap("append", errOdd) // another process keeps changing the task
 }
 
-// itsOwn reports whether an error of the server is about what was to be written,
-// and not about the server.
+// itsOwn reports whether an error of the server concerns the written data rather than the
+// server.
 func itsOwn(err error) bool {
 	if _, open := errors.AsType[*uncertain](err); open {
 		return false
@@ -79,8 +79,8 @@ func itsOwn(err error) bool {
 		"53200") // out of memory
 }
 
-// know sets what the tasks of changes were, as the writer left them or, of tasks
-// that it does not know, as they are.
+// know sets was of each change: the task's row as the writer left it or, if the writer does
+// not know the task, as read from the database.
 func (w *writer) know(ctx context.Context, all []*store.Append, changes []change) error {
 	var keys []store.Key
 	var at []int
@@ -90,7 +90,7 @@ func (w *writer) know(ctx context.Context, all []*store.Append, changes []change
 			continue
 		}
 		a := c.first(all)
-		if c.was = w.known[a.Row.Key]; c.was.last != a.After || c.was.epoch != a.Epoch { // all zero if it is not known
+		if c.was = w.known[a.Row.Key]; c.was.last != a.After || c.was.epoch != a.Epoch { // all zero if unknown
 			keys = append(keys, a.Row.Key)
 			at = append(at, i)
 		}
@@ -112,7 +112,7 @@ func (w *writer) know(ctx context.Context, all []*store.Append, changes []change
 	return nil
 }
 
-// look reads the rows of tasks. Those that are not there are nil.
+// look reads the rows of tasks. A missing task gives nil.
 func (w *writer) look(ctx context.Context, tasks []store.Key) ([]*stored, error) {
 	tenants, owners, ids := split(tasks)
 	found := make([]*stored, len(tasks))
@@ -138,8 +138,8 @@ const (
 		"JOIN parley.receipt AS r ON r.tenant = n.tenant AND r.owner = n.owner AND r.name = n.name AND r.until > n.time"
 )
 
-// examine says for each change why it cannot be written now; nil: nothing is in
-// its way, as far as the database shows.
+// examine returns for each change why it cannot be written now, or nil if the database shows
+// no reason.
 func (w *writer) examine(ctx context.Context, all []*store.Append, changes []change) ([]error, error) {
 	why := make([]error, len(changes))
 	taken, err := w.taken(ctx, all, changes)
@@ -176,7 +176,7 @@ func (w *writer) examine(ctx context.Context, all []*store.Append, changes []cha
 	return why, nil
 }
 
-// taken reports of which changes a receipt counts already.
+// taken reports for each change whether one of its receipts is already stored and valid.
 func (w *writer) taken(ctx context.Context, all []*store.Append, changes []change) ([]bool, error) {
 	var tenants, owners, names [][]byte
 	var times []int64

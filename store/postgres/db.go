@@ -16,45 +16,45 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// db is the database as the rest of the package uses it: a pool of connections
-// on which nothing is set that outlives a transaction.
+// db is the database as the rest of the package uses it: a pool of connections that have no
+// settings beyond a transaction.
 type db struct {
 	pool *pgxpool.Pool
-	o    Options // with all defaults
+	o    Options // with all defaults filled in
 	over context.Context
 
 	seen    *timelines
 	lacking []string                   // what the server lacks, set by Open
-	server  atomic.Pointer[durability] // of the newest connection; nil: there was none
+	server  atomic.Pointer[durability] // of the newest connection; nil: there was none yet
 }
 
-// querier is what a pool and a transaction have in common.
+// querier has the methods that a pool and a transaction share.
 type querier interface {
 	Exec(ctx context.Context, sql string, args ...any) (pgconn.CommandTag, error)
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// SQLSTATEs that make a difference.
+// SQLSTATEs that the package distinguishes.
 const (
 	undefinedTable    = "42P01"
 	invalidSchemaName = "3F000"
 	undefinedColumn   = "42703"
 )
 
-// callWait is how long one transaction may take, waiting for a connection
-// included: a database that does not answer must not hold its callers for ever.
+// callWait is how long one transaction may take, including the wait for a connection. Without
+// it, a database that does not answer would block its callers for ever.
 const callWait = 15 * time.Second
 
-// idleWait is how long the server lets a transaction wait for its program. One
-// that is paused in the middle of it loses it then, and the locks with it, that
-// others may need to take over its tasks.
+// idleWait is how long the server lets a transaction wait for its client. If a process is
+// paused within a transaction, it then loses the transaction and its locks, which others may
+// need to take over its tasks.
 const idleWait = 2 * time.Second
 
-// tries is how often a transaction is begun that did not take effect.
+// tries is how many times a transaction is attempted while it has no effect.
 const tries = 5
 
-// usable says why a call must not begin.
+// usable returns why a call must not begin, or nil.
 func (d *db) usable(ctx context.Context) error {
 	if d.over.Err() != nil {
 		return store.ErrClosed
@@ -62,7 +62,7 @@ func (d *db) usable(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// exec runs one statement as a write, and returns how many rows it changed.
+// exec runs one statement in a write, and returns how many rows it changed.
 func (d *db) exec(ctx context.Context, what, sql string, args ...any) (n int, err error) {
 	err = d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		tag, err := tx.Exec(ctx, sql, args...)
@@ -75,8 +75,8 @@ func (d *db) exec(ctx context.Context, what, sql string, args ...any) (n int, er
 	return n, nil
 }
 
-// read calls f until it succeeds, fails for good, or was tried often enough. f
-// must not change anything.
+// read calls f until it succeeds, fails for good, or was tried often enough. f must not
+// change anything.
 func (d *db) read(ctx context.Context, f func(ctx context.Context, q querier) error) error {
 	if err := d.usable(ctx); err != nil {
 		return err
@@ -84,7 +84,7 @@ func (d *db) read(ctx context.Context, f func(ctx context.Context, q querier) er
 	return d.again(ctx, func(ctx context.Context) error { return f(ctx, d.pool) })
 }
 
-// snapshot is read for several queries that must see the same.
+// snapshot is read for several queries that must see the same state.
 func (d *db) snapshot(ctx context.Context, f func(ctx context.Context, q querier) error) error {
 	if err := d.usable(ctx); err != nil {
 		return err
@@ -96,11 +96,11 @@ func (d *db) snapshot(ctx context.Context, f func(ctx context.Context, q querier
 	})
 }
 
-// write calls f in a transaction until that is committed, fails for good, or was
-// tried often enough. It is repeated only if it certainly had no effect; if a
-// COMMIT got no answer the error says that the effect is unknown. Once begun it
-// goes on without ctx, and f with another one: a caller who left would not know whether
-// it happened.
+// write calls f in a transaction until that is committed, fails for good, or was tried often
+// enough. It repeats only a transaction that certainly had no effect; if a COMMIT got no
+// answer, the error says that the effect is unknown. Once begun, it ignores the end of ctx
+// and gives f another context, because a caller that left early would not know whether the
+// write happened.
 func (d *db) write(ctx context.Context, f func(ctx context.Context, tx pgx.Tx) error) error {
 	if err := d.usable(ctx); err != nil {
 		return err
@@ -108,8 +108,8 @@ func (d *db) write(ctx context.Context, f func(ctx context.Context, tx pgx.Tx) e
 	return d.again(context.WithoutCancel(ctx), func(ctx context.Context) error { return d.transact(ctx, f) })
 }
 
-// statement is write for one statement that is a transaction of its own: it costs
-// one way to the server and back.
+// statement is write for a single statement that is its own transaction. It costs one round
+// trip.
 func (d *db) statement(ctx context.Context, f func(ctx context.Context, q querier) error) error {
 	if err := d.usable(ctx); err != nil {
 		return err
@@ -128,18 +128,18 @@ func (d *db) statement(ctx context.Context, f func(ctx context.Context, q querie
 			return err
 		}
 		var op *net.OpError
-		if errors.As(err, &op) && op.Op == "write" { // the message that ends the statement was not sent: the server does nothing
+		if errors.As(err, &op) && op.Op == "write" { // the end of the statement was not sent, so the server does nothing
 			return err
 		}
 		return &uncertain{err}
 	})
 }
 
-// writing is how transactions run that change something, whatever the server's default
-// is.
+// writing are the options of transactions that change something, whatever the server's
+// defaults.
 var writing = pgx.TxOptions{IsoLevel: pgx.ReadCommitted}
 
-// transact is one try of write.
+// transact is one attempt of write.
 func (d *db) transact(ctx context.Context, f func(ctx context.Context, tx pgx.Tx) error) error {
 	c, err := d.pool.Acquire(ctx)
 	if err != nil {
@@ -150,7 +150,7 @@ func (d *db) transact(ctx context.Context, f func(ctx context.Context, tx pgx.Tx
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback(ctx) }() // after a commit it does nothing; otherwise the connection is given up
+	defer func() { _ = tx.Rollback(ctx) }() // does nothing after a commit; otherwise, if it fails, the connection is closed
 	if _, err := tx.Exec(ctx, setIdle); err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (d *db) once(ctx context.Context, f func(ctx context.Context) error) error 
 
 var errSlow = errors.New("the database did not answer in time")
 
-// pause waits, unless ctx ends or the store is closed.
+// pause waits for t. It returns false if ctx ends or the store is closed before.
 func (d *db) pause(ctx context.Context, t time.Duration) bool {
 	timer := time.NewTimer(t)
 	defer timer.Stop()
@@ -213,40 +213,40 @@ type uncertain struct{ err error }
 func (u *uncertain) Error() string { return "commit: " + u.err.Error() }
 func (u *uncertain) Unwrap() error { return u.err }
 
-// without reports whether the COMMIT certainly had no effect, so that the
-// transaction can be tried again: the server refused it. That a server shuts down,
-// or that a pooler lost it, does not say so. Nor does pgx: it calls an answer that
-// does not come because the connection was cut safe to retry.
+// without reports whether the COMMIT certainly had no effect, because the server refused it,
+// so that the transaction can be repeated. A report that the server shuts down, or that a
+// pooler lost it, does not prove that. Nor does pgx.SafeToRetry: it includes a missing answer
+// on a cut connection.
 func (u *uncertain) without() bool { return is(u.err, "40001", "40P01", "25P03") }
 
-// errClosed is what a transaction ends with whose connection was cut before
-// anything was sent that could take effect.
+// errClosed means that the connection was cut before anything was sent that could take
+// effect.
 var errClosed = fmt.Errorf("the connection is closed: %w", net.ErrClosed)
 
-// passing reports whether what failed can be tried again at once: it had no
-// effect, and the next time it may go well.
+// passing reports whether a failed attempt can be repeated at once: it had no effect, and the
+// next one may succeed.
 func passing(err error) bool {
 	var u *uncertain
 	if errors.As(err, &u) {
 		return u.without()
 	}
-	if is(err, "") { // The server says what happened. It rolled back.
+	if is(err, "") { // the server reports the failure, so it rolled back
 		return is(err, "40001", "40P01", // serialization failure, deadlock
-			"57P01", "57P02", "57P03", // it is shutting down, or not up yet
+			"57P01", "57P02", "57P03", // shutting down, or not up yet
 			"25P03", // the transaction was idle for too long
 			"08")
 	}
 	return !errors.Is(err, context.Canceled) && !errors.Is(err, errSlow) && !errors.Is(err, store.ErrNotFound) && isConnection(err)
 }
 
-// isConnection reports whether an error is about the way to the server.
+// isConnection reports whether an error concerns the connection to the server.
 func isConnection(err error) bool {
 	var connect *pgconn.ConnectError
 	return errors.As(err, &connect) || pgconn.SafeToRetry(err) || isNetwork(err)
 }
 
-// wrap adds what was tried to errors that no caller tests for, and why it failed
-// where that can be told.
+// wrap adds what was attempted, and the reason of the failure if it is known, to errors that
+// no caller tests for.
 func wrap(what string, err error) error {
 	if err == nil || errors.Is(err, store.ErrClosed) || errors.Is(err, store.ErrNotFound) {
 		return err

@@ -8,8 +8,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// nextTenant selects the first tenant behind another one who has a task that
-// waits, up to a last one if there is one.
+// nextTenant selects the first tenant after behind (if set) and up to last (if set) that has
+// a waiting task.
 func nextTenant(behind, last string) string {
 	sql := "(SELECT x.tenant FROM parley.task AS x WHERE x.active AND x.node = ''"
 	if behind != "" {
@@ -21,16 +21,15 @@ func nextTenant(behind, last string) string {
 	return sql + " ORDER BY x.tenant LIMIT 1)"
 }
 
-// walk goes from tenant to tenant in the index, one step each.
+// walk steps from tenant to tenant in the index.
 func walk(name, behind, last string) string {
 	return name + " (name) AS (" + nextTenant(behind, last) + " UNION ALL SELECT " + nextTenant(name+".name", last) + " FROM " + name + " WHERE " + name + ".name IS NOT NULL)"
 }
 
-// drawSome gives tasks that wait to the node $1: of the first $4 tenants behind
-// $2 and around, so many of each that there are $3 of all, unless some have few.
-// Locked is what is taken, one after the other, and what another one locks is
-// passed over. Behind the columns it says whether there may be more; where there is
-// nothing else they are NULL.
+// drawSome gives up to $3 waiting tasks to the node $1. It looks at the first $4 tenants
+// after $2, wrapping around, and at an equal share of about $4 tasks of each. It locks the
+// tasks one after the other and skips those that are locked already. The last column says
+// whether there may be more tasks; if none was taken, one row has only that and NULLs.
 var drawSome = "WITH RECURSIVE " + walk("later", "$2", "") + ", " + walk("before", "", "$2") + ", " +
 	"found AS MATERIALIZED (SELECT name, row_number() OVER (ORDER BY part, name) AS place FROM (" +
 	"(SELECT name, 1 AS part FROM later WHERE name IS NOT NULL LIMIT $4) UNION ALL (SELECT name, 2 FROM before WHERE name IS NOT NULL LIMIT $4)) AS b ORDER BY place LIMIT $4), " +
@@ -45,8 +44,8 @@ var drawSome = "WITH RECURSIVE " + walk("later", "$2", "") + ", " + walk("before
 	"SELECT " + columns + ", e.more OR EXISTS (SELECT 1 FROM candidate WHERE turn = e.n) FROM each AS e " +
 	"LEFT JOIN (drawn AS t JOIN candidate AS c ON c.key = t.key) ON true ORDER BY c.turn, c.place"
 
-// Draw implements store.Store. It costs what it draws, and a look at each tenant
-// that it comes by.
+// Draw implements store.Store. Its cost depends on the tasks that it draws and the tenants
+// that it passes.
 func (s *Store) Draw(ctx context.Context, node, after string, limit int) ([]store.Row, error) {
 	if err := store.CheckLimit(limit); err != nil {
 		return nil, err
@@ -67,14 +66,14 @@ func (s *Store) Draw(ctx context.Context, node, after string, limit int) ([]stor
 	return drawn, nil
 }
 
-// rowFields is how many columns there are.
+// rowFields is the number of columns.
 const rowFields = 14
 
-// drawSome adds to drawn, up to limit. The tasks it leaves come after those it
-// takes, in the order of turns, but for those that others are about to get.
+// drawSome adds tasks to drawn, up to limit. The tasks that it leaves come after those it
+// takes in the order of turns, except for those that other draws are taking.
 func (s *Store) drawSome(ctx context.Context, tx pgx.Tx, node, after string, limit, width int, drawn *[]store.Row) (more bool, err error) {
 	err = each(ctx, tx, func(r pgx.Rows) error {
-		if r.RawValues()[0] == nil { // there is nothing else
+		if r.RawValues()[0] == nil { // only the last column
 			return r.Scan(append(make([]any, rowFields), &more)...)
 		}
 		var row store.Row

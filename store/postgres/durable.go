@@ -12,31 +12,31 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// ErrLossy is why Open refuses a server that may lose what it has acknowledged, see
+// ErrLossy means that the server may lose acknowledged events, so Open refuses it, see
 // Options.AllowAsyncCommit.
 var ErrLossy = errors.New("acknowledged events can be lost")
 
-// durability is what a server says of how it keeps commits. What it does not know, as
-// engines do that only speak PostgreSQL's protocol, is empty.
+// durability is what a server says about how it keeps commits. A field is empty if the server
+// does not know the setting, as engines that only speak PostgreSQL's protocol may not.
 type durability struct {
 	version  string
-	standby  bool // it only reads
+	standby  bool // read-only
 	commit   string
 	fsync    string
 	pages    string // full_page_writes
 	names    string // synchronous_standby_names
 	allowed  string // allowSetting
-	standbys int    // that stream from it
-	hidden   int    // of these, how many the role may see no more of than that they are there
+	standbys int    // number of standbys that stream from it
+	hidden   int    // number of these of which the role may see only that they exist
 }
 
-// allowSetting is Options.AllowAsyncCommit for all who use a database or a role, set
-// with ALTER DATABASE or in the options of an address.
+// allowSetting has the effect of Options.AllowAsyncCommit for all users of a database or a
+// role. It is set with ALTER DATABASE or in the options of an address.
 const allowSetting = "parley.allow_async_commit"
 
-// askDurability counts physical standbys only: those who read changes from a logical
-// slot, copy the database or keep its WAL are not what a failover goes to. A role
-// without pg_read_all_stats sees how many receivers there are, and their names.
+// askDurability counts physical standbys only, because a failover does not go to receivers
+// that read changes from a logical slot, copy the database or keep its WAL. A role without
+// pg_read_all_stats sees how many receivers there are, and their names.
 const askDurability = "SELECT version(), pg_is_in_recovery(), coalesce(current_setting('synchronous_commit', true), ''), coalesce(current_setting('fsync', true), ''), " +
 	"coalesce(current_setting('full_page_writes', true), ''), coalesce(current_setting('synchronous_standby_names', true), ''), " +
 	"coalesce(current_setting('" + allowSetting + "', true), ''), count(r.pid), count(r.pid) FILTER (WHERE r.state IS NULL) " +
@@ -44,13 +44,14 @@ const askDurability = "SELECT version(), pg_is_in_recovery(), coalesce(current_s
 	"AND (r.state IS NULL OR r.replay_lsn IS NOT NULL) " +
 	"AND NOT EXISTS (SELECT 1 FROM pg_catalog.pg_replication_slots AS s WHERE s.active_pid = r.pid AND s.slot_type = 'logical')"
 
-// foreign reports whether other parts than PostgreSQL's keep commits, whatever the
-// settings say: those of CockroachDB, YugabyteDB or Neon.
+// foreign reports whether something other than PostgreSQL's own code keeps commits, whatever
+// the settings say: CockroachDB, YugabyteDB or Neon.
 func (s *durability) foreign() bool {
 	return strings.Contains(s.version, "CockroachDB") || strings.Contains(s.version, "-YB-") || strings.Contains(s.names, "walproposer")
 }
 
-// lossy says how what was acknowledged may be lost, and what to do; nil: it is not.
+// lossy returns how acknowledged commits may be lost, and what to do about it, or nil if they
+// are safe.
 func (s *durability) lossy() error {
 	switch {
 	case s.foreign():
@@ -75,7 +76,7 @@ func (s *durability) lossy() error {
 	return nil
 }
 
-// words says how it keeps commits, to people.
+// words describes for people how the server keeps commits.
 func (s *durability) words() string {
 	switch err := s.lossy(); {
 	case err != nil && s.allows():
@@ -90,20 +91,20 @@ func (s *durability) words() string {
 	return "acknowledged commits are kept"
 }
 
-// allows reports whether the server says that this is known.
+// allows reports whether the server's settings allow losses.
 func (s *durability) allows() bool { return strings.EqualFold(s.allowed, "on") }
 
-// meet asks the server of a new connection how it keeps commits. The first time Open
-// judges that. Later the server is another one, or has other settings: then tasks
-// under way are worth more than a refusal, and the log says so.
+// meet asks the server of a new connection how it keeps commits. Open judges the first
+// answer. Later, the server may be another one or have other settings. Then meet only writes
+// to the log, because running tasks are worth more than a refusal.
 func (d *db) meet(ctx context.Context, c *pgx.Conn) error {
-	ctx, cancel := context.WithTimeout(ctx, d.o.wait) // ctx does not end with those who wait for the connection
+	ctx, cancel := context.WithTimeout(ctx, d.o.wait) // ctx does not end with the callers that wait for the connection
 	defer cancel()
 	var is durability
 	err := c.QueryRow(ctx, askDurability, pgx.QueryExecModeSimpleProtocol).
 		Scan(&is.version, &is.standby, &is.commit, &is.fsync, &is.pages, &is.names, &is.allowed, &is.standbys, &is.hidden)
 	var pg *pgconn.PgError
-	if errors.As(err, &pg) && (strings.HasPrefix(pg.Code, "42") || strings.HasPrefix(pg.Code, "0A")) { // it has no such thing, or does not let this role see it
+	if errors.As(err, &pg) && (strings.HasPrefix(pg.Code, "42") || strings.HasPrefix(pg.Code, "0A")) { // unknown function, or not allowed for this role
 		is = durability{}
 		err = c.QueryRow(ctx, "SELECT version()", pgx.QueryExecModeSimpleProtocol).Scan(&is.version)
 		if d.server.Load() == nil {
@@ -119,7 +120,7 @@ func (d *db) meet(ctx context.Context, c *pgx.Conn) error {
 			d.o.Logger.Error("the database has changed, and the next start will be refused unless that is allowed", "error", now)
 		}
 	}
-	if d.replicated() && !d.o.Existing { // a command that only looks is wanted most when no standby is there
+	if d.replicated() && !d.o.Existing { // commands that only look are needed most when no standby is there
 		return d.confirm(ctx, c)
 	}
 	return nil
@@ -127,8 +128,8 @@ func (d *db) meet(ctx context.Context, c *pgx.Conn) error {
 
 var errStandby = store.Because(errors.New("this server is a standby, which only reads: name the primary, or list all hosts with target_session_attrs=read-write"), store.ErrReadOnly)
 
-// admit refuses a server that may lose what it has acknowledged, unless that is
-// allowed, and one that only reads.
+// admit refuses a server that may lose acknowledged commits, unless that is allowed, and a
+// server that is read-only.
 func (d *db) admit() error {
 	is := d.server.Load()
 	if is == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Which settings may lose what was acknowledged, and what is said of them.
+// Which settings may lose acknowledged commits, and what the error says.
 func TestLossy(t *testing.T) {
 	for _, c := range []struct {
 		is   durability
@@ -44,8 +44,8 @@ func TestLossy(t *testing.T) {
 	}
 }
 
-// standBy makes a connection that replicates as a standby does, and says that it has
-// applied what it got. It ends with the test or when stop is called.
+// standBy makes a connection that replicates like a standby, and reports that it has applied
+// what it got. It ends with the test or when stop is called.
 func standBy(t *testing.T, address, name string) (stop func()) {
 	t.Helper()
 	conn, err := pgconn.Connect(t.Context(), address+"&replication=true&application_name="+name)
@@ -68,8 +68,8 @@ func standBy(t *testing.T, address, name string) (stop func()) {
 	return stop
 }
 
-// TestDurable: a server that may lose what it acknowledges is refused, unless that is
-// allowed; one that gets such settings later is told of.
+// TestDurable: a server that may lose acknowledged commits is refused, unless that is
+// allowed; one that gets such settings later is reported.
 func TestDurable(t *testing.T) {
 	t.Parallel()
 	c := pgtest.New(t, &pgtest.Options{Durable: true})
@@ -148,7 +148,7 @@ func TestDurable(t *testing.T) {
 	want("no fsync", address, nil, "fsync is off", "full_page_writes is off")
 }
 
-// Parameters of others stay in an address as they are.
+// Parameters that are not ours stay in an address unchanged.
 func TestAddress(t *testing.T) {
 	var o Options
 	got, err := o.fromAddress("postgres://u:p%2F@h/d?password=a+b%2Fc&listen=postgres%3A%2F%2Fu:x%2By@h%2Fd&options=-c%20a%3D1&advisory=off")

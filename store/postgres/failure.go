@@ -14,10 +14,10 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// classified adds why a call failed, where that can be told.
+// classified adds the reason of the failure, if it is known.
 func classified(err error) error { return store.Because(err, classOf(err)) }
 
-// classOf returns which of the errors for operators an error is, or nil.
+// classOf returns the error for operators that err amounts to, or nil.
 func classOf(err error) error {
 	switch {
 	case is(err, "53100"): // disk full
@@ -26,8 +26,8 @@ func classOf(err error) error {
 		return store.ErrReadOnly
 	case is(err, "53300"): // too many connections
 		return store.ErrBusy
-	case is(err, "57P01", "57P02", "57P03", "3D000", // it ends, or is not up; there is no such database
-		"08"): // a pooler says so of the server
+	case is(err, "57P01", "57P02", "57P03", "3D000", // shutting down or not up; no such database
+		"08"): // connection exception: a pooler cannot reach the server
 		return store.ErrUnreachable
 	case is(err, ""):
 		return nil
@@ -37,14 +37,14 @@ func classOf(err error) error {
 	return nil
 }
 
-// is reports whether an error is the server's and has one of these codes, or begins with
-// one: the first two characters are a code's class, and every code begins with "".
+// is reports whether err comes from the server and its code is one of codes or begins with
+// one of them. The first two characters of a code are its class; "" matches every code.
 func is(err error, codes ...string) bool {
 	pg, ok := errors.AsType[*pgconn.PgError](err)
 	return ok && slices.ContainsFunc(codes, func(c string) bool { return strings.HasPrefix(pg.Code, c) })
 }
 
-// isNetwork reports whether an error is of a connection that is gone.
+// isNetwork reports whether an error means that a connection was lost.
 func isNetwork(err error) bool {
 	var op net.Error
 	return errors.As(err, &op) || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||

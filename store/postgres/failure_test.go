@@ -11,8 +11,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// TestPassing: what had no effect is tried again, and a COMMIT only if it is
-// certain that it had none.
+// TestPassing: an attempt that had no effect is repeated, and a COMMIT only if it certainly
+// had none.
 func TestPassing(t *testing.T) {
 	server := func(code string) error { return fmt.Errorf("in between: %w", &pgconn.PgError{Code: code}) }
 	for _, c := range []struct {

@@ -37,7 +37,7 @@ func twoEntries(after int64) []store.Entry {
 	return es
 }
 
-// goOn is the append behind after.
+// goOn returns an append that continues a task after an entry; 0: one that begins the task.
 func goOn(id, node string, after int64) *store.Append {
 	a := taskOf(id, node)
 	if after > 0 {
@@ -46,8 +46,8 @@ func goOn(id, node string, after int64) *store.Append {
 	return a
 }
 
-// last returns the end of a task's log, once the server answers; 0: there is none.
-// The log must be whole.
+// last returns the end of a task's log, once the server answers; 0: there is no task. It
+// checks that the log is whole.
 func last(t testing.TB, st store.Store, id string) int64 {
 	t.Helper()
 	k := taskOf(id, "").Row.Key
@@ -76,8 +76,8 @@ func last(t testing.TB, st store.Store, id string) int64 {
 	return at
 }
 
-// TestRestarts: what was acknowledged is there after any end of the server, and of
-// what was not each append is there as a whole, or not at all.
+// TestRestarts: after any end of the server, acknowledged appends are there, and each of the
+// others is there as a whole or not at all.
 func TestRestarts(t *testing.T) {
 	t.Parallel()
 	c := pgtest.New(t, &pgtest.Options{Durable: true})
@@ -107,8 +107,9 @@ func TestRestarts(t *testing.T) {
 					acked.Add(1)
 					open = ""
 				default:
-					// A server that is killed may have written a COMMIT that it still shows to
-					// nobody. Then the append lands with its next start, as engines know.
+					// A killed server may have written a COMMIT that it did not show to
+					// anyone yet. Then the append appears at its next start, and engines can
+					// handle that.
 					late := errors.Is(err, store.ErrConflict) && open == id
 					if !late && (errors.Is(err, store.ErrConflict) || errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrLeaseLost)) {
 						t.Errorf("%s after %d: %v", id, at, err)
@@ -169,8 +170,7 @@ func TestCuts(t *testing.T) {
 	testCuts(t, "")
 }
 
-// TestCutWhileSending: a statement that was sent in part has no effect, and is tried
-// again.
+// TestCutWhileSending: a statement that was only partly sent has no effect, and is repeated.
 func TestCutWhileSending(t *testing.T) {
 	t.Parallel()
 	address := copied(t)
@@ -191,7 +191,7 @@ func testCuts(t *testing.T, parameters string) {
 	direct := mustOpen(t, address, nil)
 	p := newProxy(t, cluster.Address())
 	st := mustOpen(t, cluster.Via(p.address(), nameOf(address))+parameters, &Options{NoListen: true, Conns: 1})
-	// What reached the server may take effect after the store gave up.
+	// A transaction that reached the server may take effect after the store has given up.
 	over := func() {
 		p.cutAfter(-1, false)
 		eventually(t, "the server is done with it", func() bool {
@@ -239,8 +239,8 @@ func testCuts(t *testing.T, parameters string) {
 			if err2 != nil {
 				t.Fatal(err2)
 			}
-			// The second try passes over what the first one still holds. What a node
-			// got it must know.
+			// The second attempt skips rows that the first one still locks. A node must learn
+			// which tasks it got.
 			if err == nil && (len(rows) == 1) != (r.Node == "me" && r.Epoch == 2) || r.Epoch > 2 {
 				t.Errorf("%s: a claim gave %v, %v, and the task is %+v", what, rows, err, r.Row)
 			}
@@ -277,7 +277,7 @@ func testCuts(t *testing.T, parameters string) {
 	t.Logf("%d cuts", p.cuts)
 }
 
-// known wants an error that operators can tell from others.
+// known checks for one of the errors for operators.
 func known(t testing.TB, what string, err error) {
 	t.Helper()
 	if err != nil && !errors.Is(err, store.ErrUnreachable) {
@@ -285,8 +285,8 @@ func known(t testing.TB, what string, err error) {
 	}
 }
 
-// TestServerDoesNotAnswer: callers do not wait for ever, and all goes on once it
-// answers again.
+// TestServerDoesNotAnswer: callers do not wait for ever, and everything continues when the
+// server answers again.
 func TestServerDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	pgtest.Require(t)
@@ -326,7 +326,7 @@ func TestServerDoesNotAnswer(t *testing.T) {
 	})
 }
 
-// Close waits once for a server that is down, however much is queued.
+// Close waits only once for a server that is down, however many appends are queued.
 func TestCloseWaitsOnce(t *testing.T) {
 	t.Parallel()
 	address := copied(t)
@@ -364,8 +364,8 @@ func TestCloseWaitsOnce(t *testing.T) {
 	}
 }
 
-// TestPausedProcess: one that stands still in the middle of a transaction loses
-// its locks, so that others get its tasks.
+// TestPausedProcess: a process that is paused in the middle of a transaction loses its locks,
+// so that others get its tasks.
 func TestPausedProcess(t *testing.T) {
 	t.Parallel()
 	pgtest.Require(t)
@@ -377,7 +377,8 @@ func TestPausedProcess(t *testing.T) {
 	if err := store.Do(t.Context(), direct, taskOf("task", "dead")); err != nil {
 		t.Fatal(err)
 	}
-	// A claim goes by what is locked. If it waited, it would for as long as this is held.
+	// A claim skips locked rows. If it waited, it would wait as long as this transaction is
+	// held.
 	locker, err := pgx.Connect(t.Context(), address)
 	if err != nil {
 		t.Fatal(err)
@@ -420,7 +421,7 @@ func TestPausedProcess(t *testing.T) {
 	}
 }
 
-// TestOutages: why nothing works can be told.
+// TestOutages: errors tell why nothing works.
 func TestOutages(t *testing.T) {
 	t.Parallel()
 	c := pgtest.New(t, &pgtest.Options{Settings: map[string]string{"max_connections": "12", "superuser_reserved_connections": "3"}})
@@ -450,7 +451,7 @@ func TestOutages(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	// Others have all connections.
+	// Other programs have all connections.
 	if err := c.Exec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = 'd1'"); err != nil {
 		t.Fatal(err)
 	}
@@ -497,8 +498,8 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// TestIdleConnectionIsEnded: a server that has ended the connections of its pool, as
-// one that was restarted, costs no call, not even of those that are sent once at most.
+// TestIdleConnectionIsEnded: if the server has ended pooled connections, as after a restart,
+// no call fails, not even one that is sent at most once.
 func TestIdleConnectionIsEnded(t *testing.T) {
 	t.Parallel()
 	pgtest.Require(t)
@@ -515,8 +516,8 @@ func TestIdleConnectionIsEnded(t *testing.T) {
 	}
 }
 
-// TestKeysWhileServerIsAway: an append that needs new keys waits for a server that
-// restarts as long as one that needs none.
+// TestKeysWhileServerIsAway: an append that needs new keys waits for a restarting server as
+// long as one that needs none.
 func TestKeysWhileServerIsAway(t *testing.T) {
 	t.Parallel()
 	address := copied(t)

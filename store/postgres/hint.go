@@ -13,48 +13,47 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Hints go through NOTIFY: those that are queued while one is under way go with the
-// next. They are sent after the commit that they are about, in a transaction of
-// their own that does not wait for the disk: a transaction with NOTIFY holds a lock of
-// the whole server while it commits.
+// Hints go through NOTIFY. Hints queued while one NOTIFY runs go with the next. They are sent
+// after the commit that they report, in a separate transaction that does not wait for the
+// disk, because a transaction with NOTIFY holds a server-wide lock while it commits.
 
-// hints are those that are to be sent, and who would hear them.
+// hints holds the hints to be sent, and the stores that would hear them.
 type hints struct {
-	sender string        // this store, in what it sends
+	sender string        // name of this store in its messages
 	ring   chan struct{} // capacity one: there is something to send
 
 	mu    sync.Mutex // protects the fields below
 	next  message
-	peers map[string]time.Time // other stores, and when they were heard last
-	hears bool                 // so that peers are all there are
+	peers map[string]time.Time // other stores, and when each was last heard
+	hears bool                 // listening, so peers is complete
 }
 
-// message is what one NOTIFY says.
+// message is the content of one NOTIFY.
 type message struct {
 	tasks map[uint64]struct{}
 	nodes map[string]struct{}
 	work  bool
 	lost  bool
-	here  bool // the sender is there
+	here  bool // the sender is present
 }
 
-// channel is where all stores of a database listen.
+// channel is the channel on which all stores of a database listen.
 const channel = "parley"
 
-// Limits of a message. What has no room becomes Lost.
+// Limits of a message. Hints beyond them are replaced by Lost.
 const (
-	maxPayload = 7900 // bytes; the server takes 7999
-	maxPending = 4096 // tasks and nodes that wait
+	maxPayload = 7900 // bytes; the server accepts 7999
+	maxPending = 4096 // tasks and nodes not yet sent
 )
 
-// hereEvery is how often a store says that it is there, and so sees that it
-// hears; hereKept is how long one that is silent counts as there.
+// hereEvery is how often a store announces itself, which also tests that it hears. hereKept
+// is how long a silent store counts as present.
 const (
 	hereEvery = 10 * time.Second
 	hereKept  = 2 * time.Minute
 )
 
-// tell queues hints to be sent, once what they are about is committed.
+// tell queues hints to be sent. The change that they report must be committed already.
 func (s *Store) tell(hints ...store.Hint) {
 	if s.o.NoListen || len(hints) == 0 {
 		return
@@ -104,7 +103,7 @@ func (m *message) empty() bool {
 	return len(m.tasks)+len(m.nodes) == 0 && !m.work && !m.lost && !m.here
 }
 
-// take returns what is to be sent.
+// take removes the queued message and returns it.
 func (h *hints) take() message {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -130,7 +129,7 @@ func (s *Store) send() {
 			continue
 		}
 		if err := s.notify(m.encode(s.hints.sender)); err != nil && s.over.Err() == nil {
-			// What the message said is lost, and the next one that arrives says so.
+			// The content of the message is lost; the next one that is sent says so.
 			s.o.Logger.Debug("hints could not be sent; trying again", "error", err)
 			s.hints.mu.Lock()
 			s.hints.next.lost, s.hints.next.here = true, s.hints.next.here || m.here
@@ -149,7 +148,7 @@ func (s *Store) notify(payload string) error {
 	return err
 }
 
-// age forgets stores that were silent for long, and says that this one is there.
+// age forgets stores that were silent for long, and queues an announcement of this one.
 func (h *hints) age(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -157,9 +156,9 @@ func (h *hints) age(now time.Time) {
 	h.next.here = true
 }
 
-// heard notes that another store is there. To one that is new this one says that
-// it is there, too, and that something may have been missed: hints are not sent
-// while nobody is known who would hear them.
+// heard notes that another store is present. To a new store, this one announces itself, with
+// a hint that something may have been missed, because hints are not sent while no listener is
+// known.
 func (h *hints) heard(peer string, now time.Time) {
 	if !h.counts(peer, now) {
 		h.mu.Lock()
@@ -169,12 +168,12 @@ func (h *hints) heard(peer string, now time.Time) {
 	}
 }
 
-// counts has a store count as there, and reports whether it did before.
+// counts marks a store as present, and reports whether it was known before.
 func (h *hints) counts(peer string, now time.Time) (known bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	_, known = h.peers[peer]
-	if !known && len(h.peers) >= maxPending { // anybody may notify; with so many it does not matter who
+	if !known && len(h.peers) >= maxPending { // any database user may notify; with so many peers, one more changes nothing
 		return true
 	}
 	if h.peers == nil {
@@ -184,19 +183,19 @@ func (h *hints) counts(peer string, now time.Time) (known bool) {
 	return known
 }
 
-// A payload is words: the sender, then what it says. A word of a kind that is not
-// known is passed over, so that later versions may say more.
+// A payload is a list of words: the sender, then its message. Unknown kinds of words are
+// skipped, so that later versions may add some.
 const (
 	wordHere  = "h"
 	wordLost  = "l"
 	wordWork  = "w"
-	wordTasks = "t" // with the hashes of tasks, eight bytes each, in base64
-	wordNode  = "n" // with a node's name in base64
+	wordTasks = "t" // followed by hashes of tasks, eight bytes each, in base64
+	wordNode  = "n" // followed by a node's name in base64
 )
 
 var coding = base64.RawURLEncoding
 
-// encode makes the payload, which is ASCII: the server wants text of its encoding.
+// encode returns the payload. It is ASCII, because the server requires text in its encoding.
 func (m *message) encode(sender string) string {
 	words := []string{sender}
 	if m.here {
@@ -219,7 +218,7 @@ func (m *message) encode(sender string) string {
 		lost = true
 	}
 	switch {
-	case lost: // whoever hears that looks at everything
+	case lost: // a receiver of Lost checks everything anyway
 		words = slices.DeleteFunc(words[1:], func(w string) bool { return w[:1] == wordNode })
 		words = append([]string{sender, wordLost}, words...)
 	case len(m.tasks) > 0:
@@ -232,7 +231,7 @@ func (m *message) encode(sender string) string {
 	return strings.Join(words, " ")
 }
 
-// decode reads a payload. A notification that no store sent says nothing.
+// decode reads a payload. A notification that no store sent yields no hints.
 func decode(payload string) (sender string, said []store.Hint) {
 	sender, rest, _ := strings.Cut(payload, " ")
 	if len(sender) != senderSize {

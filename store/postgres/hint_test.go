@@ -37,7 +37,7 @@ func eventually(t testing.TB, what string, f func() bool) {
 	}
 }
 
-// known reports whether s hears, and how many others it knows.
+// known reports whether s hears, and how many other stores it knows.
 func (s *Store) known() (hears bool, peers int) {
 	s.hints.mu.Lock()
 	defer s.hints.mu.Unlock()
@@ -55,7 +55,7 @@ func met(t testing.TB, stores ...*Store) {
 	}
 }
 
-// heard is what a store's watcher heard.
+// heard records the hints of a store's watcher.
 type heard struct {
 	mu    sync.Mutex
 	hints []store.Hint
@@ -108,7 +108,7 @@ func post(t testing.TB, s *Store, node string) {
 	}
 }
 
-// TestMessages: each message is heard, or that something was lost, in every size.
+// TestMessages: each message arrives, or a hint that some were lost, in every size.
 func TestMessages(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	sender := strings.Repeat("s", senderSize)
@@ -155,7 +155,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// FuzzDecode: anybody who may use the database may notify.
+// FuzzDecode: any user of the database may notify.
 func FuzzDecode(f *testing.F) {
 	sender := strings.Repeat("s", senderSize)
 	for _, payload := range []string{"", " ", sender, sender + " ", sender + " h w l", sender + " tAAAAAAAAAAE", sender + " nYQ n", sender + " tx nx x", sender + "  t" + strings.Repeat("_", 9000), "\x00\xff"} {
@@ -194,15 +194,15 @@ func TestHostileNotifications(t *testing.T) {
 		}
 	}
 	eventually(t, "mail is hinted", func() bool {
-		// Beside the greeting of a new sender the message says only that something
-		// was lost.
+		// Besides the greeting of a new sender, the message says only that something was
+		// lost.
 		post(t, a, "node")
 		return h.has(isMail("node"))
 	})
 }
 
-// TestAlone: nothing is sent while nobody is there who would hear it, and whoever
-// comes hears at once.
+// TestAlone: nothing is sent while no other store could hear it, and a new store hears at
+// once.
 func TestAlone(t *testing.T) {
 	pgtest.Require(t)
 	address := cluster.Database(t)
@@ -269,7 +269,7 @@ func TestListenerComesBack(t *testing.T) {
 		eventually(t, what+": that hints were lost is told", func() bool { return h.has(isLost) })
 		h.clear()
 		eventually(t, what+": mail is hinted", func() bool {
-			// What fails is not this test's.
+			// Failures here are not what this test is about.
 			_ = a.Post(t.Context(), []store.Mail{{Node: "node"}})
 			return h.has(isMail("node"))
 		})
@@ -294,8 +294,8 @@ func TestListenerComesBack(t *testing.T) {
 	}
 }
 
-// TestNewcomerWhileListenerIsAway: a store that came while another one did not listen hears
-// that one's hints as soon as it listens again.
+// TestNewcomerWhileListenerIsAway: a store that started while another one did not listen
+// hears the other's hints as soon as that one listens again.
 func TestNewcomerWhileListenerIsAway(t *testing.T) {
 	t.Parallel()
 	address := copied(t)
@@ -347,7 +347,7 @@ func TestNoListen(t *testing.T) {
 	}
 }
 
-// TestListenAddress: the connection that listens may go another way.
+// TestListenAddress: the listening connection may use another address.
 func TestListenAddress(t *testing.T) {
 	pgtest.Require(t)
 	address := cluster.Database(t)
@@ -367,7 +367,7 @@ func TestListenAddress(t *testing.T) {
 	}
 }
 
-// TestHintsDoNotArrive: a listener that hears nothing says what to do, once.
+// TestHintsDoNotArrive: a listener that hears nothing logs what to do, once.
 func TestHintsDoNotArrive(t *testing.T) {
 	t.Parallel() // it waits most of the time
 	pgtest.Require(t)
@@ -378,7 +378,7 @@ func TestHintsDoNotArrive(t *testing.T) {
 		defer mu.Unlock()
 		return log.Write(b)
 	}), &slog.HandlerOptions{Level: slog.LevelWarn}))
-	// It listens in another database, as if a pooler kept everything back.
+	// It listens in another database, as if a pooler held everything back.
 	elsewhere := cluster.Database(t)
 	s := mustOpen(t, cluster.Database(t), &Options{Listen: elsewhere, Logger: logger})
 	eventually(t, "it says so", func() bool {
@@ -399,8 +399,7 @@ type logTo func([]byte) (int, error)
 
 func (l logTo) Write(b []byte) (int, error) { return l(b) }
 
-// BenchmarkHint is how long it takes from a Post until another store has heard of
-// it.
+// BenchmarkHint measures the time from a Post until another store has heard of it.
 func BenchmarkHint(b *testing.B) {
 	pgtest.Require(b)
 	address := cluster.Database(b)

@@ -21,7 +21,7 @@ const (
 	keepNothing = "DELETE FROM parley.kept AS k WHERE k.name = $1 AND k.value = $2"
 )
 
-// value reads what there is under a name, nil if it is nothing.
+// value reads the value with a name, or nil if there is none.
 func value(ctx context.Context, q querier, sql, name string) (b []byte, err error) {
 	if err = q.QueryRow(ctx, sql, arg(name)).Scan(&b); errors.Is(err, pgx.ErrNoRows) {
 		return nil, nil
@@ -42,14 +42,14 @@ func (d *db) Secret(ctx context.Context, name string) (secret []byte, err error)
 			if _, err := tx.Exec(ctx, newSecret, arg(name), fresh); err != nil {
 				return err
 			}
-			secret, err = value(ctx, tx, secretOf, name) // another one's, if that was first
+			secret, err = value(ctx, tx, secretOf, name) // another process's, if that was first
 			return err
 		})
 	}
 	return secret, wrap("secret", err)
 }
 
-// Keep implements store.Store. With nothing for nothing it only reads.
+// Keep implements store.Store. If both was and is are nil it only reads.
 func (d *db) Keep(ctx context.Context, name string, was, is []byte) (now []byte, err error) {
 	if was == nil && is == nil {
 		err = d.read(ctx, func(ctx context.Context, q querier) (err error) {
@@ -65,8 +65,8 @@ func (d *db) Keep(ctx context.Context, name string, was, is []byte) (now []byte,
 	return now, wrap("keep", err)
 }
 
-// swap is one try of Keep. The second of two waits for the first one's transaction
-// and then sees the value that it kept.
+// swap is one attempt of Keep. If two run at once, the second waits for the first one's
+// transaction and then sees the value that it stored.
 func swap(ctx context.Context, tx pgx.Tx, name string, was, is []byte) ([]byte, error) {
 	sql, args := keepInstead, []any{arg(name), was, is}
 	switch {

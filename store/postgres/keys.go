@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// keyBlock is how many keys a value of a sequence stands for: with v come those
-// from (v-1)*keyBlock+1 to v*keyBlock. Unused ones are left out.
+// keyBlock is how many keys one value of a sequence stands for: v stands for the keys
+// (v-1)*keyBlock+1 to v*keyBlock. Unused ones are skipped.
 const keyBlock = 1024
 
-// keys gives out the keys of new rows of a table.
+// keys assigns the keys of new rows of a table.
 type keys struct {
 	sequence string
 
@@ -17,14 +17,14 @@ type keys struct {
 	next, last int64
 }
 
-// take returns n keys that nobody else gets, n at most keyBlock: the first of
-// them, and so on. The rest of a block that is too short is left out.
+// take returns the first of n consecutive keys that no other row gets; n is at most keyBlock.
+// If the current block has too few left, they are skipped.
 func (k *keys) take(ctx context.Context, d *db, n int) (first int64, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.next == 0 || k.next+int64(n)-1 > k.last {
 		var v int64
-		err := d.read(ctx, func(ctx context.Context, q querier) error { // one more value does no harm
+		err := d.read(ctx, func(ctx context.Context, q querier) error { // wasting a value does no harm
 			return q.QueryRow(ctx, "SELECT nextval('parley."+k.sequence+"')").Scan(&v)
 		})
 		if err != nil {
@@ -37,8 +37,8 @@ func (k *keys) take(ctx context.Context, d *db, n int) (first int64, err error) 
 	return first, nil
 }
 
-// drop leaves the rest of a block out: a key of it was somebody else's. A standby that
-// takes over without the last commits gives them out again.
+// drop skips the rest of the block, because one of its keys was already in use. This happens
+// if a standby takes over without the last commits, and so repeats values of the sequence.
 func (k *keys) drop() {
 	k.mu.Lock()
 	defer k.mu.Unlock()

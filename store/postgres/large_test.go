@@ -27,10 +27,10 @@ var (
 // slowdown is how much longer a call may take at the last size than at the one before.
 const slowdown = 2
 
-// TestLarge compares large databases: of the last of -tasks (1,000,000) a list or a
-// record may take twice the time at most that it takes of the size before (10,000),
-// whichever way statements are sent. It takes minutes to make so many, and 2.5 KB of
-// disk each: go test -run TestLarge -large -v
+// TestLarge compares large databases. At the last of the sizes -tasks (1,000,000), a list or
+// a record may take at most twice the time that it takes at the size before (10,000), however
+// statements are sent. Making so many tasks takes minutes, and 2.5 KB of disk each: go test
+// -run TestLarge -large -v
 func TestLarge(t *testing.T) {
 	if !*large {
 		t.Skip("without -large")
@@ -57,7 +57,7 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// stock returns databases of so many tasks, which are made unless the server has them.
+// stock returns databases with so many tasks each, and makes those that the server lacks.
 func stock(t *testing.T, sizes []int) map[int]string {
 	server := *largeAt
 	if server == "" {
@@ -75,11 +75,11 @@ func stock(t *testing.T, sizes []int) map[int]string {
 	return addresses
 }
 
-// warm is how many calls fill caches before it counts.
+// warm is how many calls fill the caches before measuring starts.
 const warm = 20
 
-// compare measures ways in turns: whatever else the machine does is the same for all
-// sizes.
+// compare measures ways in turns, so that other load on the machine affects all sizes
+// equally.
 func compare(t *testing.T, addresses map[int]string, sizes []int, mode string) {
 	stores := map[int]*Store{}
 	for _, n := range sizes {
@@ -116,10 +116,10 @@ func compare(t *testing.T, addresses map[int]string, sizes []int, mode string) {
 	}
 }
 
-// fill makes tasks, one a second until now, each of them as long as one that
-// answered a question, with its log and a receipt: a tenth in one context, the others
-// in contexts of four. Of 10,000 more a server that is gone was at work. It goes on with
-// what it has begun, and ends before the time of -timeout does.
+// fill makes tasks, one a second until now, each as long as one that answered a question,
+// with its log and a receipt. A tenth are in one context, the others in contexts of four.
+// Another 10,000 were active on a dead node. fill continues an earlier run, and stops before
+// the time of -timeout.
 func fill(t *testing.T, address string, n int) {
 	t.Helper()
 	s := mustOpen(t, address, nil)
@@ -182,18 +182,18 @@ func fill(t *testing.T, address string, n int) {
 	}
 }
 
-// idSQL is the id of task i, whose time is u: it begins with the time, as a UUID of
-// version 7 does. idOf is the same.
+// idSQL is the id of task i, whose time is u. It begins with the time, like a UUID of version
+// 7. idOf computes the same.
 const idSQL = "convert_to(lpad(to_hex(u), 12, '0') || substr(md5(i::text), 1, 24), 'UTF8')"
 
 func idOf(n, i int) string {
 	return fmt.Sprintf("%012x%.24x", filled.UnixMilli()-int64(n-i)*1000, md5.Sum(fmt.Append(nil, i)))[:36]
 }
 
-// filled is when the last task of fill was updated.
+// filled returns when the last task of fill was updated.
 var filled = time.UnixMilli(1_764_000_000_000)
 
-// ways are what is measured.
+// ways are the calls that are measured.
 var ways = []way{
 	{"Get", func(ctx context.Context, s *Store, n, i int) error {
 		r, err := s.Get(ctx, key(n, i), store.Whole)
@@ -220,12 +220,12 @@ var ways = []way{
 	lists("of all owners", func(q *store.Query, n, i int) { q.Owner, q.AnyOwner = "", true }),
 }
 
-// key is that of a task in the younger half, of which nothing was deleted.
+// key returns the key of a task in the younger half, of which nothing was deleted.
 func key(n, i int) store.Key {
 	return store.Key{Tenant: "tenant", Owner: "owner", ID: idOf(n, n/2+n/700*i)}
 }
 
-// way is something to call, of a store of n tasks for the i-th time.
+// way is a call to measure, on a store of n tasks, for the i-th time.
 type way struct {
 	name string
 	call func(ctx context.Context, s *Store, n, i int) error
@@ -252,7 +252,7 @@ func largeWrites(t *testing.T, address string) {
 	t.Logf("%.0f quick tasks/s", appending(t, all, func(int) string { return "writer" }, 2*time.Second))
 }
 
-// largeTakes gives tasks of a server that is gone to another one.
+// largeTakes gives tasks of a dead node to another one.
 func largeTakes(t *testing.T, address string) {
 	s := mustOpen(t, address, nil)
 	node := fmt.Sprint("node ", time.Now().UnixNano())
@@ -270,7 +270,7 @@ func largeTakes(t *testing.T, address string) {
 	t.Logf("%.0f tasks/s taken over, %v each claim of 64", float64(n)/time.Since(began).Seconds(), (time.Since(began) / 30).Round(time.Microsecond))
 }
 
-// largeRetention deletes the oldest tasks, as a server does whose time is over.
+// largeRetention deletes the oldest tasks, as a server does with expired ones.
 func largeRetention(t *testing.T, address string) {
 	s := mustOpen(t, address, nil)
 	var looked, deleted time.Duration
@@ -294,7 +294,7 @@ func largeRetention(t *testing.T, address string) {
 	t.Logf("vacuum afterwards: %v", time.Since(at).Round(time.Millisecond))
 }
 
-// logSizes logs what tables and indexes take of the disk, by task.
+// logSizes logs the disk space of tables and indexes per task.
 func logSizes(t *testing.T, s *Store) {
 	t.Helper()
 	tasks, err := findOne(t.Context(), s.db, "count", intoNumber, "SELECT count(*) FROM parley.task")

@@ -6,8 +6,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// letterPage makes the statement for a page of dead letters. The order is that of
-// the keys of the table, so it costs what is on it.
+// letterPage returns the statement for a page of dead letters. The order is that of the
+// table's keys, so the cost depends only on the page.
 func letterPage(q *store.LetterQuery) (sql string, args []any) {
 	sql = "SELECT t.tenant, t.owner, t.id, p.id, l.seq, l.time, l.tries, l.reason, l.again, p.key FROM parley.letter AS l " +
 		"JOIN parley.push AS p ON p.key = l.push JOIN parley.task AS t ON t.key = p.task WHERE (l.push, l.seq) > ($1::bigint, $2::bigint)"
@@ -36,12 +36,12 @@ func (s *Store) DeadLetters(ctx context.Context, q store.LetterQuery) ([]store.D
 	return find(ctx, s.db, "dead letters", intoLetter, sql, args...)
 }
 
-// intoLetter is for the columns of letterPage.
+// intoLetter scans the columns of letterPage.
 func intoLetter(l *store.DeadLetter) []any {
 	return []any{(*name)(&l.Tenant), (*name)(&l.Owner), (*name)(&l.Key.ID), (*name)(&l.ID), &l.Seq, (*millis)(&l.Time), &l.Tries, (*name)(&l.Reason), &l.Again, &l.At}
 }
 
-// letterNames are letters by the names of their configs, which pushes turns into
+// letterNames joins dead letters, given with the names of their configs, to the configs'
 // keys.
 const (
 	letterNames = "unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bytea[], $5::bigint[], $6::bigint[], $7::integer[], $8::bytea[], $9::boolean[]) " +
@@ -60,7 +60,7 @@ func (s *Store) SetLetters(ctx context.Context, all []store.DeadLetter, gone boo
 	if gone {
 		sql = removeLetters
 	}
-	// The last one of those that are the same counts.
+	// If a dead letter occurs several times, the last one wins.
 	places, n := map[store.PushID]int64{}, 0
 	l := noLetters()
 	var tenants, owners, tasks, ids [][]byte

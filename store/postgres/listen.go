@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// senderSize is the length of what names a store in its messages.
+// senderSize is the length of a store's name in its messages.
 const senderSize = 11 // eight bytes in base64
 
 // begin starts the goroutines that listen for hints and send them.
@@ -43,25 +43,24 @@ func (s *Store) Hears() bool {
 	return s.hints.hears
 }
 
-// Times of the connection that listens. This store's own messages come through
-// it, too: a connection that is silent for longer than they take is dead, or
-// there is a pooler between that keeps them back.
+// Times of the listening connection. It also receives this store's own messages. If it is
+// silent for longer than they take, it is dead, or a pooler in between holds them back.
 const (
 	firstHint = 5 * time.Second
 	noHint    = 3 * hereEvery
-	listenMax = 30 * time.Second // between two tries
+	listenMax = 30 * time.Second // longest pause between two attempts
 )
 
 var errSilent = errors.New("no hints come through the connection that listens")
 
-// listen hears what other stores say, until this one is closed. Where the
-// connection breaks, or cannot be made, it makes another one.
+// listen receives the messages of other stores until this store is closed. If the connection
+// breaks or cannot be made, it makes a new one.
 func (s *Store) listen() {
 	warned := false
 	for tries := 0; s.over.Err() == nil; tries++ {
 		heard, err := s.listenOnce()
 		s.hints.mu.Lock()
-		s.hints.hears = false // new listeners are not noticed meanwhile
+		s.hints.hears = false // new stores are not noticed meanwhile
 		s.hints.mu.Unlock()
 		if s.over.Err() != nil {
 			return
@@ -78,14 +77,14 @@ func (s *Store) listen() {
 				"behind a pooler, add listen= with an address of the database itself to that of the store, or listen=off if it has no LISTEN")
 		}
 		s.pause(s.over, min(50*time.Millisecond<<min(tries, 20), listenMax))
-		// Another store that came meanwhile may know this one, and does not answer it: it
-		// says that it is there within hereEvery. Until then some store counts as there.
+		// A store that started meanwhile may know this one already and so does not answer. It
+		// announces itself within hereEvery. Until then count an unnamed store as present.
 		s.hints.counts("", time.Now())
 	}
 }
 
-// listenOnce makes a connection and hears until it is gone. heard means that it
-// worked: this store heard itself.
+// listenOnce connects and listens until the connection is lost. heard means that listening
+// worked: this store received its own message.
 func (s *Store) listenOnce() (heard bool, err error) {
 	c, err := s.listener()
 	if err != nil {
@@ -105,7 +104,7 @@ func (s *Store) listenOnce() (heard bool, err error) {
 	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
 		return false, err
 	}
-	// From here on nothing is missed. Earlier ones may have been.
+	// From here on no hint is missed, but earlier ones may have been.
 	s.hub.Tell(store.Hint{Lost: true})
 	s.hints.mu.Lock()
 	s.hints.next.here = true
@@ -133,7 +132,7 @@ func (s *Store) hear(conn *pgx.Conn, until time.Time) (*pgconn.Notification, err
 	return conn.WaitForNotification(ctx)
 }
 
-// take hands on what a notification says. own means that it is this store's.
+// take handles a notification. own means that this store sent it.
 func (s *Store) take(n *pgconn.Notification) (own bool) {
 	if n.Channel != channel {
 		return false
@@ -153,7 +152,7 @@ func (s *Store) take(n *pgconn.Notification) (own bool) {
 	return false
 }
 
-// listener is how the connection that listens is made.
+// listener returns the configuration of the listening connection.
 func (s *Store) listener() (*pgx.ConnConfig, error) {
 	if s.o.Listen != "" {
 		c, err := pgxpool.ParseConfig(s.o.Listen)

@@ -13,11 +13,11 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// maxAppend caps one append, in bytes: both sides hold what is written several
-// times, all others wait for it, and it must be done within callWait.
+// maxAppend caps one append, in bytes. Both sides hold several copies of it, all other
+// appends wait for it, and it must be written within callWait.
 const maxAppend = 64 << 20
 
-// check returns why an append must be refused whatever there is.
+// check returns why an append must be refused whatever the database contains, or nil.
 func check(a *store.Append) error {
 	if err := a.Validate(); err != nil {
 		return err
@@ -28,9 +28,9 @@ func check(a *store.Append) error {
 	return nil
 }
 
-// writer writes appends, one batch after the other, in the order in which they
-// were queued. Two that take turns would make batches of half the size, each of
-// which costs the server a third more.
+// writer writes appends, one batch after the other, in the order in which they were queued.
+// Two writers taking turns would make batches of half the size, which cost the server a third
+// more.
 type writer struct {
 	s     *Store
 	group *store.Group
@@ -38,15 +38,15 @@ type writer struct {
 	// owned by the group's goroutine
 	known   working
 	changes []change
-	at      map[store.Key]int        // of the changes of tasks
-	names   map[receiptName]struct{} // of the receipts of the changes
+	at      map[store.Key]int        // index in changes, by task
+	names   map[receiptName]struct{} // names of the receipts in changes
 	batch   *batch
-	places  map[*store.PushConfig]int64 // of push configs of the appends
+	places  map[*store.PushConfig]int64 // keys of the appends' new push configs
 	moves   moves
 	drawn   map[scopeName]struct{} // see grows
 	packed  []byte
-	sync    time.Duration // that the newest COMMIT took; 0: it was not timed
-	timed   time.Time     // when one was, last
+	sync    time.Duration // duration of the newest COMMIT; 0: not measured
+	timed   time.Time     // when a COMMIT was last measured
 }
 
 func newWriter(s *Store) *writer {
@@ -60,10 +60,10 @@ func (s *Store) Append(a *store.Append, done func(error)) {
 	s.writer.group.Append(a, done)
 }
 
-// commit is the group's writer: one transaction and one fsync for as much of the
-// batch as goes into one statement.
+// commit writes a batch for the group, in one transaction with one fsync for each part of the
+// batch that fits in one statement.
 func (w *writer) commit(all []*store.Append) []error {
-	ctx := context.Background() // try limits it
+	ctx := context.Background() // try limits the time
 	errs := make([]error, len(all))
 	clear(w.places)
 	for begin := 0; begin < len(all); {
@@ -78,14 +78,14 @@ func (w *writer) commit(all []*store.Append) []error {
 		case err != nil:
 			settle(w.changes, errs, err)
 			if w.s.closed.Load() && errors.Is(err, store.ErrUnreachable) {
-				w.s.end() // or Close would wait as long for each batch that is queued behind
+				w.s.end() // otherwise Close would wait as long again for each queued batch
 			}
 		}
 	}
 	return errs
 }
 
-// settle sets the outcome of all appends of changes.
+// settle sets the outcome of all appends of some changes.
 func settle(changes []change, errs []error, err error) {
 	for i := range changes {
 		for _, at := range changes[i].appends {
@@ -94,7 +94,7 @@ func settle(changes []change, errs []error, err error) {
 	}
 }
 
-// errOdd says that a change was not as the database is. Nothing was written.
+// errOdd means that the database does not match a change. Nothing was written.
 var errOdd = errors.New("a row is not as an append says")
 
 // try writes changes in one transaction.
@@ -135,7 +135,7 @@ func (w *writer) try(ctx context.Context, all []*store.Append, changes []change)
 	}
 }
 
-// wrote is called when changes are committed whose transaction began at some time.
+// wrote is called after changes were committed; begun is the start of the transaction.
 func (w *writer) wrote(all []*store.Append, changes []change, begun time.Time) {
 	hints := make([]store.Hint, 0, len(changes))
 	appends, entries := 0, 0
@@ -149,7 +149,7 @@ func (w *writer) wrote(all []*store.Append, changes []change, begun time.Time) {
 		w.known.note(c.key, a)
 		entries += int(a.After) + len(a.Entries) - int(c.first(all).After)
 		hint := store.Hint{Work: a.Row.Active && a.Row.Node == ""}
-		if c.first(all).After > 0 { // nobody waits for a task that was not there
+		if c.first(all).After > 0 { // no caller waits for a task that did not exist
 			hint.Task = a.Row.Key.Hash()
 		}
 		if hint != (store.Hint{}) {
@@ -166,9 +166,9 @@ func (w *writer) wrote(all []*store.Append, changes []change, begun time.Time) {
 	}
 }
 
-// entriesOf selects the rows of a page: those that begin within its size. It adds
-// up the sizes of entryRows at most, or each page of a long log would cost a look at
-// all that is left of it.
+// entriesOf selects the rows of a page: those that begin within its size. It adds up the
+// sizes of at most entryRows rows; otherwise each page of a long log would read the whole
+// rest of it.
 const entriesOf = "SELECT first, last, body FROM (SELECT first, last, body, sum(octet_length(body)) OVER (ORDER BY last ROWS UNBOUNDED PRECEDING) - octet_length(body) AS before FROM (" +
 	"SELECT first, last, body FROM parley.entry WHERE task = (SELECT key FROM parley.task WHERE tenant = $1 AND owner = $2 AND id = $3) " +
 	"AND last > $4 AND ($5 = 0 OR first <= $5) ORDER BY last LIMIT 4096) AS e) AS e WHERE before < $6 ORDER BY last"
@@ -180,13 +180,13 @@ const entryRows = 4096
 func (s *Store) Entries(ctx context.Context, k store.Key, after int64, limit int) ([]store.Entry, error) {
 	var end int64
 	if after = max(after, 0); limit > 0 {
-		end = after + int64(limit) // there are no gaps
+		end = after + int64(limit) // seqs have no gaps
 	}
 	page := store.NewEntryPage(after, limit)
 	for more := true; more; {
 		err := s.read(ctx, func(ctx context.Context, q querier) (err error) {
 			from := after
-			if n := len(page.Entries); n > 0 { // also of a try that failed halfway
+			if n := len(page.Entries); n > 0 { // also after an attempt that failed halfway
 				from = page.Entries[n-1].Seq
 			}
 			more, err = entryRowsOf(ctx, q, page, arg(k.Tenant), arg(k.Owner), arg(k.ID), from, end, store.PageBytes)
@@ -199,13 +199,13 @@ func (s *Store) Entries(ctx context.Context, k store.Key, after int64, limit int
 	return page.Entries, nil
 }
 
-// entryRowsOf adds to a page what entriesOf selects. more says that there may be
-// more for it.
+// entryRowsOf adds the rows of entriesOf to a page. more means that the page may have room
+// for further rows.
 func entryRowsOf(ctx context.Context, q querier, page *store.EntryPage, args ...any) (more bool, err error) {
 	n, size := 0, 0
 	err = each(ctx, q, func(r pgx.Rows) error {
 		var first, last int64
-		var body pgtype.DriverBytes // which Unpack copies
+		var body pgtype.DriverBytes // Unpack copies it
 		if err := r.Scan(&first, &last, &body); err != nil {
 			return err
 		}

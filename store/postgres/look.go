@@ -5,19 +5,19 @@ import (
 	"time"
 )
 
-// State is what Look found.
+// State is the result of Look.
 type State struct {
-	Version, Knows int      // of the database's schema, 0 if there is none, and of this program's
-	Living         []string // servers that have it open
-	Server         string   // its version, as it says
-	Durability     string   // how it keeps what it acknowledges, for people
-	Lossy          error    // ErrLossy, and why; nil: it keeps what it acknowledges, or need not
-	Standby        error    // why it cannot be written to; nil: it is no standby
-	Refused        error    // why this program cannot use the database; nil: it can
+	Version, Knows int      // of the schema: of the database (0: none) and of this program
+	Living         []string // servers that have the database open
+	Server         string   // the server's version
+	Durability     string   // how the server keeps acknowledged commits, for people
+	Lossy          error    // an ErrLossy with details; nil: commits are safe, or losses are allowed
+	Standby        error    // why the server cannot be written to; nil if it is no standby
+	Refused        error    // why this program cannot use the database; nil if it can
 }
 
-// Look looks at a database, without changing anything. Servers that have not been heard
-// of for longer than alive do not count.
+// Look examines a database without changing anything. Servers that were last heard of longer
+// than alive ago do not count as living.
 func Look(ctx context.Context, address string, alive time.Duration) (*State, error) {
 	d, err := connect(ctx, address, &Options{Conns: 1, NoListen: true})
 	if err != nil {

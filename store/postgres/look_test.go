@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/internal/pgtest"
 )
 
-// Look tells what a database is, and makes nothing in one that is empty.
+// Look describes a database, and creates nothing in an empty one.
 func TestLook(t *testing.T) {
 	pgtest.Require(t)
 	address := cluster.Database(t)

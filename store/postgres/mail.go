@@ -8,15 +8,15 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// loosely is the part of a statement that lets its transaction end before it is on
-// the disk. The setting goes with the transaction.
+// loosely is the part of a statement that makes its transaction end without waiting for the
+// disk. The setting ends with the transaction.
 const loosely = "WITH loosely AS MATERIALIZED (SELECT set_config('synchronous_commit', 'off', true)) "
 
-// postMail writes mail in its order. Each piece has the server's time.
+// postMail writes messages in order, each with the server's time.
 const postMail = loosely + "INSERT INTO parley.mail (node, at, body) SELECT l.node, " + clockMillis + ", l.body " +
 	"FROM loosely, unnest($1::bytea[], $2::bytea[]) WITH ORDINALITY AS l (node, body, place) ORDER BY l.place"
 
-// dropMail drops what nobody took. It looks at the oldest only.
+// dropMail drops old messages that no node took. It looks at the oldest messages only.
 const dropMail = loosely + "DELETE FROM parley.mail AS m USING loosely WHERE m.key = ANY (ARRAY(SELECT o.key FROM (" +
 	"SELECT x.key, x.at FROM parley.mail AS x ORDER BY x.key LIMIT 1000) AS o WHERE o.at < " + clockMillis + " - $1))"
 
@@ -54,7 +54,7 @@ func (s *Store) Post(ctx context.Context, all []store.Mail) error {
 	return nil
 }
 
-// sweep drops old mail. What fails is left to the next time.
+// sweep drops old messages. If it fails, the next sweep drops them.
 func (s *Store) sweep(ctx context.Context, kept time.Duration) {
 	err := s.statement(ctx, func(ctx context.Context, q querier) error {
 		_, err := q.Exec(ctx, dropMail, kept.Milliseconds())
@@ -65,7 +65,7 @@ func (s *Store) sweep(ctx context.Context, kept time.Duration) {
 	}
 }
 
-// sweeps says when it is time to sweep: now and then.
+// sweeps decides when to sweep next.
 type sweeps struct{ last atomic.Int64 }
 
 func (s *sweeps) due(now time.Time) bool {
@@ -73,8 +73,8 @@ func (s *sweeps) due(now time.Time) bool {
 	return now.UnixMilli()-was > store.MailKept.Milliseconds()/5 && s.last.CompareAndSwap(was, now.UnixMilli())
 }
 
-// takeMail takes mail out of a box. Mail that another process is taking is
-// passed over.
+// takeMail removes a node's messages and returns them. It skips messages that another
+// transaction is taking.
 const takeMail = loosely + ", taken AS (DELETE FROM parley.mail AS m USING loosely WHERE m.key = ANY (ARRAY(" +
 	"SELECT x.key FROM parley.mail AS x WHERE x.node = $1 ORDER BY x.key LIMIT $2 FOR UPDATE SKIP LOCKED)) RETURNING m.key, m.body) " +
 	"SELECT body FROM taken ORDER BY key"

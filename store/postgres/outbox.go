@@ -9,18 +9,18 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// dropLetters is how many dead letters one step of a removal takes.
+// dropLetters is how many dead letters one step of a removal deletes.
 const dropLetters = 1000
 
 const pushResult = "t.tenant, t.owner, t.id, p.id, p.host, p.body, p.created, p.node, p.live, p.cursor, p.tries, p.since, p.due, p.reason"
 
-// pushOf is where pushResult come from.
+// pushOf is the FROM clause for pushResult.
 const pushOf = " FROM parley.push AS p JOIN parley.task AS t ON t.key = p.task "
 
-// pushNamed selects a push config by the name of its task and its own.
+// pushNamed selects a push config by its PushID.
 const pushNamed = "WHERE t.tenant = $1 AND t.owner = $2 AND t.id = $3 AND p.id = $4"
 
-// intoPush is for pushResult.
+// intoPush scans pushResult.
 func intoPush(p *store.PushConfig) []any {
 	return []any{
 		(*name)(&p.Tenant), (*name)(&p.Owner), (*name)(&p.Key.ID), (*name)(&p.ID), (*name)(&p.Host), &p.Body, (*millis)(&p.Created), (*name)(&p.Node), &p.Live,
@@ -28,7 +28,7 @@ func intoPush(p *store.PushConfig) []any {
 	}
 }
 
-// maybe is a time as an argument, NULL where it is zero.
+// maybe returns a time as an argument, or NULL if it is zero.
 func maybe(t time.Time) *int64 {
 	if t.IsZero() {
 		return nil
@@ -36,7 +36,7 @@ func maybe(t time.Time) *int64 {
 	return new(t.UnixMilli())
 }
 
-// full is bytes as an argument: none are empty, not NULL.
+// full returns bytes as an argument; nil becomes empty bytes, not NULL.
 func full(b []byte) []byte {
 	if b == nil {
 		return []byte{}
@@ -44,14 +44,14 @@ func full(b []byte) []byte {
 	return b
 }
 
-// setPush writes a push config with the key $1, or over the one of that name. The
-// lock keeps its task from being deleted meanwhile, and no append from it.
+// setPush writes a push config with the key $1, or replaces the one with the same ID. Its
+// lock keeps the task from being deleted meanwhile, but does not block appends.
 const setPush = "WITH t AS (SELECT key FROM parley.task WHERE tenant = $2 AND owner = $3 AND id = $4 FOR KEY SHARE) " +
 	"INSERT INTO parley.push AS p (key, task, id, host, body, created, node, live, cursor, tries, since, due, reason) " +
 	"SELECT $1::bigint, t.key, $5::bytea, $6::bytea, $7::bytea, $8::bigint, $9::bytea, $10::boolean, $11::bigint, $12::integer, $13::bigint, $14::bigint, $15::bytea FROM t " +
 	overPush
 
-// overPush lets a push config replace the one of its name.
+// overPush makes a push config replace an existing one with the same ID.
 const overPush = "ON CONFLICT (task, id) DO UPDATE SET host = excluded.host, body = excluded.body, created = excluded.created, node = excluded.node, live = excluded.live, " +
 	"cursor = excluded.cursor, tries = excluded.tries, since = excluded.since, due = excluded.due, reason = excluded.reason"
 
@@ -83,7 +83,7 @@ func (s *Store) Push(ctx context.Context, id store.PushID) (*store.PushConfig, e
 	return findOne(ctx, s.db, "push config", intoPush, "SELECT "+pushResult+pushOf+pushNamed, arg(id.Tenant), arg(id.Owner), arg(id.Key.ID), arg(id.ID))
 }
 
-// pushesOf selects those of a task.
+// pushesOf selects the push configs of a task.
 const pushesOf = "SELECT " + pushResult + pushOf + "WHERE t.tenant = $1 AND t.owner = $2 AND t.id = $3 AND p.id > $4 ORDER BY p.id LIMIT $5"
 
 // Pushes implements store.Store.
@@ -94,7 +94,8 @@ func (s *Store) Pushes(ctx context.Context, k store.Key, after string, limit int
 	return find(ctx, s.db, "push configs", intoPush, pushesOf, arg(k.Tenant), arg(k.Owner), arg(k.ID), arg(after), limit)
 }
 
-// A push config goes with the last of its letters; a part of many goes at a time.
+// A push config is removed together with the last of its dead letters. Many dead letters are
+// removed in several steps.
 const (
 	dropSome = "DELETE FROM parley.letter AS l WHERE (l.push, l.seq) IN (SELECT x.push, x.seq FROM parley.letter AS x WHERE x.push = $1 ORDER BY x.push, x.seq LIMIT $2)"
 	dropPush = "DELETE FROM parley.push AS p WHERE p.key = $1"
@@ -107,7 +108,7 @@ func (s *Store) DropPush(ctx context.Context, id store.PushID) error {
 		err := s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 			done = true
 			var key int64
-			// Adding letters locks the config, too, see Advance.
+			// Adding dead letters locks the config too, see Advance.
 			err := tx.QueryRow(ctx, lockPush, arg(id.Tenant), arg(id.Owner), arg(id.Key.ID), arg(id.ID)).Scan(&key)
 			if err != nil {
 				return missing(err)
@@ -132,14 +133,13 @@ func (s *Store) DropPush(ctx context.Context, id store.PushID) error {
 	return nil
 }
 
-// claimPushes is giveLost for push configs. Those of a deleted task have no owner any
-// more.
+// claimPushes is giveLost for push configs. It skips configs of a deleted task.
 var claimPushes = lostOf("parley.push", "x.live", "") +
 	"UPDATE parley.push AS p SET node = $1 WHERE p.key = ANY (ARRAY(SELECT l.key FROM lost CROSS JOIN LATERAL (" +
 	"SELECT x.key FROM parley.push AS x WHERE x.live AND x.node = lost.name AND EXISTS (SELECT 1 FROM parley.task AS t WHERE t.key = x.task) " +
 	"LIMIT $3 FOR UPDATE OF x SKIP LOCKED) AS l LIMIT $3))"
 
-// ClaimPushes implements store.Store. Like Claim it costs what it claims.
+// ClaimPushes implements store.Store. Like Claim, its cost depends only on what it claims.
 func (s *Store) ClaimPushes(ctx context.Context, node string, deadBefore time.Time, limit int) (int, error) {
 	return s.exec(ctx, "claim push configs", claimPushes, arg(node), deadBefore.UnixMilli(), max(limit, 0))
 }
@@ -149,10 +149,9 @@ func (s *Store) LivePushes(ctx context.Context, node string, after int64, limit 
 	return s.pushStates(ctx, "p.live AND p.node = $3 AND ", after, limit, arg(node))
 }
 
-// AllPushes returns up to limit push configs of all tasks and nodes, live or
-// not, in the order of LivePushes, from behind the one whose At is after; 0: from
-// the first. limit must be at least 1. It is for operators, and looks at every
-// config.
+// AllPushes returns up to limit push configs of all tasks and nodes, live or not, in the
+// order of LivePushes, starting after the config whose At is after (0: from the first). limit
+// must be at least 1. It is for operators.
 func (s *Store) AllPushes(ctx context.Context, after int64, limit int) ([]store.PushState, error) {
 	return s.pushStates(ctx, "", after, limit)
 }

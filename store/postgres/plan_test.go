@@ -18,21 +18,21 @@ import (
 	"github.com/parley-a2a/parley/store/storetest"
 )
 
-// grow are the tables that grow with what is done.
+// grow are the tables that grow with use.
 var grow = []string{"task", "entry", "receipt", "push", "letter", "blob", "blob_task", "mail", "tally"}
 
-// bigSort is how many rows the planner may expect to sort: some of each of the 101
+// bigSort is how many rows the planner may expect to sort: some rows of each of the 101
 // states that it expects an owner to have.
 const bigSort = 16_384
 
-// seldom are parts of statements of deletions and exports, which may take their
-// time until there are statistics.
+// seldom are parts of statements of deletions and exports, which may be slow until there are
+// statistics.
 var seldom = []string{"DELETE FROM", emptyScopes, "= ANY($1::bigint[])"}
 
-// However a statement is planned, for its arguments or for any, with statistics or
-// without, as in a database that was filled a moment ago, no table that grows is
-// read as a whole, nor sorted. The statements are all those that the tests before
-// this one ran, and random operations.
+// No table that grows is read as a whole, nor sorted, however a statement is planned: for its
+// arguments or for any arguments, with statistics or without, as in a database that was
+// filled a moment ago. The statements are all those that the tests before this one and random
+// operations ran.
 func TestNothingIsScanned(t *testing.T) {
 	pgtest.Require(t)
 	exercise(t)
@@ -67,8 +67,8 @@ func TestNothingIsScanned(t *testing.T) {
 	}
 }
 
-// Prepared statements are planned once per connection, however their costs are
-// reckoned, and not for parallel workers.
+// Prepared statements are planned once per connection, whatever their estimated costs, and
+// not for parallel workers.
 func TestPreparedIsPlannedOnce(t *testing.T) {
 	t.Parallel()
 	address := copied(t)
@@ -162,8 +162,8 @@ func exercise(t *testing.T) {
 	}
 }
 
-// crowded returns a connection to a database with much in each table, most of it
-// of one tenant, one owner, one context and one node, all called x.
+// crowded returns a connection to a database with many rows in each table, most of them of
+// one tenant, one owner, one context and one node, all called x.
 func crowded(t *testing.T) *pgx.Conn {
 	address := cluster.Database(t)
 	s, err := Open(t.Context(), address, nil)
@@ -202,7 +202,7 @@ func crowded(t *testing.T) *pgx.Conn {
 	return c
 }
 
-// beganAt is when what crowded makes begins.
+// beganAt is the first time in the data of crowded.
 const beganAt = "1700000000000"
 
 func mustRun(t *testing.T, c *pgx.Conn, sql string) {
@@ -214,8 +214,8 @@ func mustRun(t *testing.T, c *pgx.Conn, sql string) {
 
 var limitParam = regexp.MustCompile(`(?:LIMIT|OFFSET) \$(\d+)`)
 
-// explain returns the plan of a statement, for arguments as a page of a list of
-// what there is most of has them.
+// explain returns the plan of a statement, for the arguments of a page of a list of the most
+// frequent values.
 func explain(t *testing.T, c *pgx.Conn, sql string) (*node, string) {
 	t.Helper()
 	mustRun(t, c, "DEALLOCATE ALL")
@@ -276,7 +276,7 @@ type node struct {
 	Plans     []*node
 }
 
-// faults says what is wrong with a plan.
+// faults returns what is wrong with a plan.
 func (n *node) faults() (all []string) {
 	if n.Type == "Seq Scan" && slices.Contains(grow, n.Table) {
 		all = append(all, "all of "+n.Table+" is read")

@@ -16,9 +16,9 @@ import (
 	"github.com/parley-a2a/parley/store/storetest"
 )
 
-// pooler starts pgbouncer in transaction mode before the cluster of all tests and
-// returns where it listens. Without that program the test is skipped, with CI, too:
-// it is not a part of PostgreSQL.
+// pooler starts pgbouncer in transaction mode in front of the cluster of all tests and
+// returns its address. Without that program the test is skipped, even in CI, because it is
+// not a part of PostgreSQL.
 func pooler(t *testing.T) string {
 	pgtest.Require(t)
 	program, err := exec.LookPath("pgbouncer")
@@ -76,8 +76,8 @@ func pooler(t *testing.T) string {
 	return address
 }
 
-// TestThroughAPooler: four connections to the server for all, of which none is
-// anybody's for longer than a transaction. Hints come directly.
+// TestThroughAPooler: all share four connections to the server, and none keeps one longer
+// than a transaction. Hints use a direct connection.
 func TestThroughAPooler(t *testing.T) {
 	address := pooler(t)
 	storetest.Main(t, func(t testing.TB) storetest.Opener {
@@ -87,7 +87,7 @@ func TestThroughAPooler(t *testing.T) {
 	})
 }
 
-// TestDirect: statements have names only where no pooler is in between.
+// TestDirect: statements have names only if no pooler is in between.
 func TestDirect(t *testing.T) {
 	ask := func(t *testing.T, st *Store) bool {
 		t.Helper()

@@ -20,48 +20,47 @@ import (
 
 // Options adjusts a Store. A nil *Options means all defaults.
 type Options struct {
-	// Logger gets what operators should know. Nil discards.
+	// Logger gets messages for operators. Nil discards.
 	Logger *slog.Logger
-	// Conns is how many connections there are at most, beside the one that
-	// listens. Zero means 10.
+	// Conns limits the number of connections, not counting the listening one. Zero means 10.
 	Conns int
-	// Listen is the address for the connection that listens for hints, where that
-	// of the others is a pooler's, through which they do not come. Empty means the
-	// same.
+	// Listen is the address for the connection that listens for hints. It is needed if the
+	// other address is a pooler's, because hints do not pass a pooler. Empty means the same
+	// address.
 	Listen string
-	// Existing refuses a database in which the schema is not there yet, with
-	// fs.ErrNotExist, or is that of an older version, rather than make or change it: for
-	// commands beside servers.
+	// Existing is for commands that run beside servers: Open does not create or migrate the
+	// schema. It returns fs.ErrNotExist if there is no schema, and an error if the schema is
+	// of an older version.
 	Existing bool
-	// Migrating is told, when Open brings a database of an older version to this one,
-	// how many of the steps are done: first none, at last all. Nil is told nothing.
+	// Migrating is called when Open migrates a database of an older version. It gets how many
+	// of the steps are done: first none, finally all. Nil calls nothing.
 	Migrating func(done, of int)
-	// NoListen turns hints off, sending included: for servers that have no LISTEN.
-	// Other processes then notice changes when they look, see store.Store's Watch.
+	// NoListen turns hints off, including sending: for servers without LISTEN. Processes then
+	// notice changes of others only by polling, see store.Store's Watch.
 	NoListen bool
-	// NoAdvisory does without advisory locks, for servers that have none. Then
-	// programs of a new version must not be started for the first time side by side,
-	// and totals of lists are counted each time.
+	// NoAdvisory is for servers without advisory locks. Then programs of a new version must
+	// not be started for the first time side by side, and totals of lists are counted each
+	// time.
 	NoAdvisory bool
-	// AllowAsyncCommit opens a database although its settings may lose what it has
-	// acknowledged, when it crashes or a standby takes over. Otherwise that is
-	// ErrLossy, unless Existing is set.
+	// AllowAsyncCommit opens a database even if its settings may lose acknowledged commits
+	// when it crashes or a standby takes over. Otherwise Open returns ErrLossy, unless
+	// Existing is set.
 	AllowAsyncCommit bool
 
-	wait time.Duration // callWait, but for tests
+	wait time.Duration // callWait, except in tests
 }
 
-// fromAddress takes the options out of an address that are there as parameters:
-// listen (an address, or off) and advisory (off).
+// fromAddress removes the parameters of an address that are options of this package, and sets
+// these: listen (an address, or off) and advisory (off).
 func (o *Options) fromAddress(address string) (string, error) {
 	if !strings.HasPrefix(address, "postgres://") && !strings.HasPrefix(address, "postgresql://") {
 		return "", errors.New("postgres: the address must begin with postgres:// or postgresql://")
 	}
 	u, err := url.Parse(address)
 	if err != nil {
-		return "", errors.New("postgres: the address is not a URL") // whose text may have a password
+		return "", errors.New("postgres: the address is not a URL") // its text may contain a password
 	}
-	var others []string // as they stand: libpq does not take + for a space, as url.Values do
+	var others []string // unchanged: unlike url.Values, libpq does not read + as a space
 	for pair := range strings.SplitSeq(u.RawQuery, "&") {
 		name, value, _ := strings.Cut(pair, "=")
 		if value, err = url.PathUnescape(value); err != nil {
@@ -84,41 +83,41 @@ func (o *Options) fromAddress(address string) (string, error) {
 	return u.String(), nil
 }
 
-// Store is a store.Store in a PostgreSQL database, which any number of processes
-// may have open.
+// Store is a store.Store in a PostgreSQL database, which any number of processes may have
+// open.
 type Store struct {
 	*db
 	writer  *writer // of appends
 	hub     store.Hub
-	hints   hints  // that are to be sent
-	sweeps  sweeps // of mail
-	slot    int16  // of this program's tallies, see migrations
+	hints   hints  // to be sent
+	sweeps  sweeps // when to drop old messages
+	slot    int16  // slot of this process's tallies, see migrations
 	scopes  scopes
-	shrunk  chan struct{}  // capacity one: tasks of scopes are gone
+	shrunk  chan struct{}  // capacity one: scopes may have lost their tasks
 	deleted atomic.Bool    // tasks were deleted since Open
-	growing chan scopeName // what may have become a scope
-	tasks   keys           // of new ones
+	growing chan scopeName // names that may have become big enough for a scope
+	tasks   keys           // of new tasks
 	pushes  keys
 	end     context.CancelFunc
-	work    sync.WaitGroup // goroutines of this store
+	work    sync.WaitGroup // the store's goroutines
 
 	commits, entries atomic.Int64
-	watcher          atomic.Pointer[func(store.Commit)] // nil: there is none
+	watcher          atomic.Pointer[func(store.Commit)] // nil: none
 
 	prelude    string // the first statement of a transaction of appends
-	afterCount func() // each page of countScope; for tests, if not nil
+	afterCount func() // if not nil, called after each page of countScope; for tests
 
 	closing sync.Once
 	closed  atomic.Bool // Close was called
 }
 
-// slots is in how many slots tallies are counted. Programs that share one wait
-// for each other's transactions now and then, that is all.
+// slots is the number of slots in which tallies are counted. Processes that share a slot
+// sometimes wait for each other's transactions, with no other effect.
 const slots = 16
 
-// Open connects to a database and makes its schema, or brings it to this
-// program's version. address is a URL as libpq has them, with pgx's parameters of
-// the pool (pool_max_conns), and those of Options: listen and advisory.
+// Open connects to a database and creates its schema, or migrates it to this program's
+// version. address is a URL as in libpq, and may have pgx's pool parameters (pool_max_conns)
+// and those of Options: listen and advisory.
 func Open(ctx context.Context, address string, o *Options) (*Store, error) {
 	d, err := connect(ctx, address, o)
 	if err != nil {
@@ -139,7 +138,7 @@ func Open(ctx context.Context, address string, o *Options) (*Store, error) {
 	return s, nil
 }
 
-// ready judges the server, makes the schema, and finds out what the store needs to know.
+// ready checks the server, creates the schema, and reads what the store needs to know.
 func (s *Store) ready(ctx context.Context) (err error) {
 	if s.o.Existing {
 		err = current.exists(ctx, s.db)
@@ -164,8 +163,7 @@ func (s *Store) ready(ctx context.Context) (err error) {
 	return err
 }
 
-// connect makes the pool of connections, and one connection to see whether that
-// works.
+// connect makes the pool of connections, and one connection to check that it works.
 func connect(ctx context.Context, address string, o *Options) (*db, error) {
 	all := Options{}
 	if o != nil {
@@ -183,7 +181,7 @@ func connect(ctx context.Context, address string, o *Options) (*db, error) {
 	}
 	c, err := pgxpool.ParseConfig(address)
 	if err != nil {
-		return nil, fmt.Errorf("postgres: the address cannot be used: %w", err) // pgx leaves the password out
+		return nil, fmt.Errorf("postgres: the address cannot be used: %w", err) // pgx omits the password
 	}
 	if all.Listen != "" {
 		if _, err := pgxpool.ParseConfig(all.Listen); err != nil {
@@ -197,8 +195,8 @@ func connect(ctx context.Context, address string, o *Options) (*db, error) {
 		c.MaxConns = 10
 	}
 	if !strings.Contains(address, "default_query_exec_mode") {
-		// Statements have no names: behind a pooler the next one of a session may be
-		// somebody else's.
+		// Statements have no names, because behind a pooler another program may use the same
+		// session.
 		c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
 	d := &db{o: all, over: context.Background()}
@@ -218,7 +216,7 @@ func connect(ctx context.Context, address string, o *Options) (*db, error) {
 	if d.pool, err = pgxpool.NewWithConfig(ctx, c); err != nil {
 		return nil, wrap("open", err)
 	}
-	d.seen.raise(d.pool.Reset) // connections to what it was before are given up
+	d.seen.raise(d.pool.Reset) // closes connections to the former primary
 	if err := d.read(ctx, func(ctx context.Context, q querier) error {
 		_, err := q.Exec(ctx, "SELECT 1")
 		return err
@@ -229,10 +227,10 @@ func connect(ctx context.Context, address string, o *Options) (*db, error) {
 	return d, nil
 }
 
-// planOnce has prepared statements planned once, for whatever arguments. Otherwise the
-// server plans a list of millions of tasks each time, since it takes the plan for any
-// arguments to be dearer than it is; to plan it takes longer than to run it. For the same
-// reason such a plan might run in parallel, which takes milliseconds to begin.
+// planOnce makes the server plan prepared statements once, whatever their arguments.
+// Otherwise it would plan a list of millions of tasks each time, because it overestimates the
+// cost of a plan for any arguments; planning takes longer than running it. For the same
+// reason such a plan might run in parallel, which takes milliseconds to start.
 const planOnce = "SELECT set_config(name, CASE name WHEN 'plan_cache_mode' THEN 'force_generic_plan' ELSE '0' END, false) " +
 	"FROM pg_catalog.pg_settings WHERE name IN ('plan_cache_mode', 'max_parallel_workers_per_gather') AND source <> 'client'"
 
@@ -248,7 +246,7 @@ func (s *Store) OnCommit(f func(store.Commit)) { s.watcher.Store(&f) }
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		s.closed.Store(true)
-		s.writer.group.Close() // which waits for what is queued
+		s.writer.group.Close() // waits for queued appends
 		if s.deleted.Load() {
 			s.dropNow(context.Background())
 		}

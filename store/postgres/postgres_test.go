@@ -18,15 +18,16 @@ import (
 
 var _ store.Store = (*Store)(nil)
 
-// cluster is the server of all tests here that do not end theirs; nil if there is
-// none on this machine.
+// cluster is the server of all tests here that do not stop it; nil if this machine has no
+// PostgreSQL.
 var cluster *pgtest.Cluster
 
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
 		if pgtest.Available() == nil {
 			var err error
-			// Statistics come when a test asks for them, and plans are not compiled.
+			// Statistics are collected only when a test asks for them, and plans are not
+			// compiled.
 			if cluster, err = pgtest.Make(&pgtest.Options{TCP: true, Settings: map[string]string{"autovacuum": "off", "jit": "off"}}); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				return 1
@@ -37,11 +38,11 @@ func TestMain(m *testing.M) {
 	}())
 }
 
-// seen has what all tests with a store of fresh run.
+// seen records what all tests with a fresh store run.
 var seen recorder
 
-// template is a database of the cluster that has the schema and nothing else, so
-// that it is not made again for each of hundreds of tests.
+// template is a database of the cluster with the schema and nothing else. Copying it is
+// faster than creating the schema for each of hundreds of tests.
 var template = sync.OnceValues(func() (string, error) {
 	address, err := cluster.Create("")
 	if err != nil {
@@ -54,7 +55,7 @@ var template = sync.OnceValues(func() (string, error) {
 	return nameOf(address), s.Close()
 })
 
-// nameOf is the database of an address.
+// nameOf returns the name of the database in an address.
 func nameOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -78,19 +79,19 @@ func copied(t testing.TB) string {
 	return address
 }
 
-// database is one with the schema and nothing else, and the connection that empties it,
-// which stays open: for each new one the server starts a process.
+// database is one with the schema and nothing else, and the connection that empties it. The
+// connection stays open, because the server starts a process for each new one.
 type database struct {
 	address string
 	c       *pgx.Conn
 }
 
-// left are databases of tests that passed, emptied. To empty one costs a small part of
-// what a copy does.
+// left are emptied databases of tests that passed. Emptying one is much cheaper than copying
+// one.
 var left = make(chan database, 64)
 
-// empty is copied for a test that leaves nothing but rows, and has closed its stores
-// when it ends: its database may be that of another test before, and after.
+// empty is like copied, for a test that leaves nothing but rows and closes its stores before it
+// ends, because other tests may use its database before and after.
 func empty(t testing.TB) (address string) {
 	t.Helper()
 	var d database
@@ -123,7 +124,7 @@ func cleaner(t testing.TB, address string) *pgx.Conn {
 	return c
 }
 
-// clean makes the database of a connection what template is.
+// clean restores the state of template in the database of a connection.
 func clean(c *pgx.Conn) error {
 	_, err := c.Exec(context.Background(), `SET lock_timeout = '10s'; DO $$ BEGIN
 		EXECUTE (SELECT coalesce('TRUNCATE ' || string_agg('parley.' || relname, ', '), 'SELECT') FROM pg_class
@@ -158,8 +159,8 @@ func TestSuite(t *testing.T) {
 	})
 }
 
-// Push configs are listed in the order of their appends, though one statement of their
-// commit writes what another one, behind it, has before: as with this seed.
+// Push configs are listed in the order of their appends, even if an earlier statement of the
+// commit writes a later append, as with this seed.
 func TestPushesOfTwoStatements(t *testing.T) {
 	t.Parallel()
 	storetest.Random(t, fresh(t), 1795791695252769056, 661)

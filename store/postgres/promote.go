@@ -9,30 +9,30 @@ import (
 
 // Not constant, for tests.
 var (
-	// bigScope is how many tasks an owner or a context has at most of which no
-	// tally is kept: so many are counted in less than a millisecond, and most
-	// contexts have one.
+	// bigScope is the largest number of tasks of an owner or a context that are counted
+	// instead of tallied: counting so many takes less than a millisecond, and most contexts
+	// have one.
 	bigScope int64 = 1024
-	// lookEvery says which of the tasks that come or move are drawn: one of so many. At
-	// the second of an owner or a context that is drawn it is looked how many it has.
-	// Lists are right in the meantime, too, they count.
+	// lookEvery is the interval at which tasks are drawn: one in so many of the tasks that
+	// are added or moved. When a second task of the same owner or context is drawn, its tasks
+	// are counted. Lists are right in the meantime too, because they count.
 	lookEvery = 64
 )
 
-// maxDrawn is how many owners and contexts are known to have been drawn once.
+// maxDrawn limits the names of owners and contexts of which one task was drawn.
 const maxDrawn = 1024
 
-// grows notes that what is no scope may have become big. It is looked at by promote,
-// or at another of its tasks if there is enough to do. Most contexts have one task: to
-// count each that is drawn would cost the database more than to write them, as long as
-// it has no statistics and so reads all that the owner has.
+// grows notes that an owner or context without a scope may have become big. promote counts
+// its tasks, or drops the note if it is busy; then another task will be drawn. Most contexts
+// have one task: counting each drawn one would cost the database more than writing it,
+// because without statistics the database reads all tasks of the owner.
 func (w *writer) grows(name scopeName) {
 	if w.s.o.NoAdvisory || rand.IntN(lookEvery) > 0 {
 		return
 	}
 	if _, again := w.drawn[name]; !again {
 		if len(w.drawn) >= maxDrawn {
-			clear(w.drawn) // rather than to know which are the oldest
+			clear(w.drawn) // simpler than tracking which are the oldest
 		}
 		w.drawn[name] = struct{}{}
 		return
@@ -43,8 +43,8 @@ func (w *writer) grows(name scopeName) {
 	}
 }
 
-// promote makes scopes of what has grown and drops those that have no task any
-// more, until the store is closed.
+// promote creates scopes for owners and contexts that have become big and drops those without
+// tasks, until the store is closed.
 func (s *Store) promote() {
 	for {
 		select {
@@ -60,7 +60,7 @@ func (s *Store) promote() {
 	}
 }
 
-// promoteOne makes a scope of an owner or a context if it is big, or counts one anew
+// promoteOne creates a scope for an owner or a context if it is big, or counts a scope again
 // that was left unfinished.
 func (s *Store) promoteOne(ctx context.Context, name scopeName) error {
 	if keys, _ := s.scopes.known(); keys[name] > 0 {
@@ -84,8 +84,8 @@ func (s *Store) promoteOne(ctx context.Context, name scopeName) error {
 	return wrap("tally", s.countScope(ctx, name))
 }
 
-// shrank notes that tasks are gone. Promote looks for what became empty by it, and
-// Close looks once more, in case promote was busy.
+// shrank notes that tasks were deleted. promote then looks for empty scopes, and Close looks
+// once more, in case promote was busy.
 func (s *Store) shrank() {
 	s.deleted.Store(true)
 	select {
@@ -94,8 +94,8 @@ func (s *Store) shrank() {
 	}
 }
 
-// emptyScopes are those without a task, of owners and of contexts: nothing shall
-// remain of an owner who is erased.
+// emptyScopes selects scopes without a task, of owners and of contexts: nothing shall remain
+// of an erased owner.
 const emptyScopes = "SELECT c.key FROM parley.scope AS c WHERE c.context = '' AND NOT EXISTS (" +
 	"SELECT 1 FROM parley.task AS t WHERE t.tenant = c.tenant AND t.owner = c.owner) UNION ALL " +
 	"SELECT c.key FROM parley.scope AS c WHERE c.context <> '' AND NOT EXISTS (" +
@@ -110,7 +110,7 @@ func (s *Store) dropNow(ctx context.Context) {
 // dropScopes removes scopes without a task, with their tallies.
 func (s *Store) dropScopes(ctx context.Context) error {
 	any := false
-	err := s.read(ctx, func(ctx context.Context, q querier) error { // others are not to wait for nothing
+	err := s.read(ctx, func(ctx context.Context, q querier) error { // check without the lock first, so that others do not wait for nothing
 		return q.QueryRow(ctx, "SELECT EXISTS ("+emptyScopes+")").Scan(&any)
 	})
 	if !any || err != nil {
@@ -132,7 +132,7 @@ func (s *Store) dropScopes(ctx context.Context) error {
 	}))
 }
 
-// readScopes learns which scopes there are.
+// readScopes reads the current scopes.
 func (s *Store) readScopes(ctx context.Context) error {
 	return s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if err := s.shareTally(ctx, tx); err != nil {

@@ -10,19 +10,19 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// To count the tasks of a new scope takes seconds for each million, so others write
-// meanwhile. Nobody writes only while the scope is made and a snapshot is taken. Later
-// writes are added to the tallies by their writers, and the tasks of the snapshot by the
-// process that made the scope, page by page. Until all are there, a row of parley.tally says that
-// the scope is unfinished, and lists count. If the process ends, the row stays, and the
-// next list has the scope made anew.
+// Counting the tasks of a new scope takes seconds for each million, so other processes
+// continue to write. Writes are blocked only while the scope is created and a snapshot is
+// taken. Later writes are added to the tallies by their writers. The tasks of the snapshot
+// are added page by page, by the process that created the scope. Until all are added, a row
+// of parley.tally marks the scope as unfinished, and lists count. If the process ends, the
+// row stays, and the next list causes the scope to be created again.
 
 // countLock is the advisory lock of the one process that counts ("Prlu").
 const countLock = 0x50726c75
 
 const lockCount = "SELECT pg_try_advisory_xact_lock($1)"
 
-// unfinished is the condition that a scope is not counted to its end.
+// unfinished is the condition that a scope is not yet fully counted.
 func unfinished(scope string) string {
 	return "EXISTS (SELECT 1 FROM parley.tally AS b WHERE b.scope = " + scope + " AND b.state = 0 AND b.width = -1)"
 }
@@ -30,7 +30,7 @@ func unfinished(scope string) string {
 // countPage is how many tasks are counted at a time. Not constant, for tests.
 var countPage int64 = 16_384
 
-// tasks is the condition for the tasks of a scope, with its arguments.
+// tasks returns the condition for the tasks of a scope, and its arguments.
 func (n scopeName) tasks() (sql string, args []any) {
 	sql, args = "tenant = $1 AND owner = $2", []any{arg(n.tenant), arg(n.owner)}
 	if n.context != "" {
@@ -40,9 +40,9 @@ func (n scopeName) tasks() (sql string, args []any) {
 	return sql, args
 }
 
-// countScope makes a scope and counts it, unless another process has done so, or counts.
+// countScope creates a scope and counts it, unless another process did so or is counting.
 func (s *Store) countScope(ctx context.Context, name scopeName) error {
-	// Alone in a transaction, the lock is gone at once.
+	// The lock ends at once with this transaction; it only shows whether it is free.
 	free := false
 	err := s.read(ctx, func(ctx context.Context, q querier) error {
 		return q.QueryRow(ctx, lockCount, int64(countLock)).Scan(&free)
@@ -50,7 +50,8 @@ func (s *Store) countScope(ctx context.Context, name scopeName) error {
 	if !free || err != nil {
 		return err
 	}
-	// Not one of the pool: it is in use for long, and the pool may have no other.
+	// This is not a connection of the pool, because it is used for long and the pool may have
+	// only one.
 	conn, err := pgx.ConnectConfig(ctx, s.pool.Config().ConnConfig.Copy())
 	if err != nil {
 		return err
@@ -76,22 +77,22 @@ func (s *Store) countScope(ctx context.Context, name scopeName) error {
 		}
 	}
 	if key > 0 && err == nil && last.state == math.MinInt32 {
-		s.shrank() // its tasks went before it was made: their deletion had nothing to drop
+		s.shrank() // the deletion of its tasks ran before the scope was created and could not drop it
 	}
 	return err
 }
 
-// errCounting says that another process counts.
+// errCounting means that another process is counting.
 var errCounting = errors.New("another process makes a tally")
 
-// makeScope makes an unfinished scope, and lets conn see all that was written before.
-// The key is 0 if the scope was there.
+// makeScope creates an unfinished scope, and opens a snapshot in conn that has all tasks
+// written before. The key is 0 if the scope exists already.
 func (s *Store) makeScope(ctx context.Context, conn *pgx.Conn, name scopeName) (key int64, err error) {
 	names := []any{arg(name.tenant), arg(name.owner), arg(name.context)}
 	var old []int64
 	var snapshot pgx.Tx
 	err = s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		if snapshot != nil { // of a try before
+		if snapshot != nil { // of an earlier attempt
 			if err := snapshot.Rollback(ctx); err != nil {
 				return err
 			}
@@ -132,13 +133,13 @@ func (s *Store) makeScope(ctx context.Context, conn *pgx.Conn, name scopeName) (
 	return key, err
 }
 
-// countedUpTo is the last task that was counted, and all others of that time.
+// countedUpTo is the last task that was counted, together with all others of the same time.
 type countedUpTo struct {
 	state   int32
 	updated int64
 }
 
-// countOne adds the next page of a scope's tasks to m, as conn sees them.
+// countOne adds the next page of a scope's tasks to m, as in conn's snapshot.
 func (s *Store) countOne(ctx context.Context, conn *pgx.Conn, name scopeName, key int64, last *countedUpTo, m *moves) (more bool, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, s.o.wait, errSlow)
 	defer cancel()
@@ -162,7 +163,8 @@ func (s *Store) countOne(ctx context.Context, conn *pgx.Conn, name scopeName, ke
 	return all >= countPage, err
 }
 
-// addCounts writes what was counted. The last time, the scope is no more unfinished.
+// addCounts writes the counts of a page. After the last page, the scope is no longer
+// unfinished.
 func (s *Store) addCounts(ctx context.Context, key int64, m *moves, more bool) error {
 	return s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if err := s.shareTally(ctx, tx); err != nil {
@@ -183,11 +185,11 @@ func (s *Store) addCounts(ctx context.Context, key int64, m *moves, more bool) e
 	})
 }
 
-// errNoScope says that a scope was dropped while it was counted.
+// errNoScope means that a scope was dropped while it was counted.
 var errNoScope = errors.New("its tasks were deleted meanwhile")
 
-// forgetScopes drops all scopes: a store that has no advisory locks does not count what
-// it writes.
+// forgetScopes drops all scopes, because a store without advisory locks does not update
+// tallies.
 func (s *Store) forgetScopes(ctx context.Context) error {
 	any := false
 	err := s.read(ctx, func(ctx context.Context, q querier) error {

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// proxy is the network between a store and its server, which a test may hold up or
-// cut.
+// proxy is the network between a store and its server. A test may delay or cut it.
 type proxy struct {
 	l  net.Listener
 	to string
@@ -65,8 +64,8 @@ func (p *proxy) cutLocked() {
 	}
 }
 
-// cutAfter cuts once that many pieces have gone to the server, the last of which
-// reaches it or does not.
+// cutAfter cuts after that many pieces were sent to the server. The last piece reaches it or
+// not.
 func (p *proxy) cutAfter(pieces int, reach bool) { p.set(func() { p.left, p.reach = pieces, reach }) }
 
 func (p *proxy) accept() {
@@ -114,7 +113,7 @@ func (p *proxy) copy(to, from net.Conn, up bool) {
 	}
 }
 
-// pass hands a piece on, unless the network is cut with it.
+// pass forwards a piece, unless the network is cut at it.
 func (p *proxy) pass(to io.Writer, b []byte, up bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -33,7 +33,7 @@ const (
 
 var getTask = "SELECT " + recordColumns(true, "t.size <= $4") + " FROM (" + sized(true, named) + ") AS t"
 
-// missing is store.ErrNotFound for a row that is not there.
+// missing returns store.ErrNotFound if err is pgx.ErrNoRows.
 func missing(err error) error {
 	if err == pgx.ErrNoRows {
 		return store.ErrNotFound
@@ -41,22 +41,22 @@ func missing(err error) error {
 	return err
 }
 
-// List implements store.Store. It is one statement, and so of one snapshot. It
-// costs what its page has, wherever that starts and however many tasks match: of
-// each state as many records are read as the page has, see listing. Total is
-// counted where an owner or a context has few tasks, and read from a tally where
-// they are many. Lists of any owner cost more, see query_all.go.
+// List implements store.Store. It is one statement, and so sees one snapshot. Its cost
+// depends on the size of the page only, not on where the page starts or how many tasks match:
+// for each state it reads as many records as fit on the page, see listing. Total is counted
+// if an owner or a context has few tasks, and read from a tally if it has many. Lists of all
+// owners cost more, see query_all.go.
 func (s *Store) List(ctx context.Context, q store.Query) (*store.Page, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
 	p, err := s.list(ctx, &q, s.totalOf(&q))
-	if err == errNoTotal { // the known tallies are out of date
+	if err == errNoTotal { // the known scopes are out of date
 		if err = s.relearn(ctx); err == nil {
 			p, err = s.list(ctx, &q, s.totalOf(&q))
 		}
 	}
-	if err == errNoTotal { // there are many tasks that have no tally yet
+	if err == errNoTotal { // many tasks, but no tally yet
 		s.outgrown(&q)
 		p, err = s.list(ctx, &q, countAll)
 	}
@@ -66,10 +66,10 @@ func (s *Store) List(ctx context.Context, q store.Query) (*store.Page, error) {
 	return p, nil
 }
 
-// errNoTotal says that the total cannot be found in the way that was chosen.
+// errNoTotal means that the chosen way does not yield the total.
 var errNoTotal = errors.New("a total was looked for in the wrong way")
 
-// list is List with the total found in a way of totalOf.
+// list is List, with the total found in the given way, see totalOf.
 func (s *Store) list(ctx context.Context, q *store.Query, way int64) (*store.Page, error) {
 	l := newListing(q, way)
 	sql := l.sql()
@@ -83,7 +83,7 @@ func (s *Store) list(ctx context.Context, q *store.Query, way int64) (*store.Pag
 		p = store.Page{}
 		page := store.Fill(q, &p)
 		return each(ctx, on, func(r pgx.Rows) error {
-			if r.RawValues()[0] == nil { // there is only the total
+			if r.RawValues()[0] == nil { // only the total
 				return r.Scan(append(make([]any, recordFields), &total)...)
 			}
 			if p.More {
@@ -107,8 +107,8 @@ func (s *Store) list(ctx context.Context, q *store.Query, way int64) (*store.Pag
 	return &p, nil
 }
 
-// interpreted is read for a statement that looks long to the planner, and is not
-// worth to be compiled all the same.
+// interpreted is read for a statement that the planner expects to run long, but that is not
+// worth compiling.
 func (s *Store) interpreted(ctx context.Context, f func(ctx context.Context, q querier) error) error {
 	return s.snapshot(ctx, func(ctx context.Context, q querier) error {
 		if _, err := q.Exec(ctx, noCompiler); err != nil {
@@ -118,19 +118,18 @@ func (s *Store) interpreted(ctx context.Context, f func(ctx context.Context, q q
 	})
 }
 
-// noCompiler sets nothing where there is no such setting.
+// noCompiler turns the compiler off. It does nothing if the server has no such setting.
 const noCompiler = "SELECT set_config(name, 'off', true) FROM pg_catalog.pg_settings WHERE name = 'jit'"
 
-// listing makes the statement of a query. No index has the order of all tasks of
-// an owner, or of one of its contexts, since each index more would cost each
-// task: there is one for each state. Where the query has no state, the first
-// records of each are read and put in order. Which states there are is found in
-// the index, a step for each.
+// listing builds the statement of a query. No index has all tasks of an owner or of a context
+// in the order of a list, because each additional index would make each write dearer: indexes
+// are per state. If the query has no state, the first records of each state are read and
+// sorted. The states are found in the index, one step each.
 type listing struct {
 	q    *store.Query
-	way  int64 // to the total
+	way  int64 // how to find the total: countFew, countAll or the key of a scope
 	args []any
-	// the parameters of the filter and of the place where the page starts
+	// the parameters of the filter and of the position where the page starts
 	tenant, owner, context, state, since, updated, id, behind string
 }
 
@@ -164,13 +163,13 @@ func (l *listing) arg(v any) string {
 	return "$" + strconv.Itoa(len(l.args))
 }
 
-// sql is the whole statement: records, the total behind each of them. Without a
-// record there is one row that has nothing but the total.
+// sql returns the whole statement. Each row is a record followed by the total. If there are
+// no records, one row has only the total.
 func (l *listing) sql() string {
 	if l.q.AnyOwner {
 		return l.sqlOfAll()
 	}
-	n := l.q.Limit + 1 // one more tells whether there is a next page
+	n := l.q.Limit + 1 // one more shows whether there is a next page
 	with := ""
 	if l.state == "" {
 		with = "WITH RECURSIVE " + l.states(l.owner) + " "
@@ -180,14 +179,14 @@ func (l *listing) sql() string {
 		l.records(l.first(unsized, l.owner, n)+" ORDER BY "+order+" LIMIT "+l.arg(n), order) + ") AS p ON true ORDER BY p.updated DESC, p.id DESC"
 }
 
-// records selects the records of a page, which selects unsized in an order. The
-// seals of those that the page has no room for are not sent.
+// records selects the records of a page, given as a query for unsized and its order. Seals
+// that would exceed the page's MaxBytes are not sent.
 func (l *listing) records(page, order string) string {
 	return "SELECT " + recordColumns(l.q.Body, "t.behind <= "+l.arg(l.q.Most())+"::bigint") + " FROM (SELECT t.*, sum(t.size) OVER (ORDER BY " + order +
 		" ROWS UNBOUNDED PRECEDING) AS behind FROM (" + sized(l.q.Body, "("+page+") AS t") + ") AS t) AS t"
 }
 
-// in is the condition for the tasks that the query is about, of an owner.
+// in is the condition for an owner's tasks in the query's tenant and context.
 func (l *listing) in(owner string) string {
 	sql := "t.tenant = " + l.tenant + " AND t.owner = " + owner
 	if l.context != "" {
@@ -196,8 +195,8 @@ func (l *listing) in(owner string) string {
 	return sql
 }
 
-// first selects columns of the first n tasks of each state, of those behind where
-// the page starts. Without a state in the query, s has the states.
+// first selects columns of the first n tasks of each state, starting where the page starts.
+// If the query has no state, the table s has the states.
 func (l *listing) first(columns, owner string, n int) string {
 	state := l.state
 	if state == "" {
@@ -220,16 +219,15 @@ func (l *listing) first(columns, owner string, n int) string {
 	return "SELECT f.* FROM (" + sql + ") AS f"
 }
 
-// states are a table s of the states that there are.
+// states defines a table s of the existing states.
 func (l *listing) states(owner string) string {
 	of := "SELECT t.state FROM parley.task AS t WHERE " + l.in(owner)
 	return "s(state) AS ((" + of + " ORDER BY t.state LIMIT 1) UNION ALL " +
 		"SELECT n.state FROM s CROSS JOIN LATERAL (" + of + " AND t.state > s.state ORDER BY t.state LIMIT 1) AS n)"
 }
 
-// round is a limit as a constant that is not lower. The planner chooses better by
-// a constant than by a parameter, and with a few constants there are few
-// statements.
+// round returns the limit as a constant that is not smaller. The planner plans better with a
+// constant than with a parameter, and few different constants mean few statements.
 func round(n int) string {
 	for _, limit := range []int{1, 2, 16, 64, 128, 1024} {
 		if n <= limit {
@@ -247,8 +245,8 @@ func (s *Store) Owners(ctx context.Context, tenant, id string, limit int) ([]str
 	return find(ctx, s.db, "look for a task's owners", intoName, ownersOf, arg(tenant), arg(id), limit)
 }
 
-// AllNamed returns up to limit keys of the tasks that have an ID, of all tenants and
-// owners, in any order. It is for operators.
+// AllNamed returns up to limit keys of the tasks that have an ID, of all tenants and owners,
+// in any order. It is for operators.
 func (s *Store) AllNamed(ctx context.Context, id string, limit int) ([]store.Key, error) {
 	return find(ctx, s.db, "look for a task", func(k *store.Key) []any { return []any{(*name)(&k.Tenant), (*name)(&k.Owner), (*name)(&k.ID)} },
 		"SELECT t.tenant, t.owner, t.id FROM parley.task AS t WHERE t.id = $1 LIMIT $2", arg(id), limit)
@@ -261,12 +259,12 @@ func (s *Store) Rows(ctx context.Context, keys []store.Key) ([]store.Row, error)
 	return find(ctx, s.db, "read rows", intoRow, rowsOf, tenants, owners, ids)
 }
 
-// Each row is looked up by itself: however many keys the planner expects, it shall
-// not read the table for them.
+// Each row is looked up separately, so that the planner does not scan the table, however many
+// keys it expects.
 const rowsOf = "SELECT t.* FROM unnest($1::bytea[], $2::bytea[], $3::bytea[]) AS k(tenant, owner, id) CROSS JOIN LATERAL (SELECT " + columns +
 	" FROM parley.task AS t WHERE t.tenant = k.tenant AND t.owner = k.owner AND t.id = k.id LIMIT 1) AS t"
 
-// split returns the parts of keys, as arguments.
+// split returns the parts of keys as arguments.
 func split(keys []store.Key) (tenants, owners, ids [][]byte) {
 	for i := range keys {
 		tenants, owners, ids = append(tenants, arg(keys[i].Tenant)), append(owners, arg(keys[i].Owner)), append(ids, arg(keys[i].ID))

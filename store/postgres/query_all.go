@@ -1,12 +1,12 @@
 package postgres
 
-// Lists and look-ups across owners are for operators. An index for them would
-// have to be written with each change of each task, so they go from owner to
-// owner instead, a step in an index each; it grows with the owners, not with what
-// they have: where that is much, they have a tally.
+// Lists and searches across owners are for operators. An index for them would have to be
+// written with each change of each task. So they go from owner to owner instead, with one
+// index step each. The cost grows with the number of owners, not with their tasks: owners
+// with many tasks have a tally.
 
-// owners selects all owners of a tenant, in order. An aggregate would do, had
-// bytea one.
+// owners selects all owners of a tenant, in order. An aggregate would be simpler, but bytea
+// has none.
 func owners(tenant string) string {
 	of := "SELECT t.owner FROM parley.task AS t WHERE t.tenant = " + tenant
 	return "WITH RECURSIVE o(owner) AS ((" + of + " ORDER BY t.owner LIMIT 1) UNION ALL " +
@@ -16,9 +16,9 @@ func owners(tenant string) string {
 var ownersOf = "SELECT o.owner FROM (" + owners("$1") + ") AS o CROSS JOIN LATERAL (SELECT 1 FROM parley.task AS t " +
 	"WHERE t.tenant = $1 AND t.owner = o.owner AND t.id = $2 LIMIT 1) AS f ORDER BY o.owner LIMIT $3"
 
-// sqlOfAll is sql for any owner. It looks at what each one's newest task is, of
-// those behind where the page starts, and reads of those only whose newest may be
-// on the page: each of them has one at least that is newer than all of the others'.
+// sqlOfAll is sql for all owners. It reads each owner's newest task after the start of the
+// page, and then reads tasks only of owners whose newest may be on the page. Any other owner
+// has no task on it: the page is already full of newer ones.
 func (l *listing) sqlOfAll() string {
 	n := l.q.Limit + 1
 	limit := l.arg(n)
@@ -34,7 +34,7 @@ func (l *listing) sqlOfAll() string {
 		"LEFT JOIN (" + records + ") AS p ON true ORDER BY p.updated DESC, p.id DESC, p.owner DESC"
 }
 
-// each is first for an owner that stands in another table.
+// each is first for an owner in another table's column.
 func (l *listing) each(columns, owner string, n int) string {
 	if l.state == "" {
 		return "WITH RECURSIVE " + l.states(owner) + " " + l.first(columns, owner, n)
@@ -42,7 +42,7 @@ func (l *listing) each(columns, owner string, n int) string {
 	return l.first(columns, owner, n)
 }
 
-// totalOfEach is total for an owner that stands in another table.
+// totalOfEach is total for an owner in another table's column.
 func (l *listing) totalOfEach(owner string) string {
 	if l.way == countAll {
 		return l.count(owner, l.state, "")
@@ -56,6 +56,6 @@ func (l *listing) totalOfEach(owner string) string {
 	if l.state == "" {
 		sum = "(WITH RECURSIVE " + l.states(owner) + " SELECT " + sum + " FROM s)"
 	}
-	// Without OFFSET the scope would be looked for wherever its key stands.
+	// Without OFFSET, the scope would be looked up at each use of its key.
 	return "(SELECT CASE WHEN k.scope IS NULL THEN " + l.countFew(owner) + " ELSE " + sum + " END FROM (SELECT (" + scope + ") AS scope OFFSET 0) AS k)"
 }

@@ -31,7 +31,7 @@ func (w *writer) fillReceipts(all []*store.Append, changes []change) {
 	})
 	t := w.batch.tables[newReceipts]
 	for _, i := range issues {
-		context := "" // a task's receipts have its context
+		context := "" // a task's receipts take its context
 		if i.task == 0 {
 			context = i.row.Context
 		}
@@ -40,8 +40,8 @@ func (w *writer) fillReceipts(all []*store.Append, changes []change) {
 	}
 }
 
-// receiptFields are those of a receipt r and its task t, if there is one, in the
-// order of intoReceipt.
+// receiptFields are the fields of a receipt r and its task t, if it has one, in the order of
+// intoReceipt.
 const receiptFields = "r.name, r.time, r.until, r.digest, coalesce(t.id, ''), coalesce(t.context, r.context), r.seq, r.answer"
 
 func intoReceipt(r *store.Receipt) []any {
@@ -64,11 +64,11 @@ func (s *Store) Receipts(ctx context.Context, k store.Key) ([]store.Receipt, err
 	return find(ctx, s.db, "receipts", intoReceipt, taskReceipts, arg(k.Tenant), arg(k.Owner), arg(k.ID))
 }
 
-// The receipts of a context are those of its tasks and those that came alone. Both
-// are found by an index: who erases a context does not wait for all that its owner
-// ever sent, and the order is that of the index: the planner shall not read all
-// that they are before it takes a few. A receipt that another process writes anew
-// meanwhile is compared again and stays.
+// The receipts of a context are those of its tasks and those without a task. Both are found
+// by an index, so erasing a context does not have to read everything that its owner ever
+// sent. They are read in the order of the index, so that the planner does not sort all of
+// them in order to take a few. A receipt that another process replaces meanwhile is compared
+// again and stays.
 const (
 	forgetOld = "DELETE FROM parley.receipt AS r USING (SELECT tenant, owner, name FROM parley.receipt WHERE until <= $1 ORDER BY until LIMIT $2) AS g " +
 		"WHERE r.tenant = g.tenant AND r.owner = g.owner AND r.name = g.name AND r.until <= $1"

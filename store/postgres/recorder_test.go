@@ -12,14 +12,14 @@ import (
 	"testing"
 )
 
-// recorder stands between programs and a server, and notes the texts of all
-// statements. So whatever a test runs is known, by whichever way it is sent.
+// recorder stands between programs and a server, and records the texts of all statements. So
+// a test's statements are known, however they are sent.
 type recorder struct {
 	mu   sync.Mutex // protects seen
 	seen map[string]bool
 }
 
-// to returns the address by which a database is reached through r.
+// to returns the address of a database through r.
 func (r *recorder) to(t testing.TB, address string) string {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -94,8 +94,8 @@ func (r *recorder) all() (all []string) {
 	return all
 }
 
-// messages takes what a program sends apart. The first message has no type. Of others
-// than texts of statements nothing is kept: arguments have megabytes.
+// messages splits what a program sends into messages. The first message has no type. Only
+// texts of statements are kept, because arguments may have megabytes.
 type messages struct {
 	statement func(sql string)
 	begun     bool

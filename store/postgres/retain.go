@@ -10,11 +10,11 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Deletions go in steps, so that none holds locks for long and a step that failed
-// is soon done again.
+// Deletions go in steps, so that no step holds locks for long and a failed step is quickly
+// repeated.
 const (
 	deleteTasks = 64  // per transaction
-	deleteParts = 256 // entries, or whatever else is left of them
+	deleteParts = 256 // entries, or other rows of the deleted tasks
 )
 
 // Idle implements store.Store.
@@ -25,7 +25,7 @@ func (s *Store) Idle(ctx context.Context, q store.IdleQuery) ([]store.Row, error
 	sql := "SELECT " + columns + " FROM parley.task AS t WHERE NOT t.active AND t.state = $1 AND t.updated < $2"
 	args := []any{q.State, q.Before.UnixMilli()}
 	if a := q.After; a != nil {
-		// The first term is for the index, which has no more than the time.
+		// The first term is for the index, which has only the time.
 		sql += " AND t.updated >= $3 AND (t.updated, t.tenant, t.owner, t.id) > ($3, $4, $5, $6)"
 		args = append(args, a.Updated.UnixMilli(), arg(a.Tenant), arg(a.Owner), arg(a.ID))
 	}
@@ -33,18 +33,19 @@ func (s *Store) Idle(ctx context.Context, q store.IdleQuery) ([]store.Row, error
 	return found[:min(len(found), q.Limit)], err
 }
 
-// AllWork counts the tasks that are Active, and of the others those in some states, by
-// tenant and state, in any order. It is for operators.
+// AllWork counts the tasks that are Active or in one of the idle states, by tenant and state,
+// in any order. It is for operators.
 func (s *Store) AllWork(ctx context.Context, idle []int32) ([]store.Work, error) {
 	return find(ctx, s.db, "count tasks", func(w *store.Work) []any { return []any{(*name)(&w.Tenant), &w.State, &w.Tasks} },
 		"SELECT t.tenant, t.state, count(*) FROM (SELECT tenant, state FROM parley.task WHERE active UNION ALL "+
 			"SELECT tenant, state FROM parley.task WHERE NOT active AND state = ANY($1)) AS t GROUP BY t.tenant, t.state", idle)
 }
 
-// Delete implements store.Store. First rows go, and the receipts with them, which
-// is when a task is gone for everybody; its key is noted as doomed. Its remaining
-// rows go in steps of a fixed size. If the process dies in between, the next Delete
-// of any process goes on. Processes that delete at the same time share the steps.
+// Delete implements store.Store. First the rows of tasks are deleted together with their
+// receipts, which hides the tasks from all readers, and their keys are noted as doomed. Their
+// remaining rows are deleted in steps of a fixed size. If the process dies in between, the
+// next Delete of any process continues. Processes that delete at the same time share the
+// steps.
 func (s *Store) Delete(ctx context.Context, rows []store.Row) (int, error) {
 	deleted := 0
 	for part := range slices.Chunk(rows, deleteTasks) {
@@ -62,9 +63,9 @@ func (s *Store) Delete(ctx context.Context, rows []store.Row) (int, error) {
 	}
 }
 
-// doom removes those of rows that are as they say, and notes their keys.
+// doom deletes those of rows that are unchanged, and notes their keys.
 func (s *Store) doom(ctx context.Context, rows []store.Row) (n int, err error) {
-	rows = slices.SortedFunc(slices.Values(rows), func(a, b store.Row) int { return a.Key.Compare(b.Key) }) // as others lock them
+	rows = slices.SortedFunc(slices.Values(rows), func(a, b store.Row) int { return a.Key.Compare(b.Key) }) // the order in which others lock them
 	var names []store.Key
 	var last, epoch, updated []int64
 	for i := range rows {
@@ -90,8 +91,8 @@ func (s *Store) doom(ctx context.Context, rows []store.Row) (n int, err error) {
 	return n, nil
 }
 
-// doomTasks waits for appends to a task, and then looks whether it is still the
-// same. Receipts are seen by their names: they go with the row.
+// doomTasks waits for appends to a task, and then checks that it is still the same. Receipts
+// are found by their names, so they are deleted together with the row.
 const doomTasks = "WITH d AS (DELETE FROM parley.task AS t WHERE t.key = ANY (ARRAY(" +
 	"SELECT f.key FROM unnest($1::bytea[], $2::bytea[], $3::bytea[], $4::bigint[], $5::bigint[], $6::bigint[]) AS w (tenant, owner, id, last, epoch, updated) " +
 	"CROSS JOIN LATERAL (SELECT t.key FROM parley.task AS t WHERE t.tenant = w.tenant AND t.owner = w.owner AND t.id = w.id " +
@@ -100,8 +101,8 @@ const doomTasks = "WITH d AS (DELETE FROM parley.task AS t WHERE t.key = ANY (AR
 	"r AS (DELETE FROM parley.receipt AS r WHERE r.task = ANY (ARRAY(SELECT key FROM d)) AND r.task > 0) " +
 	"SELECT " + columns + " FROM d AS t"
 
-// purge removes a part of what is doomed. done means that nothing is left, but
-// what others are about to remove.
+// purge removes a part of the doomed tasks. done means that nothing is left, except what
+// other transactions are removing.
 func (s *Store) purge(ctx context.Context) (done bool, err error) {
 	err = s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		tasks, err := collect(ctx, tx, intoNumber, "SELECT task FROM parley.doomed ORDER BY task LIMIT "+strconv.Itoa(deleteTasks)+" FOR UPDATE SKIP LOCKED")
@@ -119,9 +120,9 @@ func (s *Store) purge(ctx context.Context) (done bool, err error) {
 	return done && err == nil, err
 }
 
-// purgePushes removes push configs with their dead letters. A config is locked
-// before its letters are looked for: so whoever adds one has done so, or will find
-// no config.
+// purgePushes removes push configs with their dead letters. A config is locked before its
+// dead letters are read: a concurrent transaction has either added its dead letter already,
+// or will find no config.
 func purgePushes(ctx context.Context, tx pgx.Tx, tasks []int64) (more bool, err error) {
 	pushes, err := collect(ctx, tx, intoNumber, lockPushes, tasks)
 	if len(pushes) == 0 || err != nil {
@@ -135,12 +136,12 @@ func purgePushes(ctx context.Context, tx pgx.Tx, tasks []int64) (more bool, err 
 	return len(pushes) == deleteParts, err
 }
 
-// some is deleteParts as it stands in statements: by a constant the planner sees
-// that few rows go.
+// some is deleteParts as text in statements: a constant shows the planner that few rows are
+// deleted.
 var some = strconv.Itoa(deleteParts)
 
-// Tasks and configs are looked at one by one: the planner shall not think that they
-// have much in all, and read a table for it.
+// Tasks and configs are read one by one, so that the planner does not expect many rows in
+// total and scan a table.
 var lockPushes = "SELECT p.key FROM unnest($1::bigint[]) AS w (task) CROSS JOIN LATERAL (" +
 	"SELECT p.key FROM parley.push AS p WHERE p.task = w.task ORDER BY p.id LIMIT " + some + " FOR UPDATE) AS p LIMIT " + some
 
@@ -157,10 +158,9 @@ var purgeLogs = "DELETE FROM parley.entry AS e USING (SELECT i.task, i.last FROM
 	"SELECT i.task, i.last FROM parley.entry AS i WHERE i.task = w.task ORDER BY i.last LIMIT " + some + ") AS i LIMIT " + some + ") AS d " +
 	"WHERE e.task = d.task AND e.last = d.last"
 
-// purgeBlobs removes what tasks refer to, if no other task does. Appends lock the
-// blobs that they refer to, see parts. They are locked here before it is looked
-// whether somebody refers to them, by another statement, which sees what was
-// committed until then.
+// purgeBlobs removes the blobs of doomed tasks that no other task refers to. Appends lock the
+// blobs that they refer to, see parts. Here the blobs are locked first, and then another
+// statement checks for references; it sees everything committed until then.
 func purgeBlobs(ctx context.Context, tx pgx.Tx, tasks []int64) (more bool, err error) {
 	hashes, err := collect(ctx, tx, intoBytes, purgeUses, tasks)
 	if len(hashes) == 0 || err != nil {

@@ -10,8 +10,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// stored is what a task's row was, as far as an append is checked against it and
-// tallies are about it.
+// stored is the part of a task's row that appends are checked against and that tallies need.
 type stored struct {
 	key         int64
 	last, epoch int64
@@ -20,15 +19,15 @@ type stored struct {
 	updated     int64
 }
 
-// working are tasks at work as the writer left them. It is not said that they still
-// are: others write rows, too. The statement that relies on it compares; whoever
-// changes what is here changes the last entry or the epoch with it.
+// working holds rows of active tasks as the writer last wrote them. They may be out of date,
+// because other processes write rows too. So the statement that relies on them compares last
+// and epoch: whenever any of these fields changes, one of the two changes too.
 type working map[store.Key]stored
 
-// maxWorking is how many are known at most.
+// maxWorking limits the number of rows in working.
 const maxWorking = 8192
 
-// note takes a row as an append leaves it.
+// note remembers a row as an append leaves it.
 func (w working) note(key int64, a *store.Append) {
 	r := &a.Row
 	if !r.Active || a.Seal != nil {
@@ -36,27 +35,27 @@ func (w working) note(key int64, a *store.Append) {
 		return
 	}
 	if len(w) >= maxWorking {
-		clear(w) // rather than to know which are the oldest
+		clear(w) // simpler than tracking which are the oldest
 	}
 	w[r.Key] = stored{key, a.After + int64(len(a.Entries)), r.Epoch, r.Context, r.State, r.Updated.UnixMilli()}
 }
 
-// change is what a batch does with one task: an append or several that go on from
-// each other. Receipts that come alone are one, too.
+// change is what a batch does with one task: one append, or several consecutive ones.
+// Receipts without a task are also one change.
 type change struct {
-	appends []int // their places in the batch
-	old     bool  // the task should be there
-	key     int64 // of the task; 0: there is none
+	appends []int // indexes in the batch
+	old     bool  // the task should exist
+	key     int64 // of the task; 0: no task
 	was     stored
 }
 
-// maxMerged is how much of a log is put into one row, in bytes, when appends are
-// merged: reading one entry reads its row.
+// maxMerged limits the part of a log that is put into one row, in bytes, when appends are
+// merged, because reading one entry reads its whole row.
 const maxMerged = 64 << 10
 
-// gather divides what is queued: it takes appends from a place on until one that
-// cannot be in the same statement, and returns its place. A statement sees no row
-// of its own, so there is one change of each task, and one receipt of each name.
+// gather divides a batch: from begin on, it takes appends until one that cannot be in the
+// same statement, and returns its index. A statement does not see its own writes, so it may
+// have only one change of each task and one receipt of each name.
 func (w *writer) gather(all []*store.Append, errs []error, begin int, merge bool) (end int) {
 	w.changes = w.changes[:0]
 	clear(w.at)
@@ -86,7 +85,7 @@ func (w *writer) gather(all []*store.Append, errs []error, begin int, merge bool
 	return len(all)
 }
 
-// repeats reports whether a receipt of an append is of a name that is there.
+// repeats reports whether an append has a receipt with the name of one gathered already.
 func (w *writer) repeats(a *store.Append) bool {
 	for i := range a.Receipts {
 		if _, there := w.names[receiptName{a.Row.Tenant, a.Row.Owner, a.Receipts[i].Name}]; there {
@@ -98,20 +97,20 @@ func (w *writer) repeats(a *store.Append) bool {
 
 type receiptName struct{ tenant, owner, name string }
 
-// goesOn reports whether an append begins where a change ends.
+// goesOn reports whether an append continues where a change ends.
 func (c *change) goesOn(all []*store.Append, a *store.Append) bool {
 	last := all[c.appends[len(c.appends)-1]]
 	return a.After == last.After+int64(len(last.Entries)) && a.Epoch == last.Row.Epoch
 }
 
-// first is the append that begins a change.
+// first returns the first append of a change.
 func (c *change) first(all []*store.Append) *store.Append { return all[c.appends[0]] }
 
-// final is the append that ends it: the row shall be as it says.
+// final returns the last append of a change, which has the final row.
 func (c *change) final(all []*store.Append) *store.Append { return all[c.appends[len(c.appends)-1]] }
 
-// fill makes the rows of a batch, those of each table in an order that is the same
-// for all who write: then none waits for one who waits for it.
+// fill makes the rows of a batch. All writers sort the rows of each table in the same order,
+// so that they cannot deadlock.
 func (w *writer) fill(ctx context.Context, all []*store.Append, changes []change) error {
 	b := w.batch
 	b.reset()
@@ -162,7 +161,7 @@ func (w *writer) fill(ctx context.Context, all []*store.Append, changes []change
 	return nil
 }
 
-// knowScopes reads which scopes there are, the first time.
+// knowScopes reads the scopes, the first time.
 func (w *writer) knowScopes(ctx context.Context) error {
 	if _, version := w.s.scopes.known(); version > 0 || w.s.o.NoAdvisory {
 		return nil
@@ -170,12 +169,12 @@ func (w *writer) knowScopes(ctx context.Context) error {
 	return w.patiently(ctx, w.s.readScopes)
 }
 
-// compareNames orders by the names of tasks.
+// compareNames orders tasks by their names.
 func compareNames(a, b *store.Row) int {
 	return cmp.Or(strings.Compare(a.ID, b.ID), strings.Compare(a.Owner, b.Owner), strings.Compare(a.Tenant, b.Tenant))
 }
 
-// fillTask adds a task's row and entries, and what tallies are told of it.
+// fillTask adds a task's row and entries, and notes its changes for the tallies.
 func (w *writer) fillTask(all []*store.Append, c *change) {
 	a := c.final(all)
 	r := &a.Row
@@ -211,7 +210,7 @@ func (w *writer) fillTask(all []*store.Append, c *change) {
 	}
 }
 
-// row adds taskColumns.
+// row adds the values of taskColumns.
 func row(t *table, a *store.Append) {
 	r := &a.Row
 	t.text(r.Context).int4(r.State).time(r.Updated).time(r.Created).int8(a.After + int64(len(a.Entries))).bool(r.Active).text(r.Node).
@@ -223,7 +222,7 @@ func row(t *table, a *store.Append) {
 	}
 }
 
-// fillBlobs adds the blobs, each once, and which task refers to which.
+// fillBlobs adds the blobs, each once, and the references of tasks to them.
 func (w *writer) fillBlobs(all []*store.Append, changes []change) {
 	type use struct {
 		task int64
@@ -246,25 +245,25 @@ func (w *writer) fillBlobs(all []*store.Append, changes []change) {
 	}
 }
 
-// fillPushes adds push configs and their letters, the last of each name. New ones
-// get their keys in the order of the appends, for that is the order in which they
-// are listed: also where the appends are then written in another one.
+// fillPushes adds push configs and their dead letters; of several with the same name the last
+// one wins. New configs get their keys in the order of the appends, because they are listed
+// in the order of keys, even if the appends are written in another order.
 func (w *writer) fillPushes(ctx context.Context, all []*store.Append, changes []change) error {
 	type name struct {
 		task int64
 		id   string
-		seq  int64 // of a letter
+		seq  int64 // of a dead letter
 	}
-	tasks := map[int]int64{} // of appends
+	tasks := map[int]int64{} // task keys, by index of the append
 	for i := range changes {
 		for _, at := range changes[i].appends {
 			tasks[at] = changes[i].key
 		}
 	}
 	var order, letters []name
-	var keys []int64 // of order
+	var keys []int64 // parallel to order
 	pushes, dead := map[name]*store.PushConfig{}, map[name]*store.DeadLetter{}
-	for _, a := range all { // also what an earlier or a later statement writes
+	for _, a := range all { // including those that earlier or later statements write
 		for j := range a.Pushes {
 			if p := &a.Pushes[j]; w.places[p] == 0 {
 				err := w.patiently(ctx, func(ctx context.Context) (err error) {

@@ -19,8 +19,8 @@ import (
 
 var scale = flag.Duration("scale", 0, "measure what grows with replicas and tasks, for so long each; 0: not at all")
 
-// TestScale prints the slopes that docs/postgres.md reckons with. It asserts nothing:
-// what is measured depends on the machine.
+// TestScale prints the slopes that docs/postgres.md uses. It asserts nothing, because the
+// results depend on the machine.
 func TestScale(t *testing.T) {
 	if *scale == 0 {
 		t.Skip("it measures; see -scale")
@@ -33,8 +33,8 @@ func TestScale(t *testing.T) {
 	t.Run("waiting tasks", func(t *testing.T) { scaleWaiting(t, c) })
 }
 
-// quick is a task that is born and ends in one append, about as large as the
-// demo agent's echo.
+// quick is a task that begins and ends in one append, about as large as the demo agent's
+// echo.
 func quick(owner string) *store.Append {
 	id := uuid.Must(uuid.NewV7()).String()
 	now := time.Now()
@@ -138,8 +138,8 @@ func median(all []float64) float64 {
 	return all[len(all)/2]
 }
 
-// speaking lets 64 tasks grow by an entry at a time, and returns how many entries a
-// second there were in all. A task that begins and ends at once wakes nobody.
+// speaking makes 64 tasks grow by an entry at a time, and returns the total entries per
+// second. A task that begins and ends at once would wake no watcher.
 func speaking(t *testing.T, st *Store, d time.Duration) float64 {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
@@ -253,7 +253,7 @@ func writeAll(t *testing.T, st *Store, tasks []*store.Append) {
 	all.Wait()
 }
 
-// timed is the median of 50 calls.
+// timed returns the median of 50 calls.
 func timed(t *testing.T, f func() error) time.Duration {
 	t.Helper()
 	var all []time.Duration

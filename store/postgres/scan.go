@@ -10,20 +10,19 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// columns are those of a row of parley.task AS t, in the order of intoRow.
+// columns are the columns of parley.task AS t for a store.Row, in the order of intoRow.
 const columns = "t.tenant, t.owner, t.id, t.context, t.state, t.updated, t.created, t.last, t.active, t.node, t.epoch, t.lost, t.turn, t.attempt"
 
-// recordFields is how many fields a record has that scanRecord reads: columns, the
-// head and the body of its seal, and its size.
+// recordFields is the number of fields that scanRecord reads: columns, the head and the body
+// of the seal, and the size.
 const recordFields = 17
 
-// unsized are the columns of a task that sized reads.
+// unsized are the columns of a task that sized passes on.
 const unsized = columns + ", t.key, t.head, t.body"
 
-// sized selects columns, key, head and body, and the size of a record with the body
-// of its seal or without, from tasks as t. PostgreSQL finds the length of bytes
-// without reading those that are not in the row. Without OFFSET each place that has
-// the size would find it anew.
+// sized selects unsized and the size of a record, with or without the body of its seal, from
+// tasks as t. PostgreSQL finds the length of bytes without reading values that are stored
+// outside the row. Without OFFSET, each use of the size would compute it again.
 func sized(body bool, from string) string {
 	const log = "(SELECT sum(octet_length(e.body)) FROM parley.entry AS e WHERE e.task = t.key)"
 	const blobs = "(SELECT sum((SELECT octet_length(b.data) FROM parley.blob AS b WHERE b.hash = u.hash)) FROM parley.blob_task AS u WHERE u.task = t.key)"
@@ -34,8 +33,8 @@ func sized(body bool, from string) string {
 	return "SELECT " + unsized + ", (" + size + ")::bigint AS size FROM " + from + " OFFSET 0"
 }
 
-// recordColumns are those that scanRecord reads, of what sized selects as t: the
-// seal, with its body or without, where a condition holds.
+// recordColumns are the columns that scanRecord reads from the result of sized as t. The
+// seal, with or without its body, is included only if the condition holds.
 func recordColumns(body bool, condition string) string {
 	fields := columns + ", CASE WHEN " + condition + " THEN t.head END"
 	if body {
@@ -49,7 +48,7 @@ func recordColumns(body bool, condition string) string {
 // name scans bytea into a string.
 type name string
 
-// ScanBytes implements pgtype.BytesScanner. b is the driver's.
+// ScanBytes implements pgtype.BytesScanner. b belongs to the driver.
 func (n *name) ScanBytes(b []byte) error {
 	*n = name(b)
 	return nil
@@ -69,7 +68,7 @@ func (m *millis) ScanInt64(v pgtype.Int8) error {
 
 func milli(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
-// into returns where the columns of a value's row are scanned to, in their order.
+// into returns the targets for scanning the columns of a row into a value, in their order.
 type into[T any] func(*T) []any
 
 // each runs a query and calls f with each row.
@@ -87,7 +86,7 @@ func each(ctx context.Context, q querier, f func(pgx.Rows) error, sql string, ar
 	return rows.Err()
 }
 
-// collect runs a query and returns a value of each row.
+// collect runs a query and returns a value for each row.
 func collect[T any](ctx context.Context, q querier, to into[T], sql string, args ...any) (all []T, err error) {
 	err = each(ctx, q, func(r pgx.Rows) error {
 		var v T
@@ -110,7 +109,7 @@ func find[T any](ctx context.Context, d *db, what string, to into[T], sql string
 	return all, nil
 }
 
-// findOne is find for a row that there is once at most; ErrNotFound: there is none.
+// findOne is find for at most one row; without one it returns store.ErrNotFound.
 func findOne[T any](ctx context.Context, d *db, what string, to into[T], sql string, args ...any) (*T, error) {
 	all, err := find(ctx, d, what, to, sql, args...)
 	switch {
@@ -122,7 +121,7 @@ func findOne[T any](ctx context.Context, d *db, what string, to into[T], sql str
 	return &all[0], nil
 }
 
-// intoRow is for columns.
+// intoRow scans columns.
 func intoRow(r *store.Row) []any {
 	return []any{
 		(*name)(&r.Tenant), (*name)(&r.Owner), (*name)(&r.ID), (*name)(&r.Context), &r.State, (*millis)(&r.Updated), (*millis)(&r.Created),
@@ -130,12 +129,12 @@ func intoRow(r *store.Row) []any {
 	}
 }
 
-// intoName and intoNumber are for rows of one column.
+// intoName, intoNumber and intoBytes scan rows of one column.
 func intoName(s *string) []any  { return []any{(*name)(s)} }
 func intoNumber(n *int64) []any { return []any{n} }
 func intoBytes(b *[]byte) []any { return []any{b} }
 
-// scanRecord reads recordColumns, and more behind them.
+// scanRecord reads recordColumns and, after them, more.
 func scanRecord(r pgx.Row, rec *store.Record, more ...any) error {
 	var head, body []byte
 	if err := r.Scan(append(append(intoRow(&rec.Row), &head, &body, &rec.Size), more...)...); err != nil {
@@ -148,5 +147,5 @@ func scanRecord(r pgx.Row, rec *store.Record, more ...any) error {
 	return nil
 }
 
-// arg is a name as an argument.
+// arg returns a string as an argument of type bytea.
 func arg(s string) []byte { return []byte(s) }

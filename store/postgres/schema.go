@@ -15,14 +15,14 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// schema is what a version of the program makes of a database. The version of a
-// database is the number of steps it has behind it.
+// schema describes the database of a version of the program. The version of a database is the
+// number of steps that were applied to it.
 type schema struct {
 	steps []string // SQL, in order; steps[0] makes version 1
-	// works is the oldest version of the program that can work with a database
-	// of the newest version: replicas of two releases run side by side while one
-	// replaces the other, so a step only adds (expand), and what it makes needless
-	// goes with a step of a later release (contract).
+	// works is the oldest version of the program that can work with a database of the newest
+	// version. Replicas of two releases run side by side while one replaces the other. So a
+	// step only adds things (expand), and a step of a later release removes what is no longer
+	// needed (contract).
 	works int
 }
 
@@ -31,16 +31,16 @@ var current = schema{steps: store.Migrations(migrations), works: 1}
 
 func (s *schema) version() int { return len(s.steps) }
 
-// migrationLock is the advisory lock of those who change the schema ("Prly").
+// migrationLock is the advisory lock for changing the schema ("Prly").
 const migrationLock = 0x50726c79
 
-// state is what a database says of its schema.
+// state is what a database says about its schema.
 type state struct {
-	version int // 0: there is nothing of ours
+	version int // 0: there is no schema
 	works   int // the oldest version of the program that can work with it
 }
 
-// look reads what a database says of its schema.
+// look reads the state of the schema.
 func look(ctx context.Context, d *db) (s state, err error) {
 	err = d.read(ctx, func(ctx context.Context, q querier) error {
 		s, err = lookOnce(ctx, q)
@@ -59,7 +59,7 @@ func lookOnce(ctx context.Context, q querier) (state, error) {
 	if err != nil || !others {
 		return state{}, err
 	}
-	// Something is there, and not ours, unless another program made it just now.
+	// Something exists that is not ours, unless another process created the schema just now.
 	if s, err = version(ctx, q); err == errNoTable {
 		err = errForeign
 	}
@@ -71,7 +71,7 @@ var (
 	errForeign = errors.New("the schema parley of this database was not made by this program; choose another database")
 )
 
-// version reads the table that tells it.
+// version reads the table that has the version.
 func version(ctx context.Context, q querier) (s state, err error) {
 	err = q.QueryRow(ctx, "SELECT version, works FROM parley.schema").Scan(&s.version, &s.works)
 	switch {
@@ -85,11 +85,11 @@ func version(ctx context.Context, q querier) (s state, err error) {
 	return s, nil
 }
 
-// errNoSchema is fs.ErrNotExist, which says less.
+// errNoSchema is an fs.ErrNotExist with a better text.
 var errNoSchema = store.Because(errors.New("there is nothing of parley's in this database; it is made when a server starts with it"), fs.ErrNotExist)
 
-// exists wants a database of this version, or of a newer one that this program can work
-// with: programs beside servers leave it as it is.
+// exists checks that a database has this version, or a newer one that this program can work
+// with. Programs beside servers do not migrate it.
 func (s *schema) exists(ctx context.Context, d *db) error {
 	at, err := look(ctx, d)
 	switch {
@@ -103,7 +103,7 @@ func (s *schema) exists(ctx context.Context, d *db) error {
 	return s.check(at)
 }
 
-// check says whether this program can work with a database as it is.
+// check returns an error if this program cannot work with a database.
 func (s *schema) check(at state) error {
 	if at.works > s.version() {
 		return fmt.Errorf("the database was made by a newer version of this program (schema %d, which programs from schema %d on can work with; this one has %d); use that version, or another database",
@@ -112,11 +112,11 @@ func (s *schema) check(at state) error {
 	return nil
 }
 
-// migrate takes the database from its version to the schema's, one step per
-// transaction. Of several programs that start at once one does it, and the
-// others wait. A database of a newer version is left as it is.
+// migrate brings the database from its version to the schema's, one step per transaction. If
+// several programs start at once, one of them migrates and the others wait. A database of a
+// newer version is left as it is.
 func (s *schema) migrate(ctx context.Context, d *db) error {
-	from := 0 // the version that is migrated; 0: none, or there was nothing before
+	from := 0 // the version before the migration; 0: none, or the database was empty
 	tell := func(version int) {
 		if from > 0 && d.o.Migrating != nil {
 			d.o.Migrating(version-from, s.version()-from)
@@ -141,7 +141,7 @@ func (s *schema) migrate(ctx context.Context, d *db) error {
 	}
 }
 
-// step does the next one, unless another program has done it meanwhile.
+// step applies the next step, unless another program has done so meanwhile.
 func (s *schema) step(ctx context.Context, d *db) error {
 	return d.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		if !d.o.NoAdvisory {
@@ -153,7 +153,7 @@ func (s *schema) step(ctx context.Context, d *db) error {
 		if err := tx.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = 'parley')").Scan(&there); err != nil {
 			return err
 		}
-		if !there { // whoever may not make schemas has been given one
+		if !there { // roles that may not create schemas have been given one
 			if _, err := tx.Exec(ctx, "CREATE SCHEMA parley"); err != nil {
 				return err
 			}
@@ -169,7 +169,7 @@ func (s *schema) step(ctx context.Context, d *db) error {
 		if version >= s.version() {
 			return nil
 		}
-		if _, err := tx.Exec(ctx, s.steps[version]); err != nil { // without arguments: many statements at once
+		if _, err := tx.Exec(ctx, s.steps[version]); err != nil { // without arguments, so that it may have many statements
 			return err
 		}
 		_, err = tx.Exec(ctx, "INSERT INTO parley.schema (one, version, works) VALUES (true, $1, $2) ON CONFLICT (one) DO UPDATE SET version = excluded.version, works = excluded.works",

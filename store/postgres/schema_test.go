@@ -37,7 +37,7 @@ func sql(t testing.TB, address, statement string) string {
 	return ""
 }
 
-// migrate brings a database to a schema, as Open does.
+// migrate migrates a database to a schema, as Open does.
 func migrate(t testing.TB, address string, sc *schema) error {
 	t.Helper()
 	d, err := connect(t.Context(), address, nil)
@@ -48,12 +48,12 @@ func migrate(t testing.TB, address string, sc *schema) error {
 	return sc.migrate(t.Context(), d)
 }
 
-// later is this program's schema with steps behind it.
+// later returns this program's schema with further steps.
 func later(works int, steps ...string) *schema {
 	return &schema{steps: append(append([]string{}, current.steps...), steps...), works: works}
 }
 
-// A program beside servers does not change the schema under them.
+// A program beside servers does not change the schema.
 func TestExistingIsLeftAsItIs(t *testing.T) {
 	pgtest.Require(t)
 	address := cluster.Database(t)
@@ -101,14 +101,14 @@ func TestManyProgramsStartAtOnce(t *testing.T) {
 	}
 }
 
-// TestVersionsSideBySide: a release may use the database of the next one, if that
-// says so.
+// TestVersionsSideBySide: a release may use the database of the next one, if that release
+// allows it.
 func TestVersionsSideBySide(t *testing.T) {
 	pgtest.Require(t)
 	address := cluster.Database(t)
 	st := mustOpen(t, address, nil)
-	// The next one is started beside this one, and then the one after it, which has
-	// taken something away.
+	// The next release is started beside this one, and then the one after it, which has
+	// removed something.
 	next := later(current.version(), "ALTER TABLE parley.kept ADD COLUMN more bigint; CREATE TABLE parley.more (x bigint)")
 	if err := migrate(t, address, next); err != nil {
 		t.Fatal(err)
@@ -173,7 +173,7 @@ func TestFailedMigrationLeavesNothing(t *testing.T) {
 	}
 }
 
-// as returns an address for a role that is made for a test.
+// as returns an address for a new role of a test.
 func as(t testing.TB, address, role string) string {
 	t.Helper()
 	u, err := url.Parse(address)
@@ -205,7 +205,7 @@ func TestRoles(t *testing.T) {
 	if _, err := Open(t.Context(), as(t, address, nobody), nil); !errors.Is(err, store.ErrReadOnly) {
 		t.Errorf("who was given nothing: %v", err)
 	}
-	// Enough rights, but not to change the schema.
+	// Enough rights to work, but not to change the schema.
 	sql(t, address, "GRANT USAGE ON SCHEMA parley TO "+nobody+"; GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA parley TO "+nobody+"; "+
 		"GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA parley TO "+nobody)
 	if _, err := mustOpen(t, as(t, address, nobody), nil).Secret(t.Context(), "other"); err != nil {
@@ -213,7 +213,7 @@ func TestRoles(t *testing.T) {
 	}
 }
 
-// TestForeignSchema: what somebody else calls parley is not ours.
+// TestForeignSchema: another program's schema called parley is refused.
 func TestForeignSchema(t *testing.T) {
 	pgtest.Require(t)
 	for _, foreign := range []string{

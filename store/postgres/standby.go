@@ -10,27 +10,27 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// With synchronous replication a COMMIT is on the primary's disk before it waits for a
-// standby. Whatever ends that wait early (a cancel request, pg_terminate_backend, a
-// restart; statement_timeout does not) makes the transaction visible although no
-// standby has it, and a failover would take it back. So nothing here cancels a COMMIT,
-// an answer that came without the wait counts as no answer, and each new connection
-// first waits until a standby has all that the connection could be shown.
+// With synchronous replication, a COMMIT is on the primary's disk before it waits for a
+// standby. If something ends that wait early (a cancel request, pg_terminate_backend, or a
+// restart, but not statement_timeout), the transaction becomes visible although no standby
+// has it, and a failover would lose it. So nothing here cancels a COMMIT, an answer without
+// the wait counts as no answer, and each new connection first waits until a standby has
+// everything that the connection may see.
 
-// commitGuard is what a connection knows of a COMMIT that was sent and has no answer.
+// commitGuard tells whether a connection has sent a COMMIT that has no answer yet.
 type commitGuard struct {
 	pending atomic.Bool
-	alone   atomic.Bool // the server says that it has stopped waiting for standbys
+	alone   atomic.Bool // the server reported that it stopped waiting for standbys
 }
 
 const guardKey = "parley.commit"
 
-// guard gives a connection that is to be made its commitGuard.
+// guard gives a new connection its commitGuard.
 func guard(c *pgx.ConnConfig) {
 	g := &commitGuard{}
 	dial, after, notice := c.DialFunc, c.AfterConnect, c.OnNotice
-	// pgx sends a cancel request for each connection that it gives up, on a connection
-	// of its own, and has no switch for that.
+	// pgx sends a cancel request, on a separate connection, for each connection that it gives
+	// up, and has no option to prevent that.
 	c.DialFunc = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if g.pending.Load() {
 			return nil, errors.New("a COMMIT is not canceled")
@@ -54,17 +54,17 @@ func guard(c *pgx.ConnConfig) {
 	}
 }
 
-// errAlone is the outcome of a COMMIT that the server answered before a standby had it.
+// errAlone means that the server answered a COMMIT before a standby had it.
 var errAlone = errors.New("the server stopped waiting for a standby")
 
-// deciding calls f, which sends what may commit and returns what the answer was. After
-// one that leaves the outcome open all connections are given up, for what they show may
-// not be replicated. The exception is an answer that did not come in time: the server
-// goes on waiting for a standby, and shows nobody what waits.
+// deciding calls f, which sends something that may commit and returns the answer. If the
+// outcome is unknown, deciding closes all connections, because what they show may not be
+// replicated. An answer that did not come in time is an exception: the server keeps waiting
+// for a standby, and meanwhile shows the transaction to no one.
 func (d *db) deciding(ctx context.Context, conn *pgconn.PgConn, f func() error) error {
 	g, ok := conn.CustomData()[guardKey].(*commitGuard)
 	if !ok {
-		g = &commitGuard{} // a test's connection
+		g = &commitGuard{} // a connection made by a test
 	}
 	g.pending.Store(true)
 	err := f()
@@ -87,21 +87,21 @@ func (d *db) replicated() bool {
 	return is != nil && is.names != "" && !is.standby
 }
 
-// errUnconfirmed is why a connection is not used.
+// errUnconfirmed means that a connection must not be used.
 var errUnconfirmed = errors.New("no synchronous standby confirms what this server has: see pg_stat_replication, and synchronous_standby_names")
 
-// confirm waits until a standby has all that a new connection could be shown: what was
-// committed before may be visible without, after a restart or because its wait was
-// ended by hand. Canceling this wait takes nothing back.
+// confirm waits until a standby has everything that a new connection may see. After a
+// restart, or if its wait was ended by hand, an earlier commit may be visible although no
+// standby has it. Canceling this wait undoes nothing.
 func (d *db) confirm(ctx context.Context, c *pgx.Conn) error {
-	limited, cancel := context.WithTimeout(ctx, d.o.wait*2/3) // those who wait for the connection are to hear of it
+	limited, cancel := context.WithTimeout(ctx, d.o.wait*2/3) // leaves the callers that wait for the connection time for the error
 	defer cancel()
 	_, err := c.Exec(limited, "SELECT pg_catalog.pg_logical_emit_message(true, 'parley', '')", pgx.QueryExecModeSimpleProtocol)
 	g, ok := c.PgConn().CustomData()[guardKey].(*commitGuard)
 	switch {
 	case ok && g.alone.Swap(false), limited.Err() != nil && ctx.Err() == nil:
 		return errUnconfirmed
-	case is(err, "42", "0A"): // there is no such function, or not for this role
+	case is(err, "42", "0A"): // no such function, or not for this role
 		d.o.Logger.Debug("the server does not say whether a standby has what it shows", "error", err)
 		return nil
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// TestStandby is what holds on a primary with a standby: until that is promoted, and then.
+// TestStandby checks a primary with a standby, before and after the standby is promoted.
 func TestStandby(t *testing.T) {
 	primary := pgtest.New(t, &pgtest.Options{Durable: true, Host: "127.0.0.1", Name: "a", Settings: map[string]string{
 		"synchronous_standby_names": "b", "synchronous_commit": "local", "parley.allow_async_commit": "on", "wal_retrieve_retry_interval": "'100ms'",
@@ -26,9 +26,9 @@ func TestStandby(t *testing.T) {
 	t.Run("a replaced primary is fenced", func(t *testing.T) { replacedPrimaryIsFenced(t, primary, standby) })
 }
 
-// commitsWait: while the only standby stands still, a COMMIT that is given up is not
-// canceled, and so shown to nobody; one whose wait the server ended is not taken for
-// done; and new connections do not show a transaction that no standby has.
+// commitsWait: while the only standby hangs, a COMMIT that the client gives up is not
+// canceled, and so stays invisible; one whose wait the server ended does not count as done;
+// and new connections do not show a transaction that no standby has.
 func commitsWait(t *testing.T, primary, standby *pgtest.Cluster) {
 	address := primary.Database(t)
 	mustOpen(t, address, &Options{NoListen: true}).Close() // the schema may take longer than the statements below

@@ -18,10 +18,10 @@ import (
 
 var everySwitch = flag.Bool("switches", false, "run the suite in each combination of switches, with serialization failures and cut connections")
 
-// conflicts lets one transaction of ten fail as on engines that leave conflicts to
-// their clients: half of these at a statement that changes a table, the others at the
-// commit. A transaction draws its fate once, so that one with many rows may pass, and
-// fates come in turn, so that one that is tried again alone does.
+// conflicts makes one transaction of ten fail, as engines do that leave conflicts to their
+// clients: half of these at a statement that changes a table, the others at the commit. Each
+// transaction is decided once, so that one with many rows may pass. The outcomes come in
+// turn, so that a repeated transaction succeeds.
 const conflicts = `CREATE SEQUENCE public.fate;
 CREATE FUNCTION public.conflict() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 	IF coalesce(current_setting('conflict.fate', true), '') = '' THEN
@@ -48,12 +48,12 @@ func conflicted(t testing.TB, parameters string) storetest.Opener {
 	return func(t testing.TB) store.Store { return mustOpen(t, address+parameters, nil) }
 }
 
-// switches are what engines may be without, as parameters of an address.
+// switches are the features that engines may lack, as parameters of an address.
 var switches = []string{"&listen=off", "&advisory=off", "&default_query_exec_mode=exec", "&options=-c%20default_transaction_isolation%3Dserializable"}
 
-// TestSwitches: the suite passes without what some engines lack, while transactions
-// fail and are to be repeated. With -switches it is the whole suite in each combination,
-// while connections are cut, too.
+// TestSwitches: the suite passes without the features that some engines lack, while
+// transactions fail and must be repeated. With -switches it runs the whole suite in each
+// combination, while connections are cut too.
 func TestSwitches(t *testing.T) {
 	t.Parallel()
 	pgtest.Require(t)
@@ -97,11 +97,11 @@ func TestSwitches(t *testing.T) {
 	}
 }
 
-// cutting ends connections to a database until the test ends: one that has waited for
-// its program for a moment, between transactions, after each third transaction that
-// writes, so that repeated calls get through on a busy machine, too. The outcome of a
-// COMMIT that is cut is unknown, which the suite does not expect (TestCuts has that): while
-// a connection is cut, the tables are locked, so that nobody is about to commit.
+// cutting ends connections to a database until the test ends: after each third writing
+// transaction, one that has been idle between transactions for a moment, so that repeated
+// calls succeed on a busy machine too. After a cut COMMIT the outcome is unknown, which the
+// suite does not expect (TestCuts covers that). So the tables are locked while a connection
+// is cut, which keeps transactions from committing.
 func cutting(t *testing.T, address string) *atomic.Int64 {
 	t.Helper()
 	c := cleaner(t, address)
@@ -131,7 +131,7 @@ func cutting(t *testing.T, address string) *atomic.Int64 {
 	return &cuts
 }
 
-// TestProbe: what a server lacks is found out, said once and done without.
+// TestProbe: features that a server lacks are detected, logged once and not used.
 func TestProbe(t *testing.T) {
 	t.Parallel()
 	pgtest.Require(t)

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// kind is the type of a column of a table: that of the array and of its elements,
-// by their numbers in all databases.
+// kind is the type of a table's column: the OIDs of the array type and of its element type,
+// which are the same in all databases.
 type kind struct{ array, element uint32 }
 
 var (
@@ -17,12 +17,12 @@ var (
 	bigints   = kind{1016, 20}
 )
 
-// table is rows as the arguments of a statement that unnests them: an array for
-// each column, as the protocol has them in binary. Values are added row by row.
-// pgx would do the same, with a call by an interface for each value.
+// table holds rows as arguments of a statement that unnests them: one array per column, in
+// the protocol's binary format. Values are added row by row. pgx would do the same, but with
+// an interface call for each value.
 type table struct {
 	columns []column
-	at      int // the column of the next value
+	at      int // column of the next value
 	rows    int
 }
 
@@ -31,7 +31,7 @@ type column struct {
 	buf []byte
 }
 
-// arrayHead is the length of what comes before the elements of an array.
+// arrayHead is the length of the header before the elements of an array.
 const arrayHead = 20
 
 func newTable(kinds ...kind) *table {
@@ -43,10 +43,10 @@ func newTable(kinds ...kind) *table {
 	return t
 }
 
-// bigColumn is how much memory a column keeps for the next rows.
+// bigColumn is the largest buffer, in bytes, that a column keeps for reuse.
 const bigColumn = 1 << 20
 
-// reset takes all rows away.
+// reset removes all rows.
 func (t *table) reset() {
 	t.at, t.rows = 0, 0
 	for i := range t.columns {
@@ -103,7 +103,7 @@ func (t *table) text(v string) *table {
 	return t
 }
 
-// bytes adds bytes; nil is the same as none.
+// bytes adds bytes; nil becomes empty bytes.
 func (t *table) bytes(v []byte) *table {
 	c := t.next()
 	c.buf = append(binary.BigEndian.AppendUint32(c.buf, uint32(len(v))), v...)
@@ -112,7 +112,7 @@ func (t *table) bytes(v []byte) *table {
 
 func (t *table) time(v time.Time) *table { return t.int8(v.UnixMilli()) }
 
-// maybe adds a time, NULL where it is zero.
+// maybe adds a time, or NULL if it is zero.
 func (t *table) maybe(v time.Time) *table {
 	if v.IsZero() {
 		return t.null()
@@ -123,29 +123,28 @@ func (t *table) maybe(v time.Time) *table {
 func (t *table) null() *table {
 	c := t.next()
 	c.buf = append(c.buf, 0xff, 0xff, 0xff, 0xff)
-	c.buf[7] = 1 // there are NULLs
+	c.buf[7] = 1 // flag: there are NULLs
 	return t
 }
 
-// arguments are the values of a statement.
+// arguments holds the values and types of a statement's arguments.
 type arguments struct {
 	values [][]byte
 	types  []uint32
 }
 
-// add adds the columns of a table. The table must not be reset before they are
-// sent.
+// add adds the columns of a table. The table must not be reset before the arguments are sent.
 func (a *arguments) add(t *table) {
 	for i := range t.columns {
 		c := &t.columns[i]
 		binary.BigEndian.PutUint32(c.buf[8:], c.element)
-		if t.rows == 0 { // an array without a dimension
+		if t.rows == 0 { // an array without dimensions
 			a.one(c.array, c.buf[:12])
 			continue
 		}
-		binary.BigEndian.PutUint32(c.buf[0:], 1) // dimensions
+		binary.BigEndian.PutUint32(c.buf[0:], 1) // number of dimensions
 		binary.BigEndian.PutUint32(c.buf[12:], uint32(t.rows))
-		binary.BigEndian.PutUint32(c.buf[16:], 1) // where it begins
+		binary.BigEndian.PutUint32(c.buf[16:], 1) // lower bound
 		a.one(c.array, c.buf)
 	}
 }
@@ -157,5 +156,5 @@ func (a *arguments) one(kind uint32, value []byte) {
 
 func (a *arguments) reset() { *a = arguments{values: a.values[:0], types: a.types[:0]} }
 
-// allBinary says that all values, or results, are binary.
+// allBinary says that all arguments, or all results, are binary.
 var allBinary = []int16{1}

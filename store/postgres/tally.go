@@ -12,38 +12,36 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Tallies are what lists would have to count. An owner of many tasks is a scope
-// (parley.scope with an empty context), and so is a context of many tasks of
-// such an owner. Of each scope and state parley.tally has how many tasks there
-// are: all of them (width 0, piece 0), and those that were last updated in each
-// piece of time of 2^26, of 2^20 and of 2^14 milliseconds (piece = updated >> width).
-// So
+// Tallies store counts that lists would otherwise have to compute. An owner of many tasks is
+// a scope (parley.scope with an empty context), and so is a context of many tasks of such an
+// owner. For each scope and state, parley.tally has the number of tasks: of all tasks (width
+// 0, piece 0), and of the tasks last updated in each piece of time, for pieces of 2^26, 2^20
+// and 2^14 milliseconds (piece = updated >> width). So
 //
 //   - the total of a list is the sum of n over the slots, of width 0;
-//   - the total since a time is the sum of the pieces of width 26 behind the time's
-//     own, of those of width 20 behind the time's own within that, of those of width
-//     14 in the same way, and what is counted from the time on within the last one,
-//     by the index: 64 pieces of a width at most, but of the widest;
-//   - what is no scope has no tallies: it has few tasks, and is counted.
+//   - the total since a time is the sum of the pieces of width 26 after the piece that has
+//     the time, of the pieces of width 20 after that time within this piece, of those of
+//     width 14 in the same way, and of the tasks from the time on within the last piece,
+//     counted by the index: at most 64 pieces of each width except the widest;
+//   - an owner or context without a scope has no tallies: it has few tasks, and is counted.
 //
-// A reader must look for the scope and sum in one statement (or snapshot), for
-// tallies change with the tasks in the same transactions. There may be rows
-// whose n is 0, and slots below zero. Tallies without a scope mean nothing.
+// A reader must find the scope and sum its tallies in one statement (or snapshot), because
+// tallies change with the tasks in the same transactions. n may be 0 in a row, and negative
+// in a single slot. Tallies without a scope mean nothing.
 //
-// Which scopes there are changes only while nobody writes: every transaction that
-// makes, moves or removes tasks has tallyLock shared from its first statement on
-// (shareTally), and who makes a scope has it alone; counting it needs no lock, see
-// promote_count.go. parley.scope_change then moves on: processes know the scopes by heart,
-// and see by it that they must read them again. Without advisory locks there are no
-// scopes.
+// The set of scopes changes only while no transaction writes. Every transaction that adds,
+// moves or removes tasks holds tallyLock shared from its first statement on (shareTally), and
+// a process that creates a scope holds it alone; counting a scope needs no lock, see
+// promote_count.go. Then parley.scope_change advances. Processes cache the scopes, and read
+// them again when it has advanced. Without advisory locks there are no scopes.
 //
-// Whoever removes tasks calls shareTally first and then, in the same transaction,
-// uncount; and when that is committed shrank.
+// A transaction that removes tasks calls shareTally first and uncount later. After its
+// commit, call shrank.
 
 // tallyLock is the advisory lock of tallies ("Prlt").
 const tallyLock = 0x50726c74
 
-// The widths of pieces of time, as powers of two of milliseconds.
+// The widths of pieces of time, as powers of two in milliseconds.
 const (
 	widePiece   = 26 // 18.6 hours
 	middlePiece = 20 // 17.5 minutes
@@ -52,7 +50,7 @@ const (
 
 var widths = [...]int16{0, narrowPiece, middlePiece, widePiece}
 
-// pieceOf is the piece of a width that a time, in milliseconds, is in.
+// pieceOf returns the piece of a width that contains a time in milliseconds.
 func pieceOf(updated int64, width int16) int64 {
 	if width == 0 {
 		return 0
@@ -60,24 +58,24 @@ func pieceOf(updated int64, width int16) int64 {
 	return updated >> width
 }
 
-// scopeName names a scope: an owner or, with a context, that.
+// scopeName names a scope: an owner or, if context is set, a context.
 type scopeName struct{ tenant, owner, context string }
 
-// scopes are those that there are, as this process knows them.
+// scopes caches the existing scopes.
 type scopes struct {
 	mu      sync.Mutex // protects the fields below
-	version int64      // of parley.scope_change; 0: none is known
+	version int64      // of parley.scope_change; 0: not read yet
 	keys    map[scopeName]int64
 }
 
-// known returns the scopes, which nobody changes, and their version.
+// known returns the scopes, which must not be changed, and their version.
 func (s *scopes) known() (map[scopeName]int64, int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.keys, s.version
 }
 
-// place is where a task is counted.
+// place is a row of parley.tally, except for its slot.
 type place struct {
 	scope int64
 	state int32
@@ -85,15 +83,15 @@ type place struct {
 	piece int64
 }
 
-// moves are how many tasks came to each place, less those that left it.
+// moves counts for each place the tasks added minus the tasks removed.
 type moves struct {
 	scopes map[scopeName]int64
 	n      map[place]int64
 }
 
-// note counts n tasks more where they are of this context and state and were
-// updated at this time. It returns the name of what is no scope yet; ok is false if all
-// are, or need not be.
+// note adds n to the counts of the places for an owner, context, state and time of update. If
+// the owner or the context has no scope yet, it returns that name and true; ok is false if
+// both have one, or need none.
 func (m *moves) note(tenant, owner, context string, state int32, updated, n int64) (name scopeName, ok bool) {
 	name = scopeName{tenant, owner, ""}
 	key, big := m.scopes[name]
@@ -111,7 +109,7 @@ func (m *moves) note(tenant, owner, context string, state int32, updated, n int6
 	return name, !big
 }
 
-// reset forgets all moves; these are the scopes now.
+// reset forgets all moves and sets the scopes.
 func (m *moves) reset(scopes map[scopeName]int64) {
 	m.scopes = scopes
 	if m.n == nil {
@@ -129,8 +127,8 @@ func (m *moves) add(scope int64, state int32, updated, n int64) {
 	}
 }
 
-// into adds the moves to a table of newTallies, in an order that is the same for
-// all who write, so that none waits for one who waits for it.
+// into adds the moves to a table of newTallies. All writers use the same order, so that they
+// cannot deadlock.
 func (m *moves) into(t *table, slot int16) {
 	all := make([]place, 0, len(m.n))
 	for p := range m.n {
@@ -146,7 +144,7 @@ func (m *moves) into(t *table, slot int16) {
 
 func param(n int) string { return "$" + strconv.Itoa(n) }
 
-// shareTally is the first statement of a transaction that changes tasks.
+// shareTally must be the first statement of a transaction that changes tasks.
 func (s *Store) shareTally(ctx context.Context, tx pgx.Tx) error {
 	if s.o.NoAdvisory {
 		return nil
@@ -155,8 +153,8 @@ func (s *Store) shareTally(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// scopesNow returns the scopes, to a transaction that has shareTally: they stay
-// as they are until its end.
+// scopesNow returns the scopes within a transaction that called shareTally. They do not
+// change before it ends.
 func (s *Store) scopesNow(ctx context.Context, q querier) (map[scopeName]int64, error) {
 	var version int64
 	if err := q.QueryRow(ctx, "SELECT last_value FROM parley.scope_change").Scan(&version); err != nil {
@@ -180,16 +178,16 @@ func (s *Store) scopesNow(ctx context.Context, q querier) (map[scopeName]int64, 
 	return keys, nil
 }
 
-// learn takes scopes as they are at a version. That may be a lower one than is known:
-// the database was restored, or a standby took over that lacks the last commits.
+// learn sets the scopes at a version. The version may be lower than the known one if the
+// database was restored, or if a standby took over that lacks the last commits.
 func (s *scopes) learn(keys map[scopeName]int64, version int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.keys, s.version = keys, version
 }
 
-// uncount takes tasks that this transaction removed out of the tallies. Of the
-// rows it needs the names, Context, State and Updated, as they were stored last.
+// uncount subtracts from the tallies the tasks that this transaction deleted. In gone it needs
+// tenant, owner, Context, State and Updated, as last stored.
 func (s *Store) uncount(ctx context.Context, tx pgx.Tx, gone []store.Row) error {
 	if s.o.NoAdvisory || len(gone) == 0 {
 		return nil
@@ -207,7 +205,7 @@ func (s *Store) uncount(ctx context.Context, tx pgx.Tx, gone []store.Row) error 
 	return s.addMoves(ctx, tx, &m)
 }
 
-// addMoves writes moves, by a transaction that has shareTally.
+// addMoves writes moves within a transaction that called shareTally.
 func (s *Store) addMoves(ctx context.Context, tx pgx.Tx, m *moves) error {
 	if len(m.n) == 0 {
 		return nil

@@ -20,7 +20,7 @@ func smallScopes(t testing.TB) {
 	t.Cleanup(func() { bigScope, lookEvery = big, every })
 }
 
-// A context with one task is not counted, however many there are, and one that grows is.
+// Contexts with one task are not counted, however many there are, and one that grows is.
 func TestOneTaskIsNoScope(t *testing.T) {
 	smallScopes(t)
 	w := &writer{s: &Store{db: &db{}, growing: make(chan scopeName, 2*maxDrawn)}, drawn: map[scopeName]struct{}{}}
@@ -36,8 +36,8 @@ func TestOneTaskIsNoScope(t *testing.T) {
 	}
 }
 
-// wrongTallies counts what tallies say otherwise than the tasks, of scopes that are
-// counted to their end.
+// wrongTallies counts the tallies that differ from the tasks, in scopes that are fully
+// counted.
 var wrongTallies = `
 	WITH scope AS (SELECT * FROM parley.scope AS c WHERE NOT ` + unfinished("c.key") + `)
 	SELECT count(*) FROM
@@ -48,7 +48,7 @@ var wrongTallies = `
 		CROSS JOIN unnest(ARRAY[` + widthList() + `]) AS w (width) GROUP BY 1, 2, 3, 4) AS b
 	USING (scope, state, width, piece) WHERE a.n IS DISTINCT FROM b.n`
 
-// countedNot counts scopes that are not counted to their end.
+// countedNot counts scopes that are not fully counted.
 const countedNot = "SELECT count(*) FROM parley.tally WHERE width = -1"
 
 func widthList() string {
@@ -59,7 +59,7 @@ func widthList() string {
 	return strings.Join(all, ", ")
 }
 
-// A scope that is made when its tasks have just been deleted goes again.
+// A scope that is created when its tasks have just been deleted is dropped again.
 func TestScopeOfAnErasedOwnerGoes(t *testing.T) {
 	w := newWorld(t)
 	if err := w.countScope(t.Context(), scopeName{"tenant", "erased", ""}); err != nil {
@@ -68,8 +68,8 @@ func TestScopeOfAnErasedOwnerGoes(t *testing.T) {
 	w.until(0, "SELECT (SELECT count(*) FROM parley.scope) + (SELECT count(*) FROM parley.tally)")
 }
 
-// TestTalliesAreExact: whatever several processes write, move and delete while
-// scopes come and go, tallies say what a count would.
+// TestTalliesAreExact: whatever several processes write, move and delete while scopes come
+// and go, tallies equal a count.
 func TestTalliesAreExact(t *testing.T) {
 	smallScopes(t)
 	w := newWorld(t)
@@ -124,8 +124,7 @@ func TestTalliesAreExact(t *testing.T) {
 		}
 	}
 
-	// Nothing remains of an erased owner, and one that comes again is counted
-	// anew.
+	// Nothing remains of an erased owner, and one that returns is counted again.
 	for {
 		rows, err := w.Tasks(t.Context(), nil, 1000)
 		if err != nil {
@@ -161,8 +160,7 @@ func rowOf(t testing.TB, s *Store, k store.Key) *store.Row {
 	return &r.Row
 }
 
-// TestNoTallies: without advisory locks nothing is counted ahead, and lists are
-// right.
+// TestNoTallies: without advisory locks there are no tallies, and lists are right.
 func TestNoTallies(t *testing.T) {
 	smallScopes(t)
 	w := newWorld(t)
@@ -181,9 +179,9 @@ func TestNoTallies(t *testing.T) {
 	}
 }
 
-// TestCountingStopsNobody: while the tasks of an owner are counted, page by page,
-// others write, move and delete them, and lists are right. If the process that counts
-// ends, another one counts anew.
+// TestCountingStopsNobody: while the tasks of an owner are counted, page by page, others
+// write, move and delete them, and lists are right. If the counting process ends, another one
+// counts again.
 func TestCountingStopsNobody(t *testing.T) {
 	smallScopes(t)
 	page := countPage
@@ -273,8 +271,8 @@ func TestCountingStopsNobody(t *testing.T) {
 	right(other)
 }
 
-// TestHugeAppend: one that is too large is refused, and says so; others can be
-// read as they were written.
+// TestHugeAppend: a too large append is refused with that reason; others can be read as they
+// were written.
 func TestHugeAppend(t *testing.T) {
 	if testing.Short() {
 		t.Skip("many megabytes")
@@ -314,9 +312,9 @@ func newTask(id string, n int) *store.Append {
 	return a
 }
 
-// TestScopesOfARestoredDatabase: a database that was restored beneath a process, or a
-// standby that lacked the last commits, knows fewer changes of the scopes than the
-// process. It is written to nevertheless.
+// TestScopesOfARestoredDatabase: a database that was restored while a process runs, or a
+// standby that lacked the last commits, has fewer changes of the scopes than the process has
+// seen. The process can write to it nevertheless.
 func TestScopesOfARestoredDatabase(t *testing.T) {
 	w := newWorld(t)
 	w.exec("SELECT setval('parley.scope_change', 9)")
@@ -329,8 +327,8 @@ func TestScopesOfARestoredDatabase(t *testing.T) {
 	}
 }
 
-// TestDeletionOutlivesItsCaller: a deletion that has begun goes on when its caller leaves,
-// also where it changes tallies.
+// TestDeletionOutlivesItsCaller: a deletion that has begun continues when its caller gives
+// up, also if it changes tallies.
 func TestDeletionOutlivesItsCaller(t *testing.T) {
 	smallScopes(t)
 	lookEvery = 1 << 30 // the scope is made here
@@ -365,8 +363,8 @@ func TestDeletionOutlivesItsCaller(t *testing.T) {
 	}
 }
 
-// TestErasedOwnerLeavesNoScope: the name of an owner whose tasks are deleted does not stay
-// in the database when the store is closed right after.
+// TestErasedOwnerLeavesNoScope: the name of an owner whose tasks are deleted does not stay in
+// the database, even if the store is closed right afterwards.
 func TestErasedOwnerLeavesNoScope(t *testing.T) {
 	smallScopes(t)
 	lookEvery = 1 << 30 // scopes are made here

@@ -13,42 +13,41 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// hostWait is how long a connection to one host may take to be made where the address
-// has several. pgx waits for two minutes, for each of them: a host that is dark, or
-// whose server stands still, would keep all others from being tried.
+// hostWait limits the time for connecting to one host if the address has several. pgx waits
+// two minutes for each: a host that is down, or whose server hangs, would keep the others
+// from being tried.
 const hostWait = 3 * time.Second
 
-// timelines is the fence against a primary that was replaced and comes back. Each
-// promotion of a standby raises the server's timeline by one; the process remembers
-// the highest that it has seen, and does not use a server that is behind it. The
-// epochs of tasks cannot do that: they are in the database, and what comes back has
-// its own.
+// timelines is the fence against a former primary that comes back. Each promotion of a
+// standby raises the server's timeline by one. The process remembers the highest timeline
+// that it has seen, and does not use a server with a lower one. The epochs of tasks cannot
+// prevent that, because they are in the database, and a former primary has its own copy.
 type timelines struct {
 	log *slog.Logger
 
 	mu     sync.Mutex // protects the fields below
-	system string     // the cluster's identifier, which is in all copies of it
+	system string     // identifier of the cluster, the same in all its copies
 	newest uint32
-	told   uint32 // the timeline of the last refusal in the log
-	raised func() // is called when there is a newer one, if not nil
+	told   uint32 // timeline of the last refusal in the log
+	raised func() // called when there is a newer timeline, if not nil
 }
 
-// raise has f called for each newer timeline from now on.
+// raise sets the function that is called for each newer timeline.
 func (t *timelines) raise(f func()) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.raised = f
 }
 
-// errBehind is why a server is not used.
+// errBehind means that a server must not be used.
 var errBehind = errors.New("this server was replaced as primary")
 
-// askTimeline returns the system identifier and the timeline of a primary, as the name
-// of the file that it writes its log to.
+// askTimeline returns the system identifier of a primary, and the name of its current WAL
+// file, which begins with the timeline.
 const askTimeline = "SELECT (SELECT system_identifier::text FROM pg_catalog.pg_control_system()), pg_catalog.pg_walfile_name(pg_catalog.pg_current_wal_lsn())"
 
-// fence makes each connection of a configuration pass the fence, as a part of being
-// made: where the address has several hosts, the next one is tried.
+// fence makes each new connection of a configuration pass the fence while it is made. If the
+// address has several hosts, the next one is tried.
 func (t *timelines) fence(c *pgx.ConnConfig) {
 	if len(c.Fallbacks) > 0 && c.ConnectTimeout == 0 {
 		c.ConnectTimeout = hostWait
@@ -64,13 +63,13 @@ func (t *timelines) fence(c *pgx.ConnConfig) {
 	}
 }
 
-// pass asks a server for its timeline. One that has none, as a standby or an engine
+// pass checks the timeline of a server. A server without one, such as a standby or an engine
 // that only speaks PostgreSQL's protocol, passes.
 func (t *timelines) pass(ctx context.Context, conn *pgconn.PgConn) error {
 	rows, err := conn.Exec(ctx, askTimeline).ReadAll()
 	switch {
 	case is(err, "42", "55000", "0A000"):
-		return nil // it has no such function, does not allow it, or is in recovery
+		return nil // no such function, not allowed, or in recovery
 	case err != nil:
 		return err
 	case len(rows) != 1 || len(rows[0].Rows) != 1 || len(rows[0].Rows[0]) != 2:
@@ -82,17 +81,17 @@ func (t *timelines) pass(ctx context.Context, conn *pgconn.PgConn) error {
 	}
 	timeline, err := strconv.ParseUint(file[:8], 16, 32)
 	if err != nil {
-		return nil // the name is not PostgreSQL's
+		return nil // not a name of PostgreSQL's
 	}
 	return t.sees(system, uint32(timeline))
 }
 
-// sees judges a server by its timeline.
+// sees returns an error if a server's timeline is behind.
 func (t *timelines) sees(system string, timeline uint32) error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case t.system != system: // the first one, or what pg_upgrade made in its place
+	case t.system != system: // the first one, or a new cluster made by pg_upgrade
 		if t.system != "" {
 			t.log.Warn("the database is another cluster than before")
 		}

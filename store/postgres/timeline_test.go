@@ -11,8 +11,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// A server that is on an older timeline than the process has seen is not used; one of
-// another cluster, as after pg_upgrade, begins anew.
+// A server on an older timeline than the process has seen is not used; a server of another
+// cluster, as after pg_upgrade, starts a new history.
 func TestTimelines(t *testing.T) {
 	var log bytes.Buffer
 	raised := 0
@@ -33,9 +33,9 @@ func TestTimelines(t *testing.T) {
 	}
 }
 
-// replacedPrimaryIsFenced: an old primary that comes back, first in the list of hosts and
-// ready to be written to, gets nothing from a process that has seen the new one; one that
-// has seen neither takes the first.
+// replacedPrimaryIsFenced: an old primary comes back, is first in the list of hosts and
+// accepts writes. A process that has seen the new primary sends it nothing; a process that
+// has seen neither uses it.
 func replacedPrimaryIsFenced(t *testing.T, old, next *pgtest.Cluster) {
 	address := "postgres://parley@" + old.Address() + "," + next.Address() + "/postgres?sslmode=disable&target_session_attrs=read-write&listen=off"
 	var log bytes.Buffer

@@ -8,25 +8,24 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// bigCount is how many tasks are counted by the statement that lists them. Where
-// they may be more the planner gets ready for a long time of counting: it has the
-// statement compiled, which takes longer than to run it.
+// bigCount limits how many tasks are counted by the statement that lists them. If the planner
+// expects more, it has the statement compiled, which takes longer than to run it.
 const bigCount = 4096
 
-// The ways to a total beside the key of a scope, which has a tally.
+// The ways to find a total. The key of a scope, which has a tally, is a third one.
 const (
-	countFew = 0  // of less than bigCount
-	countAll = -1 // however many they are
+	countFew = 0  // count, if there are fewer than bigCount
+	countAll = -1 // count, however many there are
 )
 
-// totalOf returns the way to the total of a query, by what is known of scopes. If
-// that is out of date, no total is found in this way.
+// totalOf returns the way to find the total of a query, by the known scopes. If these are out
+// of date, that way finds no total.
 func (s *Store) totalOf(q *store.Query) int64 {
 	keys, _ := s.scopes.known()
 	return keys[scopeName{q.Tenant, q.Owner, q.Context}]
 }
 
-// relearn is readScopes where there are any.
+// relearn reads the scopes again, if there can be any.
 func (s *Store) relearn(ctx context.Context) error {
 	if s.o.NoAdvisory {
 		return nil
@@ -34,7 +33,7 @@ func (s *Store) relearn(ctx context.Context) error {
 	return s.readScopes(ctx)
 }
 
-// outgrown says that what a query is about has many tasks and no tally.
+// outgrown notes that a query's owner or context has many tasks and no tally.
 func (s *Store) outgrown(q *store.Query) {
 	if s.o.NoAdvisory || q.AnyOwner {
 		return
@@ -45,8 +44,8 @@ func (s *Store) outgrown(q *store.Query) {
 	}
 }
 
-// total is an expression for how many tasks the query matches. It is NULL if that
-// is not to be found in this way.
+// total is an expression for the number of tasks that the query matches. It is NULL if the
+// chosen way does not yield it.
 func (l *listing) total() string {
 	switch l.way {
 	case countAll:
@@ -62,20 +61,21 @@ func (l *listing) total() string {
 	return "CASE WHEN EXISTS (SELECT 1 FROM parley.scope AS c WHERE c.key = " + scope + ") AND NOT " + unfinished(scope) + " THEN " + sum + " END"
 }
 
-// countFew is count for less than bigCount. In an order, so that the index that has it
-// is read: there might be few in the beginning of the table, though many in all.
+// countFew is count for fewer than bigCount tasks. It has an ORDER BY so that the index with
+// that order is read: the first rows of the table may have few matches, even if there are
+// many in total.
 func (l *listing) countFew(owner string) string {
 	limit := strconv.Itoa(bigCount)
 	return "(SELECT nullif(count(*), " + limit + ") FROM (SELECT 1 FROM parley.task AS t WHERE " + l.matches(owner, l.state) + " ORDER BY t.state, t.updated LIMIT " + limit + ") AS f)"
 }
 
-// count is an expression that counts the matches of a state, or of all if it is
-// empty, with a condition more.
+// count is an expression that counts the matches of a state (empty: of all states) that meet
+// an additional condition.
 func (l *listing) count(owner, state, and string) string {
 	return "(SELECT count(*) FROM parley.task AS t WHERE " + l.matches(owner, state) + and + ")"
 }
 
-// matches is the condition for the matches of a state, or of all.
+// matches is the condition for the matches of a state, or of all states.
 func (l *listing) matches(owner, state string) string {
 	sql := l.in(owner)
 	if state != "" {
@@ -87,8 +87,8 @@ func (l *listing) matches(owner, state string) string {
 	return sql
 }
 
-// tallied is an expression for the matches in a scope, see tally.go. Without a
-// state in the query it is an aggregate of the states in s.
+// tallied is an expression for the matches in a scope, see tally.go. If the query has no
+// state, it is an aggregate over the states in s.
 func (l *listing) tallied(owner, scope string) string {
 	if l.state != "" {
 		return l.talliedOf(owner, scope, l.state)
@@ -104,8 +104,8 @@ func (l *listing) talliedOf(owner, scope, state string) string {
 	if l.since == "" {
 		return sum(widths[0], "")
 	}
-	// From the widest pieces to the narrowest: those behind the time's own, as far as
-	// the wider ones do not count them. The rest is counted.
+	// From the widest pieces to the narrowest, sum the pieces after the one that has the
+	// time, as far as wider pieces do not include them. Count the rest.
 	at, sql, end := l.q.Since.UnixMilli(), "", int64(0)
 	for i := len(widths) - 1; i > 0; i-- {
 		width, pieces := widths[i], ""

@@ -11,13 +11,12 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// prepare makes the first statement of transactions of appends. Rows are to be
-// found by their keys: a planner that knows little of a table, or that it was
-// small, would rather read all of it to join it. enable_seqscan stays on: where
-// there is no other way, as with sequences, a plan without it counts as so dear
-// that the server compiles it, for hundreds of milliseconds. A prepared statement is
-// planned once, not for each batch. A setting that a server does not know is not
-// sent to it.
+// prepare builds the first statement of transactions that append. Rows should be found by
+// their keys. A planner that has no statistics, or old ones of a small table, would rather
+// read the whole table to join it. enable_seqscan stays on: where no other plan exists, as
+// for sequences, the planner would assign a cost so high that the server compiles the
+// statement, for hundreds of milliseconds. A prepared statement is planned once, not for each
+// batch. The statement leaves out settings that the server does not know.
 func (s *Store) prepare(ctx context.Context) error {
 	s.prelude = "SELECT true"
 	if !s.o.NoAdvisory {
@@ -42,11 +41,11 @@ const (
 	uniqueViolation = "23505"
 )
 
-// patience is for how long appends are tried again while the server cannot be
-// reached or shuts down, about: a restart is not worth the failure of a task.
+// patience is about how long appends are retried while the server cannot be reached or shuts
+// down, because no task should fail for a restart.
 const patience = 10 * time.Second
 
-// patiently calls f until it succeeds, fails for good, or patience is at an end.
+// patiently calls f until it succeeds, fails for good, or patience is over.
 func (w *writer) patiently(ctx context.Context, f func(context.Context) error) error {
 	end := time.Now().Add(patience)
 	for n := 1; ; n++ {
@@ -60,25 +59,24 @@ func (w *writer) patiently(ctx context.Context, f func(context.Context) error) e
 	}
 }
 
-// transact writes the writer's batch in one transaction. errOdd means that some row
-// was not as it should be, or that there are other scopes than known; then nothing was
-// written.
+// transact writes the writer's batch in one transaction. errOdd means that some row was not
+// as expected, or that the known scopes are out of date; then nothing was written.
 func (w *writer) transact(ctx context.Context) error {
 	shape := w.batch.ready()
 	return w.patiently(ctx, func(ctx context.Context) error { return w.attempt(ctx, shape) })
 }
 
-// timeEvery is how often a COMMIT is timed. The server answers the statement before it
-// separately then, which wakes both sides once more.
+// timeEvery is how often a COMMIT is timed. To time it, the server has to answer the
+// statement before it separately, which wakes both sides once more.
 const timeEvery = 50 * time.Millisecond
 
-// committing is how many statements of attempt are done when it commits.
+// committing is the number of statements that attempt has done when it commits.
 const committing = 3
 
-// attempt is one try of transact. It is one round trip: the statement fails where
-// something is not as it should be, and with it all that was sent behind it. The
-// server has rows locked while it waits for this process only if COMMIT, some bytes
-// behind the statement, does not come with it.
+// attempt is one attempt of transact, in one round trip. If something is not as expected, the
+// statement fails, and so does everything sent after it. The server holds row locks while it
+// waits for this process only if COMMIT, which follows a few bytes later, does not arrive
+// together with the statement.
 func (w *writer) attempt(ctx context.Context, shape shape) error {
 	c, err := w.s.pool.Acquire(ctx)
 	if err != nil {
@@ -114,9 +112,9 @@ func (w *writer) attempt(ctx context.Context, shape shape) error {
 	}
 	timed := w.s.watcher.Load() != nil && time.Since(w.timed) >= timeEvery
 	if timed {
-		p.SendFlushRequest() // to see how long COMMIT takes
+		p.SendFlushRequest() // separates the answer, to time COMMIT
 	}
-	var without error // what failed, certainly without effect
+	var without error // a failure that certainly had no effect
 	err = w.s.deciding(ctx, c.Conn().PgConn(), func() error {
 		done, sent, err := roundTrip(p, "COMMIT")
 		if w.sync = 0; timed {
@@ -128,7 +126,8 @@ func (w *writer) attempt(ctx context.Context, shape shape) error {
 		switch {
 		case errors.As(err, &not):
 		case errors.As(err, &pg) && done < committing && (named || cmp.Or(pg.SeverityUnlocalized, pg.Severity) == "ERROR"):
-			// The server says so. A pooler may have lost what the server said.
+			// The server reported it. With a pooler, a FATAL may mean that the real answer
+			// was lost.
 		default:
 			return err
 		}
@@ -141,10 +140,10 @@ func (w *writer) attempt(ctx context.Context, shape shape) error {
 	case without == nil:
 		return nil
 	}
-	if !c.Conn().IsClosed() { // else pgx is about to say goodbye, and who sends meanwhile is in its way
-		_, _, _ = roundTrip(p, "ROLLBACK") // if that fails the connection is given up, and the server rolls back
+	if !c.Conn().IsClosed() { // otherwise pgx is sending its goodbye, and another sender would interfere
+		_, _, _ = roundTrip(p, "ROLLBACK") // if that fails the connection is closed, and the server rolls back
 	}
-	if is(without, uniqueViolation) { // the log has gone on by another's hand, or a key was given out twice
+	if is(without, uniqueViolation) { // another process continued the log, or a key was assigned twice
 		w.s.tasks.drop()
 		w.s.pushes.drop()
 		clear(w.places)
@@ -156,10 +155,10 @@ func (w *writer) attempt(ctx context.Context, shape shape) error {
 	return without
 }
 
-// direct reports whether a connection leads to the server without a pooler in
-// between: then its session is this program's, and a statement may have a name, to
-// be planned once rather than for each batch, which is a third of the server's
-// work. A pooler that lends sessions cannot tell its clients the process of one.
+// direct reports whether a connection leads to the server without a pooler in between. Then
+// its session belongs to this program, so statements may have names, and are planned once
+// instead of for each batch, which saves a third of the server's work. A pooler does not
+// report the server's process ID to its clients, so the IDs differ.
 func direct(ctx context.Context, c *pgx.Conn) (bool, error) {
 	const key = "parley.direct"
 	is, known := c.PgConn().CustomData()[key].(bool)
@@ -180,20 +179,20 @@ func direct(ctx context.Context, c *pgx.Conn) (bool, error) {
 	return is, nil
 }
 
-// unsent is the failure to send anything.
+// unsent means that nothing was sent.
 type unsent struct{ err error }
 
 func (u *unsent) Error() string { return u.err.Error() }
 func (u *unsent) Unwrap() error { return u.err }
 
-// roundTrip sends what a pipeline holds, and behind it what ends the transaction. It
-// returns how many statements were done, when the one before the last of them was, and
+// roundTrip sends the statements in a pipeline, followed by the one that ends the
+// transaction. It returns how many statements were done, when the last but one was done, and
 // the first error.
 func roundTrip(p *pgconn.Pipeline, end string) (done int, before time.Time, err error) {
 	p.SendQueryParams(end, nil, nil, nil, nil)
 	at := time.Now()
 	if err := p.Sync(); err != nil {
-		if pgconn.SafeToRetry(err) { // which is reliable of what is sent, and of nothing else
+		if pgconn.SafeToRetry(err) { // which is reliable for sending, and for nothing else
 			err = &unsent{err}
 		}
 		return 0, at, err

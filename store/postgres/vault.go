@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// Vault is a store.Vault: the part of a Store that programs may change while servers
-// have the database open. It may be used by any number of goroutines.
+// Vault gives access to the small values of a database, the part of a Store that other
+// programs may change while servers have the database open. It is safe for concurrent use.
 type Vault struct {
 	*db
 	close func()
 }
 
-// OpenVault opens a database for Keep, Kept and Secret only. It does not make the
-// schema, nor change that of an older version; both are errors that say what to
-// do. Without a schema it is fs.ErrNotExist.
+// OpenVault opens a database for Keep, Kept and Secret only. It does not create the schema,
+// nor migrate one of an older version; both are errors that say what to do. Without a schema,
+// the error is fs.ErrNotExist.
 func OpenVault(ctx context.Context, address string) (*Vault, error) {
 	return openVault(ctx, address, &current)
 }

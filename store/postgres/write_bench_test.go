@@ -17,11 +17,10 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// BenchmarkWrite is about what appends cost on a server whose commits wait for the
-// disk: 64 writers, with the time of the processor that this process and the
-// server's take. "entry" is storetest's, with an entry of 300 bytes at a time;
-// "task" is a task with four entries, a seal of 600 bytes and a receipt, in one
-// append.
+// BenchmarkWrite measures what appends cost on a server whose commits wait for the disk: 64
+// writers, with the processor time of this process and the server. "entry" is storetest's,
+// with an entry of 300 bytes at a time; "task" is a task with four entries, a seal of 600
+// bytes and a receipt, in one append.
 func BenchmarkWrite(b *testing.B) {
 	c := pgtest.New(b, &pgtest.Options{Durable: true})
 	for _, mode := range []string{"", "&default_query_exec_mode=cache_statement"} {
@@ -92,7 +91,7 @@ func ownCPU(t testing.TB) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// serverCPU is the time of all processes of a server, as /proc has it.
+// serverCPU returns the processor time of all processes of a server, from /proc.
 func serverCPU(t testing.TB, c *pgtest.Cluster) time.Duration {
 	pid, err := c.PID()
 	if err != nil {

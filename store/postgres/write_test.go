@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// world is a store in an empty database, and a connection to it by another way.
+// world is a store in an empty database, and a separate connection to it.
 type world struct {
 	*Store
 	t       testing.TB
@@ -83,7 +83,7 @@ func appendAll(s store.Store, appends []*store.Append) []error {
 	return errs
 }
 
-// goesOn is the append that goes on after a with n entries.
+// goesOn returns an append that continues after a with n entries.
 func goesOn(a *store.Append, n int) *store.Append {
 	after := a.After + int64(len(a.Entries))
 	next := &store.Append{Row: a.Row, After: after, Epoch: a.Row.Epoch}
@@ -93,7 +93,7 @@ func goesOn(a *store.Append, n int) *store.Append {
 	return next
 }
 
-// whole checks that a task's log ends at last, and is without gap or double.
+// whole checks that a task's log ends at last, without gaps or duplicates.
 func (w *world) whole(k store.Key, last int64) {
 	w.t.Helper()
 	es, err := w.Entries(context.Background(), k, 0, 0)
@@ -114,7 +114,7 @@ func (w *world) whole(k store.Key, last int64) {
 	}
 }
 
-// mixed is a batch of tasks that begin and tasks that go on.
+// mixed returns a batch of tasks that begin and tasks that continue.
 func (w *world) mixed(n int) []*store.Append {
 	w.t.Helper()
 	var batch []*store.Append
@@ -134,7 +134,8 @@ func (w *world) mixed(n int) []*store.Append {
 	return batch
 }
 
-// TestTransactionIsRepeated: what certainly did not happen is done again, whole.
+// TestTransactionIsRepeated: a transaction that certainly had no effect is repeated as a
+// whole.
 func TestTransactionIsRepeated(t *testing.T) {
 	for name, fault := range map[string]func(w *world){
 		"serialization failure": func(w *world) { w.fail("40001", "nextval('faults') <= 3") },
@@ -171,7 +172,7 @@ func TestTransactionIsRepeated(t *testing.T) {
 	}
 }
 
-// fail lets inserts of entries fail with a code under a condition.
+// fail makes inserts of entries fail with a code if a condition holds.
 func (w *world) fail(code, condition string) {
 	w.exec("CREATE SEQUENCE faults")
 	w.exec("CREATE FUNCTION fault() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN IF " + condition +
@@ -179,8 +180,8 @@ func (w *world) fail(code, condition string) {
 	w.exec("CREATE TRIGGER fault BEFORE INSERT ON parley.entry FOR EACH ROW EXECUTE FUNCTION fault()")
 }
 
-// TestCommitsAreTimed: the watcher of transactions is told how long a COMMIT took, of
-// the first one and of others now and then.
+// TestCommitsAreTimed: the watcher of transactions gets the duration of the first COMMIT, and
+// of others now and then.
 func TestCommitsAreTimed(t *testing.T) {
 	w := newWorld(t)
 	var heard []store.Commit
@@ -191,7 +192,7 @@ func TestCommitsAreTimed(t *testing.T) {
 	if len(heard) != 1 || heard[0].Sync <= 0 || heard[0].Sync >= heard[0].Took {
 		t.Errorf("the watcher was told %+v", heard)
 	}
-	// Each append counts, also those that are written as one change of their task.
+	// Each append counts, even if several are written as one change of their task.
 	first, other := goesOn(newTask("task", 1), 1), newTask("other", 1)
 	for _, err := range w.writer.commit([]*store.Append{first, goesOn(first, 2), other}) {
 		if err != nil {
@@ -203,8 +204,8 @@ func TestCommitsAreTimed(t *testing.T) {
 	}
 }
 
-// TestLostCommit: a connection that is lost with a COMMIT leaves it open whether
-// it happened. It is said so, and nothing is written twice or in part.
+// TestLostCommit: if a connection is lost during a COMMIT, its outcome is unknown. The error
+// says so, and nothing is written twice or in part.
 func TestLostCommit(t *testing.T) {
 	w := newWorld(t)
 	batch := w.mixed(40)
@@ -237,8 +238,8 @@ func TestLostCommit(t *testing.T) {
 	}
 }
 
-// TestNothingComesWithAnError: what was claimed, drawn or taken by a transaction that
-// fails in the end is not returned.
+// TestNothingComesWithAnError: tasks claimed, drawn or taken by a transaction that finally
+// fails are not returned.
 func TestNothingComesWithAnError(t *testing.T) {
 	w := newWorld(t)
 	lost, waits := newTask("lost", 1), newTask("waits", 1)
@@ -265,8 +266,8 @@ func TestNothingComesWithAnError(t *testing.T) {
 	}
 }
 
-// TestOneOfABatchFails: what the server refuses for its content, or what is not as
-// the database is, does not touch the others.
+// TestOneOfABatchFails: an append that the server refuses for its content, or that does not
+// match the database, does not affect the others.
 func TestOneOfABatchFails(t *testing.T) {
 	w := newWorld(t)
 	w.fail("23514", "NEW.body = '\\x'::bytea || NEW.body AND position('poison'::bytea in NEW.body) > 0")
@@ -309,8 +310,8 @@ func TestOneOfABatchFails(t *testing.T) {
 	w.whole(batch[7].Row.Key, 0)
 }
 
-// TestPushConfigsKeepTheirOrder: they are listed as they were queued, also where
-// their batch has to be written in another order.
+// TestPushConfigsKeepTheirOrder: push configs are listed as they were queued, even if their
+// batch must be written in another order.
 func TestPushConfigsKeepTheirOrder(t *testing.T) {
 	w := newWorld(t)
 	now := time.Now()
@@ -347,7 +348,7 @@ func TestPushConfigsKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// TestManyOfOneTask: a task's appends that wait together are few transactions.
+// TestManyOfOneTask: appends of one task that wait together need few transactions.
 func TestManyOfOneTask(t *testing.T) {
 	w := newWorld(t)
 	batch := []*store.Append{newTask("long", 1)}
@@ -369,7 +370,7 @@ func TestManyOfOneTask(t *testing.T) {
 	}
 }
 
-// TestBigBatch: as many as the group hands over at once, of as many tasks.
+// TestBigBatch: a batch as large as the group allows, with as many tasks.
 func TestBigBatch(t *testing.T) {
 	w := newWorld(t)
 	var first, second []*store.Append
@@ -389,8 +390,8 @@ func TestBigBatch(t *testing.T) {
 	}
 }
 
-// TestSameReceiptAtOnce: of appends with receipts of one name, by two processes
-// whatever the order, one is taken.
+// TestSameReceiptAtOnce: of appends by two processes with receipts of the same name, one is
+// accepted, whatever their order.
 func TestSameReceiptAtOnce(t *testing.T) {
 	w := newWorld(t)
 	other := opened(t, w.address)
@@ -454,8 +455,8 @@ func TestTwoOwners(t *testing.T) {
 	w.whole(a.Row.Key, 51)
 }
 
-// TestKeysAreGivenOutTwice: a standby that took over without the last commits gives out
-// keys that a process has already. Whoever gets them writes nevertheless.
+// TestKeysAreGivenOutTwice: a standby that took over without the last commits assigns keys
+// that a process has already. Processes that get them can write nevertheless.
 func TestKeysAreGivenOutTwice(t *testing.T) {
 	w := newWorld(t)
 	var tasks, pushes int64
