@@ -12,17 +12,17 @@ import (
 
 // kept is the stored form of a configuration.
 type kept struct {
-	Version     a2a.Version `json:"version"` // the name of 1.0 is stored, too
+	Version     a2a.Version `json:"version"` // even 1.0 is stored by its name
 	URL         string      `json:"url"`
 	Token       string      `json:"token,omitempty"`
 	Scheme      string      `json:"scheme,omitempty"`
 	Credentials string      `json:"credentials,omitempty"`
-	Tenant      string      `json:"tenant,omitempty"` // from its caller's credentials; see subscriberOf
+	Tenant      string      `json:"tenant,omitempty"` // from the caller's credentials; see subscriberOf
 }
 
-// Record returns what is to be stored of the configuration c that the caller of
-// ctx makes. Key, Cursor and an ID that c lacks are the engine's to set. An error
-// of the Notifier comes back as it is: it names the field of c that is wrong.
+// Record returns the stored form of the configuration c that the caller of ctx makes. The
+// engine sets Key, Cursor and an ID that c lacks. An error of the Notifier is returned as it
+// is: it names the field of c that is wrong.
 func (o *Outbox) Record(ctx context.Context, c *a2a.TaskPushNotificationConfig) (*store.PushConfig, error) {
 	host, err := o.e.Notifier.Check(ctx, c)
 	if err != nil {
@@ -46,8 +46,8 @@ func (o *Outbox) Record(ctx context.Context, c *a2a.TaskPushNotificationConfig) 
 	return &store.PushConfig{ID: c.ID, Host: host, Body: body, Created: o.stamp(), Node: o.e.Node, Live: true}, nil
 }
 
-// stamp returns when a configuration is created. No two of this process have
-// the same time: it tells those apart that have the same name.
+// stamp returns the time of creation of a configuration. No two times of this process are
+// equal: they tell apart configurations with the same name.
 func (o *Outbox) stamp() time.Time {
 	for {
 		was := o.clock.Load()

@@ -16,28 +16,27 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// result is how a delivery stands after a part of the work on it.
+// result is the state of a delivery after a part of the work on it.
 type result struct {
-	gone   bool // there is nothing more to do for it
+	gone   bool // there is nothing more to do for the delivery
 	cursor int64
-	seen   int64 // seq of what the log was seen to have, beyond what was known to have come
+	seen   int64 // seq up to which the log was seen to go
 	ended  bool  // the log was seen to end at cursor
 	due    time.Time
 	since  time.Time
 }
 
-// A delivery goes through turns entries before others have theirs, or less if its
-// receiver is slow, and holds held of them in memory.
+// A delivery goes through up to turns entries before others have their turn, fewer if its
+// receiver is slow, and holds up to held of them in memory.
 const (
 	turns = 64
 	held  = 16
 )
 
-// errGone ends the work at a configuration that is not this process's to
-// deliver.
+// errGone ends the work on a configuration that this process does not deliver.
 var errGone = errors.New("engine: the push config is not delivered here")
 
-// courier works at one delivery.
+// courier works on one delivery.
 type courier struct {
 	*Outbox
 	d       *delivery
@@ -48,7 +47,7 @@ type courier struct {
 	seen    int64     // see result
 }
 
-// deliver takes the log of a task to one receiver, in order, until it fails, or
+// deliver delivers the log of a task to one receiver, in order, until an attempt fails or
 // others should have their turn.
 func (o *Outbox) deliver(ctx context.Context, d *delivery) result {
 	hold := o.e.Memory.Open(o.e.Caller(d.id.Key))
@@ -67,7 +66,7 @@ func (o *Outbox) deliver(ctx context.Context, d *delivery) result {
 	case errors.Is(err, errGone), errors.Is(err, store.ErrNotFound), errors.Is(err, a2a.ErrTaskNotFound):
 		return result{gone: true}
 	}
-	// It is trouble of our own, so the delivery is left alone for a while.
+	// The failure is our own and not the receiver's, so the delivery pauses for a while.
 	o.complain(ctx, "a webhook could not be served; it is tried again", fmt.Errorf("task %s, config %s: %w", d.id.Key.ID, d.id.ID, err))
 	r = result{due: o.e.Now().Add(wake.Backoff(d.troubles, time.Minute))}
 	d.troubles++
@@ -77,7 +76,7 @@ func (o *Outbox) deliver(ctx context.Context, d *delivery) result {
 	return r // with cursor 0, so that the store is asked
 }
 
-// load reads what the store has of the configuration.
+// load reads the configuration from the store.
 func (w *courier) load(ctx context.Context) (err error) {
 	p, err := w.e.Store.Push(ctx, w.d.id)
 	if err != nil {
@@ -87,7 +86,7 @@ func (w *courier) load(ctx context.Context) (err error) {
 		return errGone
 	}
 	w.mu.Lock()
-	w.d.created = p.Created // another may have taken its place before we began
+	w.d.created = p.Created // another one may have replaced it before we began
 	w.mu.Unlock()
 	w.push = p
 	if w.config, w.version, err = w.decode(p); err != nil {
@@ -107,7 +106,7 @@ func (w *courier) load(ctx context.Context) (err error) {
 
 // travel goes through the log from the cursor.
 func (w *courier) travel(ctx context.Context) (result, error) {
-	if w.d.ended != nil { // the store failed meanwhile
+	if w.d.ended != nil { // the store failed before it was known
 		if gone, err := w.stays(ctx, w.d.ended); gone || err != nil {
 			return result{gone: gone}, err
 		}
@@ -124,7 +123,7 @@ func (w *courier) travel(ctx context.Context) (result, error) {
 		if len(page) == 0 {
 			return w.rest(ctx, n > 0)
 		}
-		// The hint of new entries may have come before anybody listened.
+		// The hint of these entries may have come before the outbox knew of the delivery.
 		w.seen = page[len(page)-1].Seq
 		for i := range page {
 			n++
@@ -135,7 +134,7 @@ func (w *courier) travel(ctx context.Context) (result, error) {
 			w.passes(en)
 			ev := w.event(en)
 			if ev == nil {
-				w.push.Cursor = en.Seq // stored with the next one that says something
+				w.push.Cursor = en.Seq // stored with the next event
 				continue
 			}
 			r, stop, err := w.attempt(ctx, en, ev)
@@ -147,12 +146,12 @@ func (w *courier) travel(ctx context.Context) (result, error) {
 			}
 		}
 	}
-	w.seen = max(w.seen, w.push.Cursor+1) // if there is more is to be seen
+	w.seen = max(w.seen, w.push.Cursor+1) // there may be more, which the next turn sees
 	return w.stand(), nil
 }
 
-// rest is where the log has no more. If it had nothing at all, which is rare, the
-// task may have ended before anybody was to hear of it.
+// rest handles the end of the log. If there was nothing to read, which is rare, the task may
+// have ended before the configuration was stored: then it has nothing to deliver.
 func (w *courier) rest(ctx context.Context, any bool) (result, error) {
 	if any {
 		return w.stand(), nil
@@ -179,7 +178,7 @@ func (w *courier) stand() result {
 	return result{cursor: w.push.Cursor, seen: w.seen, due: w.push.Due, since: w.push.Since}
 }
 
-// event returns what an entry is for the receiver; nil: nothing.
+// event returns the event that the receiver gets for an entry, or nil.
 func (w *courier) event(en *a2a.Entry) *a2a.StreamResponse {
 	if w.task == nil {
 		return en.Event()
@@ -193,7 +192,7 @@ func (w *courier) event(en *a2a.Entry) *a2a.StreamResponse {
 	return en.Event()
 }
 
-// attempt makes one. stop means that it is the last one for now.
+// attempt makes one attempt to deliver an event. stop means that it is the last one for now.
 func (w *courier) attempt(ctx context.Context, en *a2a.Entry, ev *a2a.StreamResponse) (r result, stop bool, err error) {
 	p := w.push
 	over, err := w.ends(ctx, en)
@@ -201,7 +200,7 @@ func (w *courier) attempt(ctx context.Context, en *a2a.Entry, ev *a2a.StreamResp
 		return result{}, true, err
 	}
 	if w.e.DeadAfter > 0 {
-		// Another process may have it by now, or may have deleted it.
+		// Another process may have the configuration by now, or may have deleted it.
 		is, err := w.e.Store.Push(ctx, w.d.id)
 		if err == nil && (is.Node != p.Node || !is.Live || !is.Created.Equal(p.Created)) {
 			err = errGone
@@ -227,8 +226,8 @@ func (w *courier) attempt(ctx context.Context, en *a2a.Entry, ev *a2a.StreamResp
 		adv.Live, stop = true, true
 	case a2a.GiveUp:
 		adv.Dead = []store.DeadLetter{{Seq: en.Seq, Time: at, Tries: p.Tries + 1, Reason: out.Reason}}
-		// What it failed with goes on: the next event is not tried as long as
-		// this one, if it waited as long.
+		// The failure goes on: if the next event has waited as long as this one, it is not
+		// tried for another day.
 		p.Progress = store.Progress{Cursor: en.Seq, Since: p.Since, Reason: out.Reason}
 		w.sayGivenUp(en, &out, at)
 		stop = out.Down // others have their turns before it fails once more
@@ -249,8 +248,8 @@ func (w *courier) attempt(ctx context.Context, en *a2a.Entry, ev *a2a.StreamResp
 	return r, stop, err
 }
 
-// try makes one attempt. An error means that there was none that counts.
-// hostSince is when the host began to fail.
+// try makes one attempt. An error means that there was no attempt that counts. hostSince is
+// when the host began to fail.
 func (w *courier) try(ctx context.Context, en *a2a.Entry, ev *a2a.StreamResponse, task *a2a.Task, attempt int32) (out a2a.Outcome, hostSince time.Time, err error) {
 	if ctx.Err() != nil {
 		return out, hostSince, context.Cause(ctx)
@@ -289,16 +288,16 @@ func (w *courier) try(ctx context.Context, en *a2a.Entry, ev *a2a.StreamResponse
 	return out, hostSince, nil
 }
 
-// again says when an event that failed is tried again, or that it is not.
+// again sets when an event that failed is tried again, or gives it up.
 func (w *courier) again(en *a2a.Entry, out *a2a.Outcome, hostSince, at time.Time) {
 	p := w.push
 	if p.Since.IsZero() {
 		p.Since = at
 		if out.Down && hostSince.Before(at) {
-			p.Since = hostSince // it would have failed then, too
+			p.Since = hostSince // the event would have failed then, too
 		}
 	}
-	// The day begins when the event was there and something failed.
+	// The day begins at the first failure or at the event, whichever is later.
 	end := p.Since
 	if en.Time.After(end) {
 		end = en.Time
@@ -318,9 +317,8 @@ func (w *courier) again(en *a2a.Entry, out *a2a.Outcome, hostSince, at time.Time
 		"reason", out.Reason, "tries", p.Tries, "due", p.Due)
 }
 
-// backoff is how long to wait after a number of failures: anything up to twice as
-// long as after the one before, so that receivers that come back are not met
-// by all at once.
+// backoff returns how long to wait after a number of failures: a random time up to a limit that
+// doubles with each failure. So a receiver that comes back does not get all deliveries at once.
 func (o *Outbox) backoff(tries int32) time.Duration {
 	most := longestPause
 	if tries < 20 {
@@ -329,8 +327,7 @@ func (o *Outbox) backoff(tries int32) time.Duration {
 	return rand.N(most) + time.Millisecond
 }
 
-// ends reports whether an entry is the last one that a task will have, as far
-// as is known.
+// ends reports whether an entry is the last one of its task, as far as is known.
 func (w *courier) ends(ctx context.Context, en *a2a.Entry) (bool, error) {
 	if en.Kind != a2a.EntryStatus || !en.Status.Status.State.Terminal() {
 		return false, nil
@@ -342,8 +339,8 @@ func (w *courier) ends(ctx context.Context, en *a2a.Entry) (bool, error) {
 	return rec.Last == en.Seq, nil
 }
 
-// stays reports whether a configuration that was recorded to have no more to
-// deliver has none. A task of version 0.1 may have gone on meanwhile.
+// stays reports whether a configuration that was recorded as ended still is: a task of version
+// 0.1 may have been reopened meanwhile. If it was, stays records the configuration as live.
 func (w *courier) stays(ctx context.Context, adv *advance) (bool, error) {
 	w.d.ended = adv
 	rec, err := w.e.Store.Get(context.WithoutCancel(ctx), w.d.id.Key, store.RowOnly) // nobody looks again after a drain
@@ -381,8 +378,9 @@ func (w *courier) sayDisabled(out *a2a.Outcome, at time.Time) {
 	}
 }
 
-// deliveryID names a delivery, the same way in every attempt and for nothing
-// else: a failover that loses commits may put another entry in the place of one.
+// deliveryID returns the id of a delivery, which is the same in every attempt and unique. It
+// depends on the entry's time, because a failover that loses commits may put another entry in
+// its place.
 func deliveryID(p *store.PushConfig, en *a2a.Entry) string {
 	from := fmt.Appendf(nil, "%d:%s%d:%s%d:%s%d:%s", len(p.Tenant), p.Tenant, len(p.Owner), p.Owner, len(p.Key.ID), p.Key.ID, len(p.ID), p.ID)
 	from = binary.BigEndian.AppendUint64(from, uint64(p.Created.UnixMilli()))

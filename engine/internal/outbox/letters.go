@@ -9,13 +9,11 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Dead letters that an operator wants to be sent again are deliveries like
-// others, with the same ids as before; those of one configuration go in order.
-// The configuration may have ended or may be disabled, and its own deliveries
-// do not wait for them.
+// Dead letters that an operator wants to be sent again are deliveries like others, with the
+// same ids as before; those of one configuration are sent in order. The configuration may have
+// ended or be disabled. Its other deliveries do not wait for the letters.
 
-// readLetters looks for them at the start and then every lettersEvery, until
-// ctx ends.
+// readLetters looks for such letters at the start and then every lettersEvery, until ctx ends.
 func (o *Outbox) readLetters(ctx context.Context) {
 	for ctx.Err() == nil {
 		begun := time.Now()
@@ -32,8 +30,8 @@ func (o *Outbox) readLetters(ctx context.Context) {
 
 func (o *Outbox) findLetters(ctx context.Context) error {
 	const batch = 500
-	// If others share the store one of all sends them: the configurations may be of
-	// processes that are gone.
+	// If processes share the store, one of them sends the letters of all, because the
+	// configurations may be of dead processes.
 	if mine, err := o.e.SendsLetters(ctx); !mine || err != nil {
 		return err
 	}
@@ -60,8 +58,8 @@ func (o *Outbox) findLetters(ctx context.Context) error {
 	}
 }
 
-// openLetters makes a delivery of the letters of a configuration, if there is
-// room; if not, the next look finds them.
+// openLetters makes a delivery of the letters of a configuration, if there is room; if not, the
+// next look finds them.
 func (o *Outbox) openLetters(ctx context.Context, id store.PushID) error {
 	o.mu.Lock()
 	known := o.letters[id] != nil
@@ -90,8 +88,8 @@ func (o *Outbox) openLetters(ctx context.Context, id store.PushID) error {
 	return nil
 }
 
-// resend sends the dead letters of a configuration, in order, until one fails,
-// or others should have their turn.
+// resend sends the dead letters of a configuration, in order, until one fails or others should
+// have their turn.
 func (w *courier) resend(ctx context.Context) (result, error) {
 	p, err := w.e.Store.Push(ctx, w.d.id)
 	if err != nil {
@@ -113,8 +111,8 @@ func (w *courier) resend(ctx context.Context) (result, error) {
 		if len(page) == 0 {
 			return result{gone: true}, nil
 		}
-		// Somebody may have replaced it, maybe at another process: then the next look
-		// begins with what there is now.
+		// The configuration may have been replaced, perhaps in another process: then the next
+		// look begins with the new one.
 		if is, err := w.e.Store.Push(ctx, w.d.id); err != nil || !is.Created.Equal(p.Created) {
 			return result{gone: err == nil}, err
 		}
@@ -125,8 +123,7 @@ func (w *courier) resend(ctx context.Context) (result, error) {
 	return result{since: w.d.begun}, nil
 }
 
-// letter makes one attempt. due is when the next one is to be made, zero if
-// that is settled.
+// letter makes one attempt. due is the time of the next attempt, zero if the letter is settled.
 func (w *courier) letter(ctx context.Context, l *store.DeadLetter) (due time.Time, err error) {
 	var en *a2a.Entry
 	var ev *a2a.StreamResponse
@@ -157,7 +154,7 @@ func (w *courier) letter(ctx context.Context, l *store.DeadLetter) (due time.Tim
 		w.e.Notified(ctx, a2a.Delivered)
 		return due, w.close(ctx, l, true)
 	}
-	w.e.Notified(ctx, a2a.DeliverAgain) // whatever comes of it, the letter is dead already
+	w.e.Notified(ctx, a2a.DeliverAgain) // whatever the outcome: the letter is dead already
 	at := w.e.Now()
 	l.Tries++
 	l.Time, l.Reason = at, out.Reason
@@ -180,13 +177,13 @@ func (w *courier) letter(ctx context.Context, l *store.DeadLetter) (due time.Tim
 	return due, w.close(ctx, l, false)
 }
 
-// close puts a letter back, or away.
+// close stores a letter as a dead one or, if gone is set, deletes it.
 func (w *courier) close(ctx context.Context, l *store.DeadLetter, gone bool) error {
 	w.d.begun, w.d.tries = time.Time{}, 0
 	return w.e.Store.SetLetters(ctx, []store.DeadLetter{*l}, gone)
 }
 
-// closeAll puts back l and those behind it: their receiver wants no more.
+// closeAll stores l and the letters after it as dead ones: their receiver wants no more.
 func (w *courier) closeAll(ctx context.Context, l *store.DeadLetter) error {
 	for page := []store.DeadLetter{*l}; len(page) > 0; {
 		for i := range page {

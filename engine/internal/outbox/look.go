@@ -14,13 +14,13 @@ import (
 // lookEvery is the shortest time between two looks at the store.
 const lookEvery = time.Second
 
-// lookOut looks into the store at the start, when there is room for what was left
-// out, and now and then, until ctx ends. However much there is to look at, it
-// takes no more than a small part of the time.
+// lookOut looks for configurations in the store: at the start, when there is room for those
+// that were left out, and from time to time, until ctx ends. However many there are, it takes
+// only a small share of the time.
 func (o *Outbox) lookOut(ctx context.Context) {
 	every, share := dueEvery, time.Duration(100)
 	if o.e.DeadAfter > 0 {
-		// Others write to logs and die, and what they tell may be lost.
+		// Other processes write to logs and die, and their hints may be lost.
 		every, share = min(pollEvery, o.e.DeadAfter/4), 10
 	}
 	for ctx.Err() == nil {
@@ -39,8 +39,8 @@ func (o *Outbox) lookOut(ctx context.Context) {
 	}
 }
 
-// linger waits for a while, or for a hint. What processes leave meanwhile it claims
-// at once, and if there is something returns.
+// linger waits for d or for a hint. It claims at once what processes leave meanwhile, and
+// returns if there was something.
 func (o *Outbox) linger(ctx context.Context, d time.Duration, hint <-chan struct{}) {
 	over := time.After(d)
 	for {
@@ -64,7 +64,7 @@ func (o *Outbox) linger(ctx context.Context, d time.Duration, hint <-chan struct
 // pushBatch is how many configurations are claimed or read at a time.
 const pushBatch = 500
 
-// claim makes the configurations of processes that are gone this one's.
+// claim takes over the configurations of dead processes.
 func (o *Outbox) claim(ctx context.Context) (claimed int, _ error) {
 	for {
 		n, err := o.e.Claim(ctx, pushBatch)
@@ -74,8 +74,8 @@ func (o *Outbox) claim(ctx context.Context) (claimed int, _ error) {
 	}
 }
 
-// look finds the configurations that this process has to deliver and does not
-// know: those that it claimed, and those that were too many.
+// look finds the configurations that this process has to deliver but does not have in memory:
+// those that it claimed, and those that were too many.
 func (o *Outbox) look(ctx context.Context) error {
 	o.mu.Lock()
 	var skipped []*receiver
@@ -91,7 +91,7 @@ func (o *Outbox) look(ctx context.Context) error {
 	}
 	o.looked++
 	o.missed = map[store.Key]int64{}
-	o.watched.Add(1) // so that there is nobody whose news are not asked for
+	o.watched.Add(1) // so that News takes note of every task, see missed
 	o.mu.Unlock()
 	defer func() {
 		o.mu.Lock()
@@ -125,7 +125,7 @@ func (o *Outbox) look(ctx context.Context) error {
 	}
 }
 
-// complain logs trouble of our own, which many may have at a time.
+// complain logs a failure of our own, which many deliveries may have at a time.
 func (o *Outbox) complain(ctx context.Context, what string, err error) {
 	if ctx.Err() != nil || errors.Is(err, store.ErrClosed) {
 		return

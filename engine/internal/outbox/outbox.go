@@ -18,53 +18,53 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Engine is what an outbox needs from the engine whose webhooks it serves. All
-// fields are required unless they say otherwise. The functions may be called
-// concurrently, and never with a lock of the outbox held but for Now.
+// Engine is what an outbox needs from the engine whose webhooks it serves. All fields are
+// required unless they say otherwise. The functions may be called concurrently. Only Now is
+// called with a lock of the outbox held.
 type Engine struct {
 	Store     store.Store
 	Node      string        // names this process in the store
-	DeadAfter time.Duration // how long another process is silent before its webhooks are taken over; zero: there is none
+	DeadAfter time.Duration // how long another process is silent before its webhooks are taken over; zero: there is no other process
 	Notifier  a2a.Notifier
 	Log       *slog.Logger
 	Tracer    trace.Tracer   // makes a span of each attempt; nil: nothing is traced
-	Memory    *budget.Budget // bounds what is read to be delivered; nil: there is no bound
+	Memory    *budget.Budget // limits what is read to be delivered; nil: no limit
 
 	// Now is the store's time, by which deliveries are due in every process.
 	Now func() time.Time
-	// Caller returns whose task it is, as a key without an ID and an agent's name.
+	// Caller returns the caller whose task it is, as a key without an ID and an agent's name.
 	Caller func(store.Key) store.Key
-	// Entry decodes an entry, together with content that is stored apart.
+	// Entry decodes an entry, with the content that is stored apart from it.
 	Entry func(context.Context, *store.Entry) (*a2a.Entry, error)
 	// FoldTo returns a task as of an entry of its log. The error is
 	// a2a.ErrTaskNotFound if the task was deleted.
 	FoldTo func(ctx context.Context, task store.Key, seq int64) (*a2a.Task, error)
 	// MakeRoom waits until the hold of ctx has the memory that a task takes.
 	MakeRoom func(ctx context.Context, task store.Key) error
-	// Claim takes over at most limit configurations of dead processes, and says how many.
+	// Claim takes over at most limit configurations of dead processes, and returns how many.
 	Claim func(ctx context.Context, limit int) (int, error)
-	// SendsLetters reports whether this process is the one of all that sends dead
-	// letters again. It is asked before each look at them.
+	// SendsLetters reports whether this is the process that sends dead letters again. It is
+	// asked before each look at them.
 	SendsLetters func(context.Context) (bool, error)
-	// Wrote hears the outcome of each write of progress, Advanced what was written.
+	// Wrote is told the outcome of each write of progress, and Advanced what was written.
 	Wrote    func(error)
 	Advanced func([]store.Advance)
-	// Notified hears what became of each attempt.
+	// Notified is told the outcome of each attempt.
 	Notified func(context.Context, a2a.Verdict)
 }
 
-// Outbox delivers the logs of tasks to their webhooks. In memory is which
-// configurations have something to deliver, and when; if that is too much, some
-// are left out and found again in the store later.
+// Outbox delivers the logs of tasks to their webhooks. It has in memory which configurations
+// have something to deliver, and when. If there are too many, some are left out and found in
+// the store later.
 type Outbox struct {
 	e        *Engine
 	hint     chan struct{} // capacity one: there is something to start
 	looks    chan struct{} // capacity one: the store may know more
-	leavings chan struct{} // capacity one: a process may have left some
-	again    chan struct{} // capacity one: dead letters may be to be sent again
+	leavings chan struct{} // capacity one: a process may have left configurations
+	again    chan struct{} // capacity one: there may be dead letters to send again
 	advances chan *advance
 
-	watched atomic.Int64 // deliveries in tasks, for those who only ask whether there are any
+	watched atomic.Int64 // deliveries in tasks; tells without the lock whether there are any
 	clock   atomic.Int64 // see stamp
 
 	mu          sync.Mutex                 // protects the fields below
@@ -73,57 +73,57 @@ type Outbox struct {
 	subscribers map[store.Key]*subscriber
 	waiting     deliveries   // those with a time, soonest first
 	rings       [2]list.List // of *subscriber with something to begin, in turn: see subscriber.rings
-	turn        int          // which of the rings had its turn
+	turn        int          // the ring that had the last turn
 	running     int
 	probing     int // of running, to hosts that may be down
 	closed      bool
 	troubled    murmur
 	looked      int64 // counts looks at the store
 
-	// While a look at the store is under way: news of tasks, which may be of
-	// deliveries that the look is about to find, as they were before.
+	// While a look at the store is under way, the news of tasks: the look may find deliveries
+	// as they were before. Otherwise nil.
 	missed map[store.Key]int64
 }
 
-// Bounds that operators may come to change.
+// Limits that may become options.
 const (
-	mostPosts    = 64               // attempts at a time; half as many to hosts that may be down; admits has a quarter more
+	mostPosts    = 64               // attempts at a time; half as many to hosts that may be down; admits allows a quarter more
 	postsPerHost = 8                // of them to one host of one subscriber
 	mostWaiting  = 1000             // configurations of such a host that are held in memory while they wait
-	attemptTime  = 10 * time.Second // how long one may take
+	attemptTime  = 10 * time.Second // how long one attempt may take
 	giveUpAfter  = 24 * time.Hour   // how long an event is tried
 	firstPause   = time.Second      // the pause after a failure doubles from here
 	longestPause = time.Hour
 	dueEvery     = 5 * time.Minute // how often the store is asked, in case a hint was lost
 	pollEvery    = 2 * time.Second // the same, if other processes write to it, too
-	lettersEvery = time.Minute     // how often it is asked for dead letters that are to be sent again
+	lettersEvery = time.Minute     // how often the store is asked for dead letters to send again
 )
 
 // delivery is a configuration that may have something to deliver.
 type delivery struct {
 	id      store.PushID
 	host    *receiver
-	letters bool // it is its dead letters that are delivered
+	letters bool // its dead letters are delivered, not its log
 
 	// owned by the goroutine that runs it
-	troubles int                // of our own, in a row
-	begun    time.Time          // of letters: when the one at hand failed first
-	tries    int32              // of letters: how often it failed
-	origin   *trace.SpanContext // see courier.origin; nil: not looked up, as where nothing is traced
+	troubles int                // failures of our own, in a row
+	begun    time.Time          // of letters: when the current one first failed
+	tries    int32              // of letters: how often the current one failed
+	origin   *trace.SpanContext // see courier.origin; nil: not looked up; always nil if nothing is traced
 	ended    *advance           // recorded as the last one, before it was known whether the task went on
 
 	// protected by Outbox.mu
 	created time.Time // as the store has it
 	last    int64     // seq up to which the task's log is known to go
-	cursor  int64     // 0: the store knows
+	cursor  int64     // 0: the store has to be asked
 	due     time.Time
 	since   time.Time // when it began to fail; zero if it does not
-	waits   time.Time // since when there is something behind waitsAt
+	waits   time.Time // since when there is something to deliver after waitsAt
 	waitsAt int64     // the cursor then
 	place   int       // in waiting; -1: not there
 	state   deliveryState
-	stale   bool  // another one may have its place in the store
-	look    int64 // the newest look at the store that found it, or that it came in
+	stale   bool  // the store may know better, so its cursor is not trusted
+	look    int64 // the newest look at the store that found it, or during which it was added
 	lane    *list.List
 	at      *list.Element           // in lane
 	stop    context.CancelCauseFunc // while running
@@ -134,11 +134,11 @@ type deliveryState int8
 
 const (
 	deliveryIdle    deliveryState = iota // all is delivered
-	deliveryWaiting                      // for its time
+	deliveryWaiting                      // until it is due
 	deliveryReady                        // in one of its host's lanes
 	deliveryRunning
 	deliveryDropped
-	deliveryAlarm // none, but the time at which a host may be tried again
+	deliveryAlarm // no delivery: the time at which a host may be tried again
 )
 
 // errDropped ends attempts for configurations that were deleted or replaced.
@@ -159,24 +159,24 @@ func New(e *Engine) *Outbox {
 	}
 }
 
-// LookSoon makes the outbox ask the store what there is, after a write whose
-// effect is unknown.
+// LookSoon makes the outbox ask the store for configurations, after a write whose effect is
+// unknown.
 func (o *Outbox) LookSoon() {
 	if o != nil {
 		wake.Nudge(o.looks)
 	}
 }
 
-// ClaimSoon makes the outbox look whether a process has left something.
+// ClaimSoon makes the outbox look for configurations that a process has left.
 func (o *Outbox) ClaimSoon() {
 	if o != nil {
 		wake.Nudge(o.leavings)
 	}
 }
 
-// Again makes the outbox look for what an operator wants to be sent again: dead
-// letters, and configurations whose progress was set back in the store. Those of ids
-// that wait here for another try have it at once.
+// Again makes the outbox look for what an operator wants to be sent again: dead letters, and
+// configurations whose progress was set back in the store. Those of ids that wait here for
+// another try are tried at once.
 func (o *Outbox) Again(ids []store.PushID) {
 	if o == nil {
 		return
@@ -198,9 +198,9 @@ func (o *Outbox) Again(ids []store.PushID) {
 	wake.Nudge(o.looks)
 }
 
-// Watch makes the outbox know a configuration that was stored, or stored anew,
-// for a task whose log ends at last. If it replaces another, done are closed once no
-// attempt for that one is under way; none means that there was none.
+// Watch tells the outbox of a configuration that was stored, perhaps again, for a task whose
+// log ends at last. If it replaces another one, done are closed once no attempt for that one is
+// under way; if done is empty, there was no such attempt.
 func (o *Outbox) Watch(p *store.PushConfig, last int64) (done []<-chan struct{}) {
 	if o == nil || p.Node != o.e.Node {
 		return nil
@@ -213,7 +213,7 @@ func (o *Outbox) Watch(p *store.PushConfig, last int64) (done []<-chan struct{})
 	id, cursor := p.PushID(), p.Cursor
 	if l := o.letters[id]; l != nil && !l.created.Equal(p.Created) {
 		done = o.forgetLocked(l)
-		wake.Nudge(o.again) // they are for the receiver of now
+		wake.Nudge(o.again) // the letters go to the new receiver
 	}
 	if old := o.findLocked(id); old != nil {
 		if old.created.Equal(p.Created) {
@@ -221,7 +221,7 @@ func (o *Outbox) Watch(p *store.PushConfig, last int64) (done []<-chan struct{})
 			return done
 		}
 		done = append(done, o.forgetLocked(old)...)
-		cursor = 0 // of two that were stored at about the same time this may be the one that is gone
+		cursor = 0 // if two were stored at about the same time, this one may be the replaced one
 	}
 	if p.Live {
 		o.addLocked(p, cursor, last)
@@ -229,7 +229,7 @@ func (o *Outbox) Watch(p *store.PushConfig, last int64) (done []<-chan struct{})
 	return done
 }
 
-// found is watch for what the store was found to hold a moment ago.
+// foundLocked is Watch for a configuration that was found in the store a moment ago.
 func (o *Outbox) foundLocked(p *store.PushConfig, last int64) {
 	old := o.findLocked(p.PushID())
 	if old == nil {
@@ -243,8 +243,8 @@ func (o *Outbox) foundLocked(p *store.PushConfig, last int64) {
 	o.newsLocked(old, last)
 }
 
-// unfoundLocked has the store asked for those that a whole look did not find: their tasks
-// may be deleted.
+// unfoundLocked marks the deliveries that a whole look did not find, so that the store is asked
+// for them: their tasks may be deleted.
 func (o *Outbox) unfoundLocked() {
 	for _, all := range o.tasks {
 		for _, d := range slices.Backward(all) { // d may be forgotten
@@ -280,7 +280,7 @@ func (o *Outbox) addLocked(p *store.PushConfig, cursor, last int64) {
 	wake.Nudge(o.hint)
 }
 
-// News says that the log of a task goes up to last now.
+// News tells the outbox that the log of a task now goes up to last.
 func (o *Outbox) News(key store.Key, last int64) {
 	if o == nil || o.watched.Load() == 0 {
 		return
@@ -297,8 +297,8 @@ func (o *Outbox) News(key store.Key, last int64) {
 	}
 }
 
-// newsLocked notes how far a log goes. If that is less than was known, the news are old, or
-// a failover took the end of the log back, and the store knows what is delivered of it.
+// newsLocked notes how far a log goes. If last is less than was known, the news is old, or a
+// failover took back the end of the log: then the store has to be asked how much is delivered.
 func (o *Outbox) newsLocked(d *delivery, last int64) {
 	d.stale = d.stale || last < d.last
 	d.last = max(d.last, last)
@@ -308,9 +308,9 @@ func (o *Outbox) newsLocked(d *delivery, last int64) {
 	}
 }
 
-// Hear says that another process may have written to a task, or changed what is
-// to be delivered of it: what there is the store knows. Tasks that are owned here
-// are left out, as their owners say it.
+// Hear tells the outbox that another process may have written to a task or changed its
+// configurations: the store is then asked. Tasks that are owned here are skipped, because their
+// owners report to News.
 func (o *Outbox) Hear(hash uint64, owned func(store.Key) bool) {
 	if o == nil || o.watched.Load() == 0 {
 		return
@@ -327,8 +327,8 @@ func (o *Outbox) Hear(hash uint64, owned func(store.Key) bool) {
 	}
 }
 
-// Drop makes the outbox forget a configuration that was deleted. It returns what
-// is closed when attempts that are under way are broken off; nil: none was.
+// Drop makes the outbox forget a configuration that was deleted. It returns channels that are
+// closed when the attempts under way are aborted; nil if there were none.
 func (o *Outbox) Drop(id store.PushID) (done []<-chan struct{}) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -340,8 +340,8 @@ func (o *Outbox) Drop(id store.PushID) (done []<-chan struct{}) {
 	return done
 }
 
-// Backlog returns how many configurations have something to deliver, as far as they
-// are in memory, and since when the one that waits longest has.
+// Backlog returns how many configurations in memory have something to deliver, and for how long
+// the oldest has waited.
 func (o *Outbox) Backlog() (pending int, oldest time.Duration) {
 	at := o.e.Now()
 	o.mu.Lock()
@@ -363,7 +363,7 @@ func (o *Outbox) Backlog() (pending int, oldest time.Duration) {
 }
 
 // forgetLocked removes a delivery from memory. If an attempt for it is under way, done is
-// closed when that is over.
+// closed when the attempt is over.
 func (o *Outbox) forgetLocked(d *delivery) (done []<-chan struct{}) {
 	if d.letters {
 		delete(o.letters, d.id)

@@ -30,12 +30,11 @@ func (o *Outbox) Run(ctx context.Context) {
 	o.mu.Unlock()
 	work.Wait()
 	side.Wait()
-	stop() // after those who have something to write
+	stop() // after everything that may write
 	writer.Wait()
 }
 
-// settleLocked puts a delivery where it belongs, which is neither running nor
-// in a queue.
+// settleLocked puts a delivery that is neither running nor in a queue where it belongs.
 func (o *Outbox) settleLocked(d *delivery) {
 	h, was := d.host, d.state
 	if was != deliveryIdle {
@@ -68,7 +67,7 @@ func (o *Outbox) settleLocked(d *delivery) {
 	o.offerLocked(h)
 }
 
-// lessLocked counts one delivery less that waits for a host.
+// lessLocked notes that one delivery less waits for a host.
 func (o *Outbox) lessLocked(h *receiver) {
 	h.pending--
 	if h.skipped && h.pending <= mostWaiting/2 {
@@ -76,7 +75,7 @@ func (o *Outbox) lessLocked(h *receiver) {
 	}
 }
 
-// start begins what can begin, and returns how long nothing else can.
+// start begins the deliveries that can begin, and returns the time until another one may.
 func (o *Outbox) start(ctx context.Context, work *sync.WaitGroup) time.Duration {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -100,11 +99,11 @@ func (o *Outbox) start(ctx context.Context, work *sync.WaitGroup) time.Duration 
 	return time.Hour
 }
 
-// alarmLocked sees to a host for which something waits being offered when it
-// may be tried again.
+// alarmLocked makes sure that a host for which deliveries wait is offered when it may be tried
+// again.
 func (o *Outbox) alarmLocked(h *receiver, at time.Time) {
 	if h.alarm != nil || h.empty() || h.closedFor(at) <= 0 {
-		return // in the latter case there is no room, and who leaves offers it
+		return // in the last case the host has no free slot, and an attempt that ends offers it
 	}
 	h.alarm = &delivery{host: h, due: h.closed, state: deliveryAlarm}
 	heap.Push(&o.waiting, h.alarm)
@@ -128,7 +127,7 @@ func (o *Outbox) beginLocked(ctx context.Context, work *sync.WaitGroup, d *deliv
 		case d.state == deliveryDropped:
 			o.tidyLocked(h)
 		case r.gone && d.last > max(last, r.cursor):
-			// It got to know of more than it saw: the task began anew.
+			// There is news of more than the delivery saw: the task was reopened.
 			d.cursor, d.due = 0, time.Time{}
 			o.settleLocked(d)
 		case r.gone:
@@ -136,7 +135,7 @@ func (o *Outbox) beginLocked(ctx context.Context, work *sync.WaitGroup, d *deliv
 		default:
 			d.cursor, d.due, d.since = r.cursor, r.due, r.since
 			if r.ended && d.last == last {
-				d.last = 0 // the turn before only guessed that there was more
+				d.last = 0 // the run before only guessed that there was more
 			}
 			d.last = max(d.last, r.cursor, r.seen)
 			o.settleLocked(d)
@@ -146,7 +145,7 @@ func (o *Outbox) beginLocked(ctx context.Context, work *sync.WaitGroup, d *deliv
 	})
 }
 
-// countLocked counts one attempt more under way or, with -1, one less.
+// countLocked counts one more attempt under way or, with -1, one less.
 func (o *Outbox) countLocked(h *receiver, probe bool, n int) {
 	h.running += n
 	h.of.running += n

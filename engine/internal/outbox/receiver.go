@@ -6,37 +6,36 @@ import (
 	"time"
 )
 
-// receiver is a host that a subscriber has webhooks on. Its circuit keeps a dead
-// one from costing much: after some failures in a row, of several configurations,
-// nothing is tried for a while, then one delivery finds out whether it is back.
-// What fails for one subscriber says nothing of the others: each has a circuit of
-// its own, for many may be on one host.
-// Protected by Outbox.mu.
+// receiver is a host on which a subscriber has webhooks. Its circuit breaker limits what a dead
+// host costs: after some failures in a row, of several configurations, nothing is tried for a
+// while; then one delivery finds out whether the host is back. Each subscriber has its own
+// circuit breaker for a host, because many may use the host and what fails for one says nothing
+// about the others. Protected by Outbox.mu.
 type receiver struct {
 	name    string
 	of      *subscriber
-	refs    int           // deliveries in memory that are to it
+	refs    int           // deliveries in memory to this host
 	pending int           // of them, those that are not idle
 	lanes   [2]list.List  // of *delivery, ready: those that did not fail when last tried, and those that did
 	turn    int8          // see next
 	place   *list.Element // in a ring of its subscriber; nil: in none
-	in      int           // which one
+	in      int           // the ring that place is in
 	skipped bool          // some of its configurations are not in memory
-	alarm   *delivery     // in Outbox.waiting, if anybody waits for the circuit
+	alarm   *delivery     // in Outbox.waiting, if a delivery waits for the circuit
 	running int
 
-	failures int       // in a row, of the kind that says that the host is down
-	blamed   *delivery // whose the last one was
-	since    time.Time // when they began
+	failures int       // in a row, of the kind that means that the host is down
+	blamed   *delivery // the delivery that failed last
+	since    time.Time // when the failures began
 	closed   time.Time // nothing is tried before this
 
-	told     bool // that it is down is in the log
+	told     bool // the log says that the host is down
 	downs    murmur
 	givenUp  murmur
 	disabled murmur
 }
 
-// failing says in which lane a delivery waits.
+// failing returns the lane in which a delivery waits.
 func (d *delivery) failing() int {
 	if d.since.IsZero() {
 		return 0
@@ -44,9 +43,9 @@ func (d *delivery) failing() int {
 	return 1
 }
 
-// The circuit opens after maxFailures in a row, for minClosed at first, twice as
-// long after each attempt that fails then, up to maxClosed. A host that fails
-// quickly costs less, and may serve others well: for that it is maxQuick.
+// The circuit opens after maxFailures in a row: for minClosed at first, then for twice as long
+// after each attempt that fails, up to maxClosed. For a host that fails quickly the limit is
+// maxQuick, because it costs less and may serve others well.
 const (
 	maxFailures = 5
 	minClosed   = time.Second
@@ -56,10 +55,10 @@ const (
 
 func (h *receiver) empty() bool { return h.lanes[0].Len()+h.lanes[1].Len() == 0 }
 
-// down reports whether the host is taken to be down.
+// down reports whether the host is assumed to be down.
 func (h *receiver) down() bool { return h.failures >= maxFailures }
 
-// ring says in which of the rings the host waits for its turn.
+// ring returns the ring in which the host waits for its turn.
 func (h *receiver) ring() int {
 	if h.down() {
 		return 1
@@ -67,9 +66,9 @@ func (h *receiver) ring() int {
 	return 0
 }
 
-// hopeless reports whether it has been for so long that what waits for it since
-// then is given up after one attempt. That needs not wait for the circuit, or
-// there would be no end to it.
+// hopeless reports whether the host has been down for so long that deliveries that have waited
+// since then are given up after one attempt. They do not wait for the circuit, or there would
+// be no end to it.
 func (h *receiver) hopeless(at time.Time) bool {
 	return h.down() && at.Sub(h.since) >= giveUpAfter
 }
@@ -82,8 +81,8 @@ func (h *receiver) closedFor(at time.Time) time.Duration {
 	return h.closed.Sub(at)
 }
 
-// most returns how many may run at a time: while the host may be down, one
-// finds out for all.
+// most returns how many attempts may run at a time: one, which finds out for all, while the
+// host may be down.
 func (h *receiver) most(at time.Time) int {
 	if h.down() && !h.hopeless(at) {
 		return 1
@@ -91,11 +90,10 @@ func (h *receiver) most(at time.Time) int {
 	return postsPerHost
 }
 
-// next takes the delivery whose turn it is, or returns nil. Those that failed
-// do not keep others waiting: both lanes have their turns. Nor do many that
-// would fail and were not tried yet: of them it is in turn the one that waited
-// longest and, while the host may be down, the one that waited least. The first
-// one that succeeds opens it for all.
+// next takes the delivery whose turn it is, or returns nil. The lanes take turns, so that
+// failed deliveries do not keep others waiting. Nor do many untried ones that would fail: while
+// the host may be down, the one that waited longest alternates with the one that waited least.
+// The first success opens the host for all.
 func (h *receiver) next(at time.Time) *delivery {
 	if h.empty() || h.running >= h.most(at) {
 		return nil
@@ -123,8 +121,8 @@ func (h *receiver) next(at time.Time) *delivery {
 	return nil
 }
 
-// report says what an attempt for d told of the host. It returns whether an
-// operator should hear that the host is down now, or up, as it was not before.
+// report notes what an attempt for d says about the host. It returns whether to tell operators
+// that the host is down or up again.
 func (h *receiver) report(d *delivery, down bool, begun, at time.Time) (turned bool) {
 	if !down {
 		turned, h.told = h.told, false
@@ -133,9 +131,9 @@ func (h *receiver) report(d *delivery, down bool, begun, at time.Time) (turned b
 	}
 	switch {
 	case h.down() && begun.Before(h.closed):
-		return false // no news: it began before
+		return false // no news: the attempt began before the pause
 	case !h.down() && h.blamed == d:
-		return false // one that fails by itself says nothing of others
+		return false // one configuration that fails by itself says nothing about others
 	}
 	if h.failures == 0 {
 		h.since = begun
@@ -166,10 +164,10 @@ func (d *delivery) leave() *delivery {
 	return d
 }
 
-// murmur keeps a trouble of many from being as many lines in the log.
+// murmur keeps a failure of many deliveries from filling the log.
 type murmur struct {
 	last time.Time
-	more int // that were not logged
+	more int // failures that were not logged
 }
 
 const murmurEvery = time.Minute

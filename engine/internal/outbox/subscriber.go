@@ -8,39 +8,39 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// subscriber is a caller with webhooks, whichever of the agents its tasks belong
-// to. Subscribers take turns, and within one its receivers do. Turns alone decide
-// who begins next, and an attempt that hangs keeps its slot for attemptTime: so
-// there is also a bound to what a subscriber has while others want more, and a
-// reserve for those that have little. Protected by Outbox.mu.
+// subscriber is a caller with webhooks, across all agents. Subscribers take turns, and within
+// each its receivers do. But turns only decide which attempt begins next, and an attempt that
+// hangs keeps its slot for attemptTime. So there is also a limit on the attempts of one
+// subscriber while others want more, and a reserve for subscribers that have few. Protected by
+// Outbox.mu.
 type subscriber struct {
 	key     store.Key
 	hosts   map[string]*receiver
 	running int
 	probing int       // of running, to hosts that may be down
-	debt    time.Time // there is none after this: see charge
+	debt    time.Time // the end of its debt: see charge
 	hung    time.Time // when an attempt last took slowAttempt or longer
 
 	rings  [2]list.List     // of *receiver with something to begin: those that are up, and those that may be down
-	places [2]*list.Element // in Outbox.rings, of each of them
+	places [2]*list.Element // in each of Outbox.rings
 }
 
-// An attempt that takes slowAttempt or longer is charged to its subscriber, whose
-// debt shrinks as time passes. A few dead receivers cost no more than one attempt
-// that hangs all the time, and a few more at first; debt beyond that is a burden.
+// An attempt that takes slowAttempt or longer is charged to its subscriber, whose debt shrinks
+// as time passes. A few dead receivers cost no more than one attempt that hangs all the time,
+// and a few more at first; a debt beyond that is a burden.
 const (
 	slowAttempt = 2 * time.Second
 	burden      = time.Minute
-	remembered  = 5 * time.Minute // debt is never more, and what hung is remembered as long
+	remembered  = 5 * time.Minute // debt is never more, and a hang is remembered for as long
 )
 
-// subscriberOf names the caller that a configuration belongs to. A caller whose
-// credentials name no tenant may choose another with each request and is still
-// one; so are all anonymous callers. Configurations stored by a version that did
-// not keep the tenant of the credentials count as if they had named none.
+// subscriberOf returns the caller that a configuration belongs to. A caller whose credentials
+// name no tenant may choose another tenant with each request, but counts as one subscriber. All
+// anonymous callers count as one, too. Configurations stored by a version that did not keep the
+// tenant of the credentials count as if there was none.
 func subscriberOf(p *store.PushConfig) store.Key {
 	var k kept
-	_ = json.Unmarshal(p.Body, &k) // whoever delivers it reports the error
+	_ = json.Unmarshal(p.Body, &k) // the delivery reports the error
 	return store.Key{Tenant: k.Tenant, Owner: p.Owner}
 }
 
@@ -60,8 +60,8 @@ func (o *Outbox) hostLocked(p *store.PushConfig) *receiver {
 	return h
 }
 
-// tidyLocked forgets a receiver that nobody needs. The record of one that is
-// down is kept as long as it says something.
+// tidyLocked forgets a receiver that is no longer needed. One that is down is kept until its
+// pause is over.
 func (o *Outbox) tidyLocked(h *receiver) {
 	s := h.of
 	if h.refs == 0 && h.running == 0 && !h.skipped && h.closedFor(o.e.Now()) <= 0 && s.hosts[h.name] == h {
@@ -71,15 +71,14 @@ func (o *Outbox) tidyLocked(h *receiver) {
 	}
 }
 
-// partLocked forgets a subscriber that has no receivers, once nothing of it hung
-// lately.
+// partLocked forgets a subscriber that has no receivers and of which no attempt hung lately.
 func (o *Outbox) partLocked(s *subscriber) {
 	if len(s.hosts) == 0 && o.e.Now().Sub(s.hung) >= remembered {
 		delete(o.subscribers, s.key)
 	}
 }
 
-// charge says that an attempt took so long.
+// charge notes that an attempt took so long.
 func (s *subscriber) charge(took time.Duration, at time.Time) {
 	if took < slowAttempt {
 		return
@@ -94,12 +93,12 @@ func (s *subscriber) charge(took time.Duration, at time.Time) {
 	}
 }
 
-// burdens reports whether attempts of the subscriber have hung more than a few
-// dead receivers explain.
+// burdens reports whether attempts of the subscriber have hung for longer than a few dead
+// receivers explain.
 func (s *subscriber) burdens(at time.Time) bool { return s.debt.Sub(at) > burden }
 
-// offerLocked puts a receiver in the ring where it belongs, and its subscriber,
-// if something might begin there.
+// offerLocked puts a receiver and its subscriber in the ring where they belong, if a delivery
+// might begin there.
 func (o *Outbox) offerLocked(h *receiver) {
 	if h.empty() || h.running >= h.most(o.e.Now()) {
 		return
@@ -117,8 +116,8 @@ func (o *Outbox) offerLocked(h *receiver) {
 	}
 }
 
-// withdrawLocked takes a receiver out of its ring, and its subscriber if that was
-// the last one there.
+// withdrawLocked takes a receiver out of its ring, and its subscriber if that was the last
+// receiver there.
 func (o *Outbox) withdrawLocked(h *receiver) {
 	if h.place == nil {
 		return
@@ -132,9 +131,9 @@ func (o *Outbox) withdrawLocked(h *receiver) {
 	}
 }
 
-// nextLocked takes the delivery whose turn it is; nil: none can begin. Nobody
-// begins more than a quarter of all attempts while somebody with less can begin
-// one. Receivers that are up and those that may be down have alternate turns.
+// nextLocked takes the delivery whose turn it is; nil means that none can begin. No subscriber
+// gets more than a quarter of all attempts while another one with fewer can begin one.
+// Receivers that are up alternate with those that may be down.
 func (o *Outbox) nextLocked(at time.Time) *delivery {
 	for _, most := range [...]int{mostPosts / 4, mostPosts} {
 		for range o.rings {
@@ -152,13 +151,13 @@ func (o *Outbox) nextLocked(at time.Time) *delivery {
 func (o *Outbox) takeLocked(k, most int, at time.Time) *delivery {
 	for e := o.rings[k].Front(); e != nil; {
 		s := e.Value.(*subscriber)
-		next := e.Next() // e may go
+		next := e.Next() // e may be removed
 		for s.places[k] != nil && o.mayLocked(s, k, most, at) {
 			h := s.rings[k].Front().Value.(*receiver)
 			o.rings[k].MoveToBack(e)
 			o.withdrawLocked(h)
 			if h.ring() != k {
-				o.offerLocked(h) // it went down, or up, meanwhile
+				o.offerLocked(h) // the receiver went down, or up, meanwhile
 			} else if d := h.next(at); d != nil {
 				return d
 			} else {
@@ -170,10 +169,10 @@ func (o *Outbox) takeLocked(k, most int, at time.Time) *delivery {
 	return nil
 }
 
-// mayLocked reports whether a subscriber may begin one attempt more. At most half
-// of what it may have is for hosts that may be down, which leaves room for those
-// that are up. A subscriber that burdens others has no more than a quarter even
-// while nobody else waits: others may come at any time.
+// mayLocked reports whether a subscriber may begin one more attempt. At most half of its
+// attempts may be to hosts that may be down, which leaves room for those that are up. A
+// subscriber that burdens others gets no more than a quarter of all even while no other waits,
+// because others may come at any time.
 func (o *Outbox) mayLocked(s *subscriber, k, most int, at time.Time) bool {
 	if s.burdens(at) && len(o.subscribers) > 1 {
 		most = min(most, mostPosts/4)
@@ -182,10 +181,10 @@ func (o *Outbox) mayLocked(s *subscriber, k, most int, at time.Time) bool {
 		(k == 0 || s.probing < most/2 && s.admits(s.probing, o.probing, mostPosts/2, at))
 }
 
-// admits reports whether there is a slot for a subscriber that has some of those
-// that are in use. When all are in use, a quarter more are spare: one each for
-// subscribers that have nothing under way and of which nothing hung lately. It
-// takes very many callers to leave another one without a slot.
+// admits reports whether there is a slot for a subscriber that has some of the used slots. If
+// all are in use, there is a reserve of a quarter more: one slot for each subscriber that has
+// nothing under way and of which nothing hung lately. So it takes very many callers to leave
+// another one without a slot.
 func (s *subscriber) admits(has, used, of int, at time.Time) bool {
 	return used < of || used < of+of/4 && has == 0 && at.Sub(s.hung) >= remembered
 }

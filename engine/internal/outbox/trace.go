@@ -10,11 +10,11 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
-// An attempt to deliver an event is a span of the trace in which the message came whose
-// turn the event is of. The log has the trace with the message, so that it goes on in
-// whatever process delivers, and however late.
+// An attempt to deliver an event is a span in the trace of the message to whose turn the event
+// belongs. The log has the trace with the message, so any process can continue it, however
+// late.
 
-// passes notes the trace of a message that the courier comes by.
+// passes notes the trace of en if it is a message.
 func (w *courier) passes(en *a2a.Entry) {
 	if w.e.Tracer == nil || en.Received == nil {
 		return
@@ -27,8 +27,8 @@ func (w *courier) passes(en *a2a.Entry) {
 // opening is how many entries at the beginning of a log are searched for a message.
 const opening = 4
 
-// origin is the span of the call that brought the turn's message or, where the courier
-// began behind it, the task's first one. It is not valid if that was not traced.
+// origin returns the span of the call that brought the turn's message or, if the courier began
+// after that message, the task's first one. It is not valid if the call was not traced.
 func (w *courier) origin(ctx context.Context) trace.SpanContext {
 	if w.d.origin == nil {
 		w.d.origin = new(trace.SpanContext) // so that the log is read once
@@ -43,8 +43,8 @@ func (w *courier) origin(ctx context.Context) trace.SpanContext {
 	return *w.d.origin
 }
 
-// notify makes one attempt, the n-th for the event, in a client's span. The notifier
-// adds what it knows of the request.
+// notify makes one attempt, the n-th for the event, in a client span. The notifier adds what it
+// knows of the request.
 func (w *courier) notify(ctx context.Context, n *a2a.Notification, attempt int32) a2a.Outcome {
 	if w.e.Tracer == nil {
 		return w.e.Notifier.Notify(ctx, n)

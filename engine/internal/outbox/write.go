@@ -15,15 +15,14 @@ type advance struct {
 	done chan error
 }
 
-// record stores the progress of a delivery, and waits for it even if ctx ends:
-// what was delivered should be known. A configuration that is gone needs no
-// progress.
+// record stores the progress of a delivery, and waits for it even if ctx ends, so that what was
+// delivered is known. A configuration that was dropped needs no progress.
 func (o *Outbox) record(ctx context.Context, a *advance) error {
 	a.done = make(chan error, 1)
 	to, ended := o.advances, ctx.Done()
 	for {
 		select {
-		case to <- a: // there is a writer for as long as anybody delivers
+		case to <- a: // there is a writer as long as there are deliveries
 			to = nil
 		case err := <-a.done:
 			return err
@@ -36,11 +35,10 @@ func (o *Outbox) record(ctx context.Context, a *advance) error {
 	}
 }
 
-// write stores what record is given, until over ends. Changes of many that come
-// together share a commit. While the store fails nothing else is delivered: it
-// could not be remembered, and would come again and again. Once ctx ends each
-// is tried only once more; what is not known then is delivered again later,
-// under the same id.
+// write stores what record is given, until over ends. Changes that come together share a
+// commit. While the store fails, nothing else is delivered: it could not be recorded, and would
+// be sent again and again. Once ctx ends, each change is tried only once more; what is not
+// recorded then is delivered again later, under the same id.
 func (o *Outbox) write(ctx, over context.Context) {
 	for {
 		var batch []*advance
@@ -69,11 +67,11 @@ func (o *Outbox) write(ctx, over context.Context) {
 	}
 }
 
-// mostPause between two tries of a write is half the time after which an engine
-// that hears of no failure takes the store's trouble to be over.
+// mostPause is the longest pause between two tries of a write: half of the time without
+// failures after which the engine takes the store to be working again.
 const mostPause = 500 * time.Millisecond
 
-// persist tries until it works. To say the same twice does no harm.
+// persist tries until it works. Storing the same progress twice does no harm.
 func (o *Outbox) persist(ctx, over context.Context, all []store.Advance) error {
 	for wait := 10 * time.Millisecond; ; wait = min(2*wait, mostPause) {
 		err := o.e.Store.Advance(over, all)

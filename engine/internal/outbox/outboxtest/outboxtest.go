@@ -21,12 +21,12 @@ var (
 	Gone410    = a2a.Outcome{Verdict: a2a.DisableConfig, Reason: "the receiver answered 410"}
 )
 
-// Receivers is a Notifier that keeps what it is given. The host of a webhook is
-// its URL. The zero value takes all.
+// Receivers is a Notifier that keeps the notifications that it gets. The host of a webhook is
+// its URL. The zero value accepts all.
 type Receivers struct {
 	Mu     sync.Mutex                                           // protects the fields below, once there are deliveries
-	Answer func(*a2a.Notification) a2a.Outcome                  // nil: all are taken
-	Serve  func(context.Context, *a2a.Notification) a2a.Outcome // the same for receivers that take time; it comes first
+	Answer func(*a2a.Notification) a2a.Outcome                  // nil: all are accepted
+	Serve  func(context.Context, *a2a.Notification) a2a.Outcome // the same for receivers that take time; preferred to Answer
 	got    []Got
 }
 
@@ -94,8 +94,8 @@ func (r *Receivers) Count(host string) (n int) {
 	return n
 }
 
-// Log is the log of a task with n changes of its state behind its first message,
-// the last of them to a given state.
+// Log returns the log of a task with n changes of its state after its first message, the last
+// of them to a given state.
 func Log(key store.Key, last a2a.TaskState, n int) *store.Append {
 	at := Now()
 	a := &store.Append{Row: store.Row{Key: key, Context: "ctx", State: int32(last), Created: at, Updated: at, Epoch: 1}}
@@ -117,16 +117,15 @@ func Log(key store.Key, last a2a.TaskState, n int) *store.Append {
 	return a
 }
 
-// Status is an entry that changes the state of a task of Log.
+// Status returns an entry that changes the state of a task of Log.
 func Status(task string, state a2a.TaskState) *a2a.Entry {
 	return &a2a.Entry{Kind: a2a.EntryStatus, Status: &a2a.TaskStatusUpdateEvent{
 		TaskID: task, ContextID: "ctx", Status: a2a.TaskStatus{State: state, Timestamp: Now()},
 	}}
 }
 
-// Fill stores a finished task with n events behind its message, and with a
-// configuration "c" that a process left which has died. version is the one of
-// the protocol in which the configuration was made.
+// Fill stores a finished task with n events after its message, and with a configuration "c" of
+// a process that has died. version is the protocol version in which the configuration was made.
 func Fill(t testing.TB, st store.Store, key store.Key, host, version string, n int) store.PushID {
 	t.Helper()
 	a := Log(key, a2a.TaskStateCompleted, n)
