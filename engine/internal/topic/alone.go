@@ -7,7 +7,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// alone is others where there are none: the store is asked.
+// alone is the others of a process that has the store to itself: the store is asked.
 type alone struct{ ts *Topics }
 
 func (alone) joined(*Topic)        {}

@@ -10,17 +10,17 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// poll is how often a reader asks the store for a task that nobody owns in
-// this process, in case a hint never came.
+// poll is how often a reader asks the store for a task without an owner in this process, in
+// case a hint was lost.
 const poll = 5 * time.Second
 
-// Await waits until the task is in a state that end accepts, as committed, or
-// has ended behind the seq after, though it may be reopened by now; ended is
-// where, if it has ended. end must accept terminal states.
+// Await waits until the task, as committed, is in a state that end accepts, or has ended after
+// the seq after, even if it was reopened since. ended is the seq of that end, 0 if the task has
+// not ended. end must accept terminal states.
 func (ts *Topics) Await(ctx context.Context, t *Topic, after int64, end func(a2a.TaskState) bool) (ended int64, _ error) {
-	turn := after // the newest one whose log was searched for an end
+	turn := after // the newest turn whose log was searched for an end
 	for {
-		g := t.watch() // before stopping: see wakeAll
+		g := t.watch() // before stopping: see WakeAll
 		if ts.stopping() {
 			return 0, stored.Stopping()
 		}
@@ -53,7 +53,7 @@ func (ts *Topics) Await(ctx context.Context, t *Topic, after int64, end func(a2a
 			}
 		}
 		if g.lost != nil && !g.known {
-			return 0, g.lost // or it would wait for ever
+			return 0, g.lost // otherwise the wait would never end
 		}
 		select {
 		case <-g.changed:
@@ -64,9 +64,9 @@ func (ts *Topics) Await(ctx context.Context, t *Topic, after int64, end func(a2a
 	}
 }
 
-// FirstEnd returns where the task ended first behind after. It ended by ended, but
-// may have gone on, and ended again, before anybody looked. row is the task's, if
-// the caller has it.
+// FirstEnd returns the seq of the task's first end after the seq after. ended, if not 0, is an
+// end that is known; the task may have ended before, gone on, and ended again since. row is the
+// task's, if the caller has it.
 func (ts *Topics) FirstEnd(ctx context.Context, t *Topic, after, ended int64, row *store.Row) (int64, error) {
 	if row == nil {
 		if end := t.endBehind(after, ended); end > 0 {
@@ -91,8 +91,8 @@ func (ts *Topics) FirstEnd(ctx context.Context, t *Topic, after, ended int64, ro
 	return ended, nil
 }
 
-// EndedAt returns the task that await waited for, and up to where its log is in it: as
-// it ended, even if it has been reopened since, or else as it is.
+// EndedAt returns the task that Await waited for, and the seq up to which it is folded: the
+// task as of ended, even if it was reopened since, or as it is now if ended is 0.
 func (ts *Topics) EndedAt(ctx context.Context, t *Topic, ended int64) (*a2a.Task, int64, error) {
 	task, last, err := ts.LoadAt(ctx, t)
 	if err == nil && ended > 0 && ended < last {
@@ -105,9 +105,9 @@ func (ts *Topics) EndedAt(ctx context.Context, t *Topic, ended int64) (*a2a.Task
 	return task, last, err
 }
 
-// LongPoll returns the task, and its last entry, once its generation is higher than current, or
-// nothing more will come, or it has waited long enough. task is what is known
-// of it, as of last. It holds neither the task nor memory for it while it waits.
+// LongPoll returns the task and the seq of its last entry once its generation is higher than
+// current, nothing more will come, or it has waited long enough. task is the task as of last.
+// While LongPoll waits, it holds neither the task nor memory for it.
 func (ts *Topics) LongPoll(ctx context.Context, t *Topic, task *a2a.Task, last, current int64) (*a2a.Task, int64, error) {
 	long := time.After(ts.longest)
 	state, generation := task.Status.State, task.Generation

@@ -1,33 +1,33 @@
 // Package topic is where the readers of a task meet its owner.
 //
-// A [Topic] has the task as committed, the newest entries, and a bell that says that
-// there is more. It exists while anybody in this process reads or owns the task. Readers
-// pull at a cursor of their own, from the topic if that goes back so far and from the
-// store if it does not, so nobody waits for a reader.
+// A [Topic] has the task as committed, the newest entries, and a bell that rings when there is
+// more. It exists while this process reads or owns the task. Readers pull at a cursor of their
+// own: from the topic if it goes back far enough, otherwise from the store. So nothing waits
+// for a reader.
 //
-// A function is called by the one above it that is indented less.
+// A function is called by the nearest one above it that is indented less.
 //
 //	Topics.Join                     the topic of a task; Topics.Leave ends that
-//	Topics.Follow                   a stream: events behind a cursor
+//	Topics.Follow                   a stream: events after a cursor
 //	    Topics.batches
-//	        Topic.after             the newest entries, which are in memory
-//	        others.entries          of a task that nobody here owns
-//	            Topics.storedEntries    alone.go's: the store is asked
-//	            Peers.entries           remote.go's: what one reads is for all
-//	Topics.Await                    a blocking call: until a state, by Topic.watch
-//	Topics.LoadAt                   the task as it is
+//	        Topic.after             the newest entries, from memory
+//	        others.entries          for a task without an owner here
+//	            Topics.storedEntries    in alone.go: asks the store
+//	            Peers.entries           in remote.go: what one reader reads is shared by all
+//	Topics.Await                    a blocking call: waits for a state, by Topic.watch
+//	Topics.LoadAt                   the task as it is now
 //	    Topics.held                 from the topic, if this process may trust what it has
 //	    stored.Reader               from the store
 //
 //	Topic.Adopt                     an owner comes: its task is in the topic from now on
-//	Topic.Publish                   what it committed is seen; readers wake
-//	Topic.Release                   it leaves: from now on the store knows best
+//	Topic.Publish                   its committed entries become visible; readers wake
+//	Topic.Release                   it leaves: from now on the store is asked
 //
-// Where the store is this process's alone, that is all: read topic.go, topics.go,
-// follow.go, await.go and read.go. [Peers] is for stores that other processes have,
-// too. It hears what they do, by hints and by a poll, and shares among readers here what
-// one of them reads.
+// If only this process uses the store, that is all: read topic.go, topics.go, follow.go,
+// await.go and read.go. [Peers] is for a store that other processes use, too. It learns of
+// their changes by hints and by a poll, and shares what one reader reads among all readers
+// here.
 //
-// Topics are safe for concurrent use. Their lock also protects who owns a task, which
-// the owners' side keeps. Errors are [*a2a.Error] values or internal.
+// Topics are safe for concurrent use. Their lock also protects who owns a task, which package
+// task keeps. Errors are [*a2a.Error] values or internal.
 package topic

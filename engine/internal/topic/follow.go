@@ -13,10 +13,9 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Follow yields a task's events behind a cursor until end says that a state is
-// the last. It returns true if it got there, false if the reader left, the
-// context ended (its error was yielded), or the engine drains (the stream ends
-// without a word, to be resumed).
+// Follow yields a task's events after a position until end accepts a state. It returns true if
+// it got there. It returns false if an error was yielded (the context's if that ended), the
+// reader left, or the engine drains (the stream just ends, to be resumed).
 func (ts *Topics) Follow(ctx context.Context, t *Topic, from Position, end func(a2a.TaskState) bool, yield func(*a2a.StreamResponse, error) bool) bool {
 	generation := from.Generation
 	for entries, err := range ts.batches(ctx, t, from.Seq) {
@@ -37,7 +36,7 @@ func (ts *Topics) Follow(ctx context.Context, t *Topic, from Position, end func(
 					}
 					return false
 				}
-				entries[i].Entry = &a2a.Entry{} // the stream has it now, and nobody else
+				entries[i].Entry = &a2a.Entry{} // the content is released once the stream is done with it
 			}
 			ev := en.event
 			if message {
@@ -57,7 +56,7 @@ func (ts *Topics) Follow(ctx context.Context, t *Topic, from Position, end func(
 			if !yield(ev, nil) {
 				return false
 			}
-			if s.Valid() && end(s) { // yield may have a say in it
+			if s.Valid() && end(s) { // asked again, because yield may change the answer
 				return true
 			}
 		}
@@ -68,14 +67,14 @@ func (ts *Topics) Follow(ctx context.Context, t *Topic, from Position, end func(
 	return false
 }
 
-// batches yields the entries behind a cursor, as many at a time as there are, and none
-// where it is about to wait for more. It ends if the readers are sent away: to come again,
-// if the task is still there.
+// batches yields the entries after a cursor, as many at a time as there are, and an empty batch
+// before it waits for more. It ends if the readers are sent away; they may come again if the
+// task still exists.
 func (ts *Topics) batches(ctx context.Context, t *Topic, cursor int64) iter.Seq2[[]Entry, error] {
 	return func(yield func([]Entry, error) bool) {
 		for {
 			entries, known, changed := t.after(cursor)
-			heard := known // of more, by changed; otherwise the store has to be asked from time to time
+			heard := known // changed tells of more; otherwise the store has to be asked from time to time
 			if !known {
 				some, told, err := ts.others.entries(ctx, t, cursor)
 				if err != nil {
@@ -96,7 +95,7 @@ func (ts *Topics) batches(ctx context.Context, t *Topic, cursor int64) iter.Seq2
 			if !yield(entries, nil) {
 				return
 			}
-			budget.From(ctx).Set(0) // what was read is on its way
+			budget.From(ctx).Set(0) // what was read has been passed on
 			if n > 0 {
 				continue
 			}
@@ -109,7 +108,7 @@ func (ts *Topics) batches(ctx context.Context, t *Topic, cursor int64) iter.Seq2
 				again = time.After(poll)
 			}
 			select {
-			case <-changed: // also when the engine drains: see wakeAll
+			case <-changed: // also when the engine drains: see WakeAll
 			case <-again:
 			case <-ctx.Done():
 				yield(nil, context.Cause(ctx))
@@ -121,12 +120,12 @@ func (ts *Topics) batches(ctx context.Context, t *Topic, cursor int64) iter.Seq2
 
 // Position is where a reader of a task's events is.
 type Position struct {
-	Seq        int64 // what it has read of the log
-	Generation int64 // of the task there
+	Seq        int64 // of the last entry that it has read
+	Generation int64 // of the task at that entry
 	Messages   bool  // it reads the messages of clients, too (1.1 draft)
 }
 
-// over returns why nothing comes any more of a task that nobody here owns, or nil.
+// over returns why nothing more comes of a task without an owner here, or nil.
 func (ts *Topics) over(ctx context.Context, t *Topic) error {
 	if ts.read.Deleted(ctx, t.Key) {
 		return stored.NotFound(t.Key.ID)
@@ -134,9 +133,9 @@ func (ts *Topics) over(ctx context.Context, t *Topic) error {
 	return t.look().lost
 }
 
-// Log yields the entries behind a position, as many at a time as there are. With
-// follow it goes on with what is committed, until the task has ended. over says that it
-// has, as of what is known before.
+// Log yields the entries after a position, as many at a time as there are. With follow it goes
+// on with new entries as they are committed, until the task has ended. over says whether the
+// task had ended when Log was called.
 func (ts *Topics) Log(ctx context.Context, t *Topic, after int64, follow, over bool, yield func([]*a2a.Entry, error) bool) {
 	for entries, err := range ts.batches(ctx, t, after) {
 		switch {
@@ -160,8 +159,8 @@ func (ts *Topics) Log(ctx context.Context, t *Topic, after int64, follow, over b
 	}
 }
 
-// StoredLog yields the entries behind a position as they are stored, and goes on as
-// they are committed, until the task has ended.
+// StoredLog yields the entries after a position as they are stored, and then new ones as they
+// are committed, until the task has ended.
 func (ts *Topics) StoredLog(ctx context.Context, key store.Key, after int64, yield func(store.Entry, error) bool) {
 	t := ts.Join(key)
 	defer ts.Leave(t)
@@ -196,7 +195,7 @@ func (ts *Topics) StoredLog(ctx context.Context, key store.Key, after int64, yie
 	}
 }
 
-// storedEntries returns the entries behind a cursor from the store.
+// storedEntries returns the entries after a cursor from the store.
 func (ts *Topics) storedEntries(ctx context.Context, t *Topic, cursor int64) ([]Entry, error) {
 	if err := ts.read.MakeRoomFor(ctx, t.Key); err != nil {
 		return nil, err
@@ -210,8 +209,7 @@ func showsOne(entries []Entry) bool {
 	return slices.ContainsFunc(entries, func(en Entry) bool { return en.Shows() })
 }
 
-// stamped returns an event with its generation, which logs of earlier releases
-// do not have.
+// stamped returns an event with its generation, which logs of earlier releases do not have.
 func stamped(ev *a2a.StreamResponse, generation int64) *a2a.StreamResponse {
 	switch {
 	case ev.StatusUpdate != nil && ev.StatusUpdate.Generation == 0:
@@ -226,9 +224,9 @@ func stamped(ev *a2a.StreamResponse, generation int64) *a2a.StreamResponse {
 	return ev
 }
 
-// behind reads the next entries behind a cursor from the store, for one reader
-// that the tail in memory does not serve. Content that is stored apart from them is
-// left for complete, so that the reader holds that of one entry.
+// behind reads the next entries after a cursor from the store, for one reader that the tail in
+// memory does not serve. Content that is stored apart from them is left for complete, so that
+// the reader holds that of one entry at a time.
 func (ts *Topics) behind(ctx context.Context, key store.Key, cursor int64) ([]Entry, error) {
 	const page = 512
 	raw, err := ts.store.Entries(ctx, key, cursor, page)
@@ -247,7 +245,7 @@ func (ts *Topics) behind(ctx context.Context, key store.Key, cursor int64) ([]En
 	return out, nil
 }
 
-// complete reads the content of an entry from behind that is stored apart from it.
+// complete reads the content of an entry returned by behind that is stored apart from it.
 func (ts *Topics) complete(ctx context.Context, t *Topic, en *a2a.Entry) error {
 	return ts.Lasting(ctx, func() error {
 		if err := ts.read.RestoreEntry(ctx, en, nil); err != nil {

@@ -20,11 +20,11 @@ func (ts *Topics) Load(ctx context.Context, key store.Key) (*a2a.Task, int64, er
 	return ts.LoadAt(ctx, t)
 }
 
-// held is LoadAt for a task whose owner is here. If the store has to be asked the task
-// is nil.
+// held is LoadAt for a task whose owner is here. It returns a nil task if the store has to be
+// asked.
 func (ts *Topics) held(ctx context.Context, t *Topic) (*a2a.Task, int64, error) {
-	// Where others may go on with the task, the caller may have heard from one of them
-	// what is committed and not published here yet.
+	// If other processes may go on with the task, the caller may have heard from one of them
+	// what is committed but not published here yet.
 	task, last := t.newest()
 	if task == nil {
 		return nil, 0, nil
@@ -35,7 +35,7 @@ func (ts *Topics) held(ctx context.Context, t *Topic) (*a2a.Task, int64, error) 
 		}
 	}
 	if last == 0 {
-		return nil, 0, stored.NotFound(t.Key.ID) // nothing committed: it does not exist yet
+		return nil, 0, stored.NotFound(t.Key.ID) // nothing is committed: the task does not exist yet
 	}
 	return task, last, nil
 }
@@ -51,13 +51,13 @@ func (ts *Topics) LoadAt(ctx context.Context, t *Topic) (*a2a.Task, int64, error
 	}
 	task, err := ts.read.Task(ctx, rec, true)
 	if known, last := t.unpublished(rec.Last); known != nil {
-		return known, last, nil // it got an owner here meanwhile
+		return known, last, nil // the task got an owner here meanwhile
 	}
 	return task, rec.Last, err
 }
 
-// Standing returns what a message has to know of its task before the task's owner
-// sees it: context, state and the last entry. The log may be long, and is not read.
+// Standing returns what is checked of a task before its owner gets a message: context, state
+// and the last entry. The log may be long, and is not read.
 func (ts *Topics) Standing(ctx context.Context, t *Topic) (store.Row, error) {
 	switch task, last, err := ts.held(ctx, t); {
 	case err != nil:
@@ -72,8 +72,8 @@ func (ts *Topics) Standing(ctx context.Context, t *Topic) (store.Row, error) {
 	return rec.Row, nil
 }
 
-// Verify reports whether the store has the task as o's, or not at all while nothing of
-// it is written. Otherwise o goes.
+// Verify reports whether the task is o's according to the store; if nothing of it is written
+// yet, it need not be there. Otherwise Verify evicts o.
 func (ts *Topics) Verify(ctx context.Context, o Owner, written bool) (bool, error) {
 	rec, err := ts.store.Get(ctx, o.Key(), store.RowOnly)
 	switch {
@@ -89,9 +89,9 @@ func (ts *Topics) Verify(ctx context.Context, o Owner, written bool) (bool, erro
 	return false, nil
 }
 
-// Peek returns a task without meeting its readers: from the cache, or from the
-// store as it is now. It is nil if somebody here reads or owns the task, who may
-// know more of it, or less that everybody else was told.
+// Peek returns a task without joining its readers: from the cache, or from the store as it is
+// now. It returns nil if the task has a reader or an owner here, because they may know more of
+// it, or have been shown less so far.
 func (ts *Topics) Peek(ctx context.Context, key store.Key, req *a2a.GetTaskRequest) (*a2a.Task, error) {
 	return ts.read.Peek(ctx, key, req, func() bool { return ts.meets(key) })
 }
@@ -159,9 +159,9 @@ func (ts *Topics) Siblings(ctx context.Context, self store.Key, contextID string
 	}
 }
 
-// Lasting repeats an agent's read that failed because a shared store is out of
-// reach, when that is back: an outage that its writes outlast must not fail its
-// task. If the outage is a long one the task is another process's, which ends ctx.
+// Lasting repeats an agent's read that failed because a shared store was unreachable, once the
+// store is back: an outage that the task's writes survive must not fail the task. In a long
+// outage another process takes the task over, and ctx ends.
 func (ts *Topics) Lasting(ctx context.Context, read func() error) error {
 	for {
 		bad := read()
@@ -174,13 +174,13 @@ func (ts *Topics) Lasting(ctx context.Context, read func() error) error {
 	}
 }
 
-// outlast waits where a read failed because a shared store is out of reach, until
-// it is back, and returns nil: those who wait for news of a task wait on.
+// outlast waits, if err says that a shared store is unreachable, until the store is back, and
+// returns nil: callers that wait for news of a task go on waiting. It returns any other error.
 func (ts *Topics) outlast(ctx context.Context, err error) error {
 	if !errors.Is(err, store.ErrUnreachable) {
 		return err
 	}
-	ts.Wrote(err) // so that it is tried until it works
+	ts.Wrote(err) // so that the store is tried until it works
 	select {
 	case <-ts.Recovered():
 	case <-ts.draining:
@@ -192,8 +192,7 @@ func (ts *Topics) outlast(ctx context.Context, err error) error {
 	return nil
 }
 
-// LastOf returns the seq of the last entry of a task that anybody may know of,
-// and its state there.
+// LastOf returns the seq of the last visible entry of a task, and the task's state there.
 func (ts *Topics) LastOf(ctx context.Context, key store.Key) (int64, a2a.TaskState, error) {
 	t := ts.Join(key)
 	defer ts.Leave(t)
@@ -201,7 +200,7 @@ func (ts *Topics) LastOf(ctx context.Context, key store.Key) (int64, a2a.TaskSta
 	return row.Last, a2a.TaskState(row.State), err
 }
 
-// At returns the seq of the last entry of a task, and its state there; 0 if nothing of
+// At returns the seq of the last entry of a task, and the task's state there; 0 if nothing of
 // it is committed.
 func (ts *Topics) At(ctx context.Context, t *Topic) (last int64, _ a2a.TaskState, _ error) {
 	if g := t.look(); g.known {

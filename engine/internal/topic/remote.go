@@ -11,25 +11,24 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Where the store is shared a task may be at work in another process. Its readers
-// here share what one of them reads: the topic's tail then has the newest entries
-// that were read, rather than those that an owner published. A hint, or the one
-// poll for all such tasks, says that there may be more; then one reader asks, and
-// the others wait for what it finds.
+// If the store is shared, a task may be at work in another process. Its readers here share what
+// one of them reads: the topic's tail then has the newest entries that were read, instead of
+// those that an owner published. A hint, or the one poll for all such tasks, says that there
+// may be more; then one reader asks, and the others wait for what it finds.
 
-// Peers are the topics by which an engine hears what others do. Protected by the lock of
-// the topics, but for doubted.
+// Peers tells topics what other processes do to their tasks. Protected by the lock of the
+// topics, except for doubted.
 type Peers struct {
 	ts      *Topics
-	often   time.Duration        // between two looks at all tasks
+	often   time.Duration        // time between two polls
 	owned   func(store.Key) bool // reports whether a task has an owner here; the lock is held
-	topics  map[uint64][]*Topic  // by hash
-	doubts  []*Topic             // whose owner may have lost its task
+	topics  map[uint64][]*Topic  // by hash of the key
+	doubts  []*Topic             // topics whose owner may have lost its task
 	doubted chan struct{}        // capacity one: there are doubts
 }
 
-// NewPeers lets readers of ts hear what other processes do: see Peers.HearOf and
-// Peers.Poll, which asks every so often. owned is asked with the lock of ts held.
+// NewPeers makes readers of ts learn what other processes do: see Peers.HearOf, and Peers.Poll,
+// which polls at intervals of often. owned is called with the lock of ts held.
 func NewPeers(ts *Topics, often time.Duration, owned func(store.Key) bool) *Peers {
 	p := &Peers{ts: ts, often: often, owned: owned, topics: map[uint64][]*Topic{}, doubted: make(chan struct{}, 1)}
 	ts.others = p
@@ -38,7 +37,7 @@ func NewPeers(ts *Topics, often time.Duration, owned func(store.Key) bool) *Peer
 
 func (p *Peers) every() time.Duration { return p.often }
 
-// joined lets hints reach a topic that has just begun.
+// joined makes hints reach a new topic.
 func (p *Peers) joined(t *Topic) {
 	t.remote = &remote{stale: true} // nothing of it was read
 	hash := t.Key.Hash()
@@ -54,17 +53,17 @@ func (p *Peers) left(t *Topic) {
 	}
 }
 
-// remote is what a topic knows of what other processes do to its task.
+// remote has what a topic knows of other processes' work on its task.
 type remote struct {
-	// protected by topic.mu
+	// protected by Topic.mu
 	aloft bool  // the owner here has an append under way that others may see before it is published
 	open  bool  // the owner here left the task in the store, for any process to draw
-	heard int64 // counts what was heard of others
+	heard int64 // counts news of other processes
 
-	// of a task that nobody here owns; protected by topic.mu
+	// of a task without an owner here; protected by Topic.mu
 	stale   bool          // the log may go beyond the tail
 	row     *store.Row    // nil: it may have changed since it was read
-	gone    bool          // there is no such task, as far as is known
+	gone    bool          // the task does not exist, as far as is known
 	reading chan struct{} // closed when the read under way is over; nil: none is
 	born    time.Time     // Row.Created; zero: not known
 }
@@ -72,18 +71,18 @@ type remote struct {
 // Contested reports whether other processes may go on with t's task.
 func (t *Topic) Contested() bool { return t.remote != nil }
 
-// ahead reports whether others may see more of the task than was published here.
+// ahead reports whether other processes may see more of the task than was published here.
 func (r *remote) ahead() bool { return r != nil && r.aloft }
 
-// finalLocked reports whether nothing can change any more: the task is finished, and
-// no other process may let it begin anew.
+// finalLocked reports whether nothing can change any more: the task is finished, and no other
+// process may reopen it.
 func (t *Topic) finalLocked() bool {
 	return t.task.Status.State.Terminal() && (t.remote == nil || !t.task.Version.Reopens())
 }
 
 // Fly notes that an append is under way.
 func (t *Topic) Fly() {
-	if t.remote == nil { // then a lock for each append would be for nothing
+	if t.remote == nil { // then no lock is needed for each append
 		return
 	}
 	t.mu.Lock()
@@ -91,8 +90,7 @@ func (t *Topic) Fly() {
 	t.mu.Unlock()
 }
 
-// Open notes that any process may go on with the task, as with one that waits for its
-// client.
+// Open notes that any process may go on with the task, as if it waited for its client.
 func (t *Topic) Open() {
 	if t.remote == nil {
 		return
@@ -102,12 +100,12 @@ func (t *Topic) Open() {
 	t.mu.Unlock()
 }
 
-// openLocked reports whether others may go on at any time with the task that t holds.
+// openLocked reports whether other processes may go on at any time with the task that t holds.
 func (t *Topic) openLocked() bool {
 	return t.remote != nil && t.task != nil && (t.remote.open || t.task.Status.State.Interrupted())
 }
 
-// adopted notes that the task has an owner here, and nothing of it is under way.
+// adopted notes that the task has an owner here, without an append under way.
 func (r *remote) adopted() {
 	if r != nil {
 		r.aloft, r.open, r.row, r.gone = false, false, nil, false
@@ -140,7 +138,7 @@ func (p *Peers) entries(ctx context.Context, t *Topic, cursor int64) ([]Entry, <
 			return nil, soon, nil // the tail has it; otherwise what is older is read below
 		}
 		if cursor > t.last {
-			// The reader began with more than was read for others.
+			// The reader began beyond what was read for others.
 			if len(t.tail) == 0 {
 				t.last = cursor
 			}
@@ -199,8 +197,8 @@ func (p *Peers) entries(ctx context.Context, t *Topic, cursor int64) ([]Entry, <
 	}
 }
 
-// turnLocked waits for the read under way, and returns false then, without the
-// lock. If there is none it is the caller's turn, until overLocked.
+// turnLocked returns true if no read is under way: then it is the caller's turn, until
+// overLocked. Otherwise it waits for that read and returns false, without the lock.
 func (t *Topic) turnLocked(ctx context.Context, ts *Topics) bool {
 	reading := t.remote.reading
 	if reading == nil {
@@ -221,8 +219,8 @@ func (t *Topic) overLocked() {
 	t.remote.reading = nil
 }
 
-// readRemote reads the next entries of a log with their stored bodies. more says that
-// there may be more of them.
+// readRemote reads the next entries of a log with their stored bodies. more says that there may
+// be others after them.
 func (p *Peers) readRemote(ctx context.Context, k store.Key, after int64) (out []Entry, more bool, err error) {
 	raw, err := p.ts.store.Entries(ctx, k, after, remotePage)
 	if err != nil {
@@ -232,7 +230,7 @@ func (p *Peers) readRemote(ctx context.Context, k store.Key, after int64) (out [
 	apart := 0 // bytes of content that is stored apart
 	for i := range raw {
 		if apart >= store.PageBytes {
-			return out, true, nil // what all readers share is of one page, too
+			return out, true, nil // what all readers share is limited to a page, too
 		}
 		r := &raw[i]
 		en, err := a2a.DecodeEntry(r.Seq, r.Time, a2a.EntryKind(r.Kind), r.Body)
@@ -240,7 +238,7 @@ func (p *Peers) readRemote(ctx context.Context, k store.Key, after int64) (out [
 			return nil, false, stored.Failed(err, "read task "+k.ID)
 		}
 		next := Entry{Entry: en, Size: len(r.Body)}
-		if !stored.Refers(r.Body) { // it is what streams show
+		if !stored.Refers(r.Body) { // streams show the same
 			next.Body = r.Body
 		} else if err := p.ts.read.RestoreEntry(ctx, en, nil); err != nil {
 			return nil, false, p.ts.read.Unread(ctx, err, k)
@@ -255,9 +253,10 @@ func (p *Peers) readRemote(ctx context.Context, k store.Key, after int64) (out [
 	return out, more, nil
 }
 
-// addLocked adds what was read behind the tail. more says that there may be more.
+// addLocked adds entries that were read to the tail. more says that there may be others after
+// them.
 func (t *Topic) addLocked(entries []Entry, more bool) {
-	if more { // or a hint came while it was read: that stays
+	if more { // stale may also be set by a hint during the read: that stays
 		t.remote.stale = true
 	}
 	if len(entries) == 0 {
@@ -265,7 +264,7 @@ func (t *Topic) addLocked(entries []Entry, more bool) {
 	}
 	t.tail = slices.Grow(t.tail, len(entries))
 	for _, en := range entries {
-		// What earlier releases wrote has no generation: each reader stamps it.
+		// Entries of earlier releases have no generation: each reader stamps them.
 		en.ready = en.Kind == a2a.EntryStatus && en.Status.Generation == 0 || en.Kind == a2a.EntryArtifact && en.Artifact.Generation == 0
 		if en.Kind == a2a.EntryStatus && en.Status.Status.State.Terminal() {
 			t.ended = en.Seq
@@ -275,11 +274,10 @@ func (t *Topic) addLocked(entries []Entry, more bool) {
 	}
 	t.last = entries[len(entries)-1].Seq
 	t.trimLocked()
-	t.changed.Ring() // those who came meanwhile, and found nothing
+	t.changed.Ring() // for readers that came meanwhile, and found nothing
 }
 
-// row returns the row of a task that nobody here owns, as it was when it was
-// last heard of.
+// row returns the row of a task without an owner here, as of the last news of it.
 func (p *Peers) row(ctx context.Context, t *Topic) (*store.Row, error) {
 	for {
 		t.mu.Lock()
@@ -304,7 +302,7 @@ func (p *Peers) row(ctx context.Context, t *Topic) (*store.Row, error) {
 		}
 		err := p.ts.outlast(ctx, bad)
 		t.mu.Lock()
-		if bad == nil && heard == t.remote.heard && t.task == nil && !t.detached { // of which nothing is heard any more
+		if bad == nil && heard == t.remote.heard && t.task == nil && !t.detached { // a detached topic gets no more news
 			t.remote.row = &rec.Row
 		}
 		t.overLocked()
@@ -320,8 +318,7 @@ func (p *Peers) row(ctx context.Context, t *Topic) (*store.Row, error) {
 	}
 }
 
-// staleLocked says that the task may have changed, to readers of what another
-// process does to it.
+// staleLocked tells readers that another process may have changed the task.
 func (t *Topic) staleLocked() {
 	if r := t.remote; r != nil {
 		r.heard++
@@ -330,8 +327,8 @@ func (t *Topic) staleLocked() {
 	t.changed.Ring()
 }
 
-// Poll asks the store for all tasks that are read here and at work elsewhere,
-// every so often until ctx ends, and sooner for those that are in doubt.
+// Poll asks the store for all tasks that are read here and at work elsewhere, at intervals of
+// p.often until ctx ends, and sooner for those that are in doubt.
 func (p *Peers) Poll(ctx context.Context) {
 	for tick := time.After(p.often); ; {
 		var some []*Topic
@@ -347,13 +344,13 @@ func (p *Peers) Poll(ctx context.Context) {
 		}
 		for chunk := range slices.Chunk(some, RowsAtOnce) {
 			if err := p.compare(ctx, chunk); err != nil {
-				break // who reads finds out, and the next one is due soon
+				break // readers find out, and the next poll is due soon
 			}
 		}
 	}
 }
 
-// remoteTopics returns the topics with readers whose tasks others may go on with.
+// remoteTopics returns the topics with readers whose tasks other processes may go on with.
 func (p *Peers) remoteTopics() (some []*Topic) {
 	p.ts.Lock()
 	defer p.ts.Unlock()
@@ -365,15 +362,15 @@ func (p *Peers) remoteTopics() (some []*Topic) {
 	return some
 }
 
-// remoteLocked reports whether readers of t have to hear what others do. The lock
-// of the topics is held.
+// remoteLocked reports whether readers of t must be told what other processes do. The lock of
+// the topics is held.
 func (t *Topic) remoteLocked() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.task == nil || t.refs > 1 && t.owner != nil && t.openLocked()
 }
 
-// compare wakes the readers of those tasks that changed.
+// compare wakes the readers of those tasks that changed, and evicts owners that lost theirs.
 func (p *Peers) compare(ctx context.Context, some []*Topic) error {
 	keys := make([]store.Key, len(some))
 	heard := make([]int64, len(some))
@@ -393,7 +390,7 @@ func (p *Peers) compare(ctx context.Context, some []*Topic) error {
 		t.mu.Lock()
 		o, again := t.owner, false
 		switch {
-		case t.detached || heard[i] != t.remote.heard: // somebody looks anyway
+		case t.detached || heard[i] != t.remote.heard: // a reader looks anyway
 			o = nil
 		case t.task != nil:
 		case !ok:
@@ -409,7 +406,7 @@ func (p *Peers) compare(ctx context.Context, some []*Topic) error {
 		}
 		t.mu.Unlock()
 		if again {
-			p.detach(t) // another one of the same id
+			p.detach(t) // another task with the same id
 		}
 		if o != nil && o.Ready() && (ok && !o.Has(&row) || !ok && written[i]) { // another process took it over, or deleted it
 			o.Evict()
@@ -418,7 +415,7 @@ func (p *Peers) compare(ctx context.Context, some []*Topic) error {
 	return nil
 }
 
-// detach sends the readers of a task away that is gone, see topic.detach.
+// detach sends the readers of a deleted task away, see Topic.detach.
 func (p *Peers) detach(t *Topic) {
 	p.ts.Lock()
 	defer p.ts.Unlock()
@@ -439,7 +436,7 @@ func (t *Topic) seenLocked(row *store.Row) {
 	t.remote.row = row
 }
 
-// HearOf wakes the readers of a task whose log has grown, or all.
+// HearOf wakes the readers of a task whose log has grown, or of all tasks.
 func (p *Peers) HearOf(hash uint64, all bool) {
 	p.ts.Lock()
 	defer p.ts.Unlock()
@@ -454,7 +451,7 @@ func (p *Peers) HearOf(hash uint64, all bool) {
 	}
 }
 
-// hearOfLocked is told of the owners here, too, unless the store leaves that out.
+// hearOfLocked also gets hints of this process's own appends, unless the store leaves them out.
 func (p *Peers) hearOfLocked(t *Topic) {
 	remote := t.remoteLocked()
 	t.mu.Lock()
@@ -469,7 +466,7 @@ func (p *Peers) hearOfLocked(t *Topic) {
 	}
 }
 
-// Rows returns the rows of those of some tasks that there are.
+// Rows returns the rows of those tasks that exist.
 func Rows(ctx context.Context, st store.Store, keys []store.Key) (map[store.Key]store.Row, error) {
 	found, err := st.Rows(ctx, keys)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Topic is where the readers of one task meet its owner: the task as
-// committed, the newest entries, and a hint that there is more. It exists
-// while anybody reads or owns the task in this process.
+// Topic is where the readers of one task meet its owner: it has the task as committed, the
+// newest entries, and a hint that there is more. It exists while this process reads or owns the
+// task.
 type Topic struct {
 	Key  store.Key
 	refs int // protected by the lock of topics
@@ -22,13 +22,13 @@ type Topic struct {
 
 	mu       sync.Mutex // protects the fields below
 	changed  wake.Bell
-	owner    Owner     // whose task is held; nil if nobody's
+	owner    Owner     // the owner of task; nil if it has none here
 	lost     error     // why the last owner gave the task up, if no other process has it
-	task     *a2a.Task // fold of the log up to last; nil while nobody here owns the task
-	last     int64     // the durable watermark, while task is set; otherwise what was read for all
+	task     *a2a.Task // fold of the log up to last; nil while the task has no owner here
+	last     int64     // while task is set: seq of the last committed entry; otherwise of the last entry that was read for all readers
 	tail     []Entry   // the newest entries, the last of them at last
 	bytes    int       // in tail
-	detached bool      // the task is about to be deleted: readers leave, for the store may have a later one of its id
+	detached bool      // the task is about to be deleted: readers leave, because the store may get another task with its id
 	ended    int64     // seq of the newest end that was seen; the task may have gone on since
 }
 
@@ -37,9 +37,9 @@ type Entry struct {
 	*a2a.Entry
 	Size  int
 	apart bool                // it refers to content that was not read yet, see Topics.behind
-	Body  []byte              // as it is stored, where that is what streams show, too
-	ready bool                // event is set, where streams show the entry: see eventsLocked
-	event *a2a.StreamResponse // what all readers get of it
+	Body  []byte              // as it is stored, if streams show the same
+	ready bool                // event is set, if streams show the entry: see eventsLocked
+	event *a2a.StreamResponse // the event that all readers get
 }
 
 // The tail serves readers that keep up; those further behind read from the
@@ -55,7 +55,7 @@ func (t *Topic) Adopt(o Owner, task *a2a.Task, last int64) {
 	t.owner, t.lost = o, nil
 	t.task, t.last, t.tail, t.bytes = task, last, nil, 0
 	t.remote.adopted()
-	t.changed.Ring() // who waits for news of others
+	t.changed.Ring() // for those that wait for news of other processes
 	t.mu.Unlock()
 }
 
@@ -66,8 +66,8 @@ func (t *Topic) HandOver(o Owner) {
 	t.mu.Unlock()
 }
 
-// holder returns the owner whose task t holds, up to where it is committed, and whether
-// others may go on with the task at any time: one that waits for its client, or in the
+// holder returns the owner of t's task, the seq up to which it is committed, and whether other
+// processes may go on with the task at any time, because it waits for its client or in the
 // store.
 func (t *Topic) holder() (o Owner, last int64, open bool) {
 	t.mu.Lock()
@@ -75,9 +75,8 @@ func (t *Topic) holder() (o Owner, last int64, open bool) {
 	return t.owner, t.last, t.openLocked()
 }
 
-// unpublished returns the task as it was published, if the store has more of it, up to
-// last, that only this process can have written: who looks next must not see less than
-// who looks now.
+// unpublished returns the task as it was published, if the store has more of it, up to last,
+// that only this process can have written: a later look must not show less than an earlier one.
 func (t *Topic) unpublished(last int64) (*a2a.Task, int64) {
 	if task, known := t.Snapshot(); task != nil && known > 0 && known < last && t.remote == nil {
 		return task, known
@@ -85,10 +84,9 @@ func (t *Topic) unpublished(last int64) (*a2a.Task, int64) {
 	return nil, 0
 }
 
-// Publish adds entries that o committed and wakes the readers. behind, if not
-// nil, is the task behind them, which is t's from now on; otherwise at, if not
-// nil, is called for each entry with the task as of it. False means that the task
-// is not o's any more: see evict.
+// Publish adds entries that o committed and wakes the readers. behind, if not nil, is the task
+// after them, which becomes t's; otherwise at, if not nil, is called for each entry with the
+// task as of that entry. Publish returns false if the task is no longer o's: see Owner.Evict.
 func (t *Topic) Publish(o Owner, entries []Entry, behind *a2a.Task, at func(*a2a.Entry, *a2a.Task)) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -119,19 +117,20 @@ func (t *Topic) Publish(o Owner, entries []Entry, behind *a2a.Task, at func(*a2a
 	return true
 }
 
-// TailBytes is how much the tail holds besides the task.
+// TailBytes returns how many bytes the tail holds besides the task.
 func (t *Topic) TailBytes() int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return int64(t.bytes)
 }
 
-// trimLocked copies what stays, because readers hold slices of the old tail.
+// trimLocked shortens a tail that is too long. It copies what stays, because readers hold
+// slices of the old tail.
 func (t *Topic) trimLocked() {
 	if len(t.tail) <= maxTail && t.bytes <= maxTailBytes {
 		return
 	}
-	keep := len(t.tail) - 1 // the newest stays, however large: all who wait for it share it
+	keep := len(t.tail) - 1 // the newest stays, even if it is large: all readers that wait for it share it
 	bytes := t.tail[keep].Size
 	for keep > 0 && len(t.tail)-keep < maxTail/2 && bytes+t.tail[keep-1].Size <= maxTailBytes/2 {
 		keep--
@@ -141,10 +140,9 @@ func (t *Topic) trimLocked() {
 	t.bytes = bytes
 }
 
-// Release ends an ownership: from now on the store knows best, unless the
-// task is finished, when nothing can change any more, but where versions of the
-// protocol let it be reopened and another process may do so. An owner that leaves
-// may have a successor already, whose task stays.
+// Release ends an ownership: from now on the store is asked. A finished task stays if it cannot
+// change any more: its protocol version does not reopen tasks, or no other process could reopen
+// it. If the owner that leaves has a successor already, the successor's task stays.
 func (t *Topic) Release(o Owner, lost error) {
 	t.mu.Lock()
 	if t.owner == o {
@@ -159,8 +157,8 @@ func (t *Topic) Release(o Owner, lost error) {
 	t.mu.Unlock()
 }
 
-// newest is snapshot for a caller that may have seen more in another process:
-// it is nil as well while that is possible.
+// newest is Snapshot for a caller that may have seen more in another process: it also returns
+// nil while that is possible.
 func (t *Topic) newest() (*a2a.Task, int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -170,8 +168,8 @@ func (t *Topic) newest() (*a2a.Task, int64) {
 	return t.snapshotLocked()
 }
 
-// Snapshot returns the task as committed and its watermark, or nil if nobody
-// owns it here.
+// Snapshot returns the task as committed and the seq of its last entry, or nil if it has no
+// owner here.
 func (t *Topic) Snapshot() (*a2a.Task, int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -185,15 +183,15 @@ func (t *Topic) snapshotLocked() (*a2a.Task, int64) {
 	return t.task.Snapshot(), t.last
 }
 
-// glance is what those who wait look at.
+// glance is the state of a topic for callers that wait.
 type glance struct {
 	state      a2a.TaskState
 	generation int64
-	last       int64 // the durable watermark
-	ended      int64 // see topic
-	known      bool  // state, generation and last are; otherwise the store knows
-	lost       error // see topic
-	detached   bool  // see topic
+	last       int64 // seq of the last committed entry
+	ended      int64 // see Topic
+	known      bool  // state, generation and last are known; otherwise the store has to be asked
+	lost       error // see Topic
+	detached   bool  // see Topic
 	changed    <-chan struct{}
 }
 
@@ -225,9 +223,9 @@ func (t *Topic) lookLocked() glance {
 // NewestEnd returns the seq of the newest end that was seen here, or 0.
 func (t *Topic) NewestEnd() int64 { return t.look().ended }
 
-// endBehind returns where the task ended first behind after, given that it did
-// by ended, or 0 if only the log knows: versions of the protocol let a task go on
-// after its end, so there may have been more than one.
+// endBehind returns where the task first ended after the seq after, given that it did by ended.
+// It returns 0 if only the log can tell: in some protocol versions a task goes on after its
+// end, so it may have ended more than once.
 func (t *Topic) endBehind(after, ended int64) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -253,15 +251,14 @@ func (en Entry) ends() bool {
 	return en.Kind == a2a.EntryStatus && en.Status.Status.State.Terminal()
 }
 
-// Beyond reports whether readers of t have events to come at once behind seq.
+// Beyond reports whether readers of t can have events after seq at once.
 func (t *Topic) Beyond(seq int64) bool {
 	entries, _, _ := t.after(seq)
 	return showsOne(entries)
 }
 
-// after returns the committed entries behind a cursor, as far as the tail
-// reaches back. known is false if the store has to be asked. changed is closed
-// when there may be more.
+// after returns the committed entries after a cursor, as far as the tail reaches back. known is
+// false if the store has to be asked. changed is closed when there may be more.
 func (t *Topic) after(cursor int64) (entries []Entry, known bool, changed <-chan struct{}) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -277,11 +274,11 @@ func (t *Topic) after(cursor int64) (entries []Entry, known bool, changed <-chan
 	}
 	entries = t.tail[int64(len(t.tail))-behind:]
 	t.eventsLocked()
-	return entries, true, nil // who reads these looks again before it waits
+	return entries, true, nil // the reader looks again before it waits
 }
 
-// eventsLocked makes the events of the newest entries, at the end of the tail, for
-// all who read from here on. Entries that a reader has got have theirs.
+// eventsLocked makes the events of the newest entries, at the end of the tail, for all later
+// readers. Entries that a reader has got already have theirs.
 func (t *Topic) eventsLocked() {
 	from, shown := len(t.tail), 0
 	for from > 0 && !t.tail[from-1].ready {
@@ -312,9 +309,9 @@ func (t *Topic) eventsLocked() {
 	}
 }
 
-// published leaves out what was read from the store and is not published yet:
-// between a commit and its publication the log is ahead of the topic, and a
-// reader of one must not know what a reader of the other does not.
+// published drops the entries that were read from the store but are not published yet: between
+// a commit and its publication the log is ahead of the topic, and no reader must see more than
+// another.
 func (t *Topic) published(entries []Entry) []Entry {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -325,7 +322,7 @@ func (t *Topic) published(entries []Entry) []Entry {
 	return entries[:n]
 }
 
-// detach sends the readers away. Those that come later meet at another topic.
+// detach sends the readers away. Later readers meet at another topic.
 func (t *Topic) detach() {
 	t.mu.Lock()
 	t.detached = true

@@ -10,60 +10,61 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Topics are those of the tasks that somebody in this process reads or owns.
+// Topics are the topics of the tasks that this process reads or owns.
 type Topics struct {
 	// set at start, then constant
 	store     store.Store
 	read      *stored.Reader
 	longest   time.Duration          // of a long poll
 	draining  <-chan struct{}        // closed when the process stops serving
-	Lapsed    func() bool            // others may take this process for dead
-	Wrote     func(error)            // hears that the store is out of reach
-	Recovered func() <-chan struct{} // is closed while the store is within reach
+	Lapsed    func() bool            // other processes may consider this one dead
+	Wrote     func(error)            // is told that the store is unreachable
+	Recovered func() <-chan struct{} // its channel is closed while the store is reachable
 	others    others                 // what other processes do
 
-	sync.Mutex // protects the field below, who uses a topic, and who owns a task
+	sync.Mutex // protects the field below, the uses of a topic, and who owns a task
 	m          map[store.Key]*Topic
 }
 
-// Owner is the one writer of a task, as its topic knows it.
+// Owner is the only writer of a task, as its topic knows it.
 type Owner interface {
 	// Key names the task.
 	Key() store.Key
-	// Ready reports whether it has loaded the task.
+	// Ready reports whether the owner has loaded the task.
 	Ready() bool
-	// Has reports whether a row, as it is stored now, says that the task is its.
+	// Has reports whether the task's row, as it is stored now, shows that the task is this
+	// owner's.
 	Has(*store.Row) bool
-	// Evict ends it: the task is another process's by now.
+	// Evict ends the ownership: the task is another process's by now.
 	Evict()
 }
 
-// others is what is known of other processes, which may be at work at tasks that are
-// read here: nothing where the store is this process's alone.
+// others tells what other processes do to tasks that are read here. If only this process uses
+// the store, that is nothing: see alone.
 type others interface {
-	// joined and left say that a topic begins and ends, under the lock of the topics.
+	// joined and left are told that a topic begins and ends, under the lock of the topics.
 	joined(*Topic)
 	left(*Topic)
-	// entries returns those behind a cursor of a task that nobody here owns. If there are
-	// none, changed is closed when there may be some, or somebody owns it; nil: one does
-	// not hear of it.
+	// entries returns the entries after a cursor of a task without an owner here. If there are
+	// none, changed is closed when there may be some, or the task has got an owner; a nil
+	// channel means that there is no such notice.
 	entries(ctx context.Context, t *Topic, cursor int64) (some []Entry, changed <-chan struct{}, _ error)
-	// row returns the row of a task that nobody here owns.
+	// row returns the row of a task without an owner here.
 	row(context.Context, *Topic) (*store.Row, error)
-	// every is how often the store is asked for what was not heard of.
+	// every returns how often to ask the store, in case a hint was lost.
 	every() time.Duration
 }
 
-// New returns topics without any. longest is for a long poll; when draining is closed
-// readers leave.
+// New returns Topics without a topic. longest is how long a long poll may take. Readers leave
+// when draining is closed.
 func New(st store.Store, r *stored.Reader, longest time.Duration, draining <-chan struct{}) *Topics {
 	ts := &Topics{store: st, read: r, longest: longest, draining: draining, m: map[store.Key]*Topic{}}
 	ts.others = alone{ts}
 	return ts
 }
 
-// LenLocked returns how many topics there are, for tests. The lock is held, or nobody
-// else has them.
+// LenLocked returns how many topics there are, for tests. The lock is held, or ts is not
+// shared.
 func (ts *Topics) LenLocked() int { return len(ts.m) }
 
 func (ts *Topics) stopping() bool { return wake.Closed(ts.draining) }
@@ -101,7 +102,7 @@ func (ts *Topics) LeaveLocked(t *Topic) {
 	}
 }
 
-// DismissLocked sends the readers of a task away: see topic.detach.
+// DismissLocked sends the readers of a task away: see Topic.detach.
 func (ts *Topics) DismissLocked(k store.Key) {
 	if t := ts.m[k]; t != nil {
 		ts.dropLocked(t)
@@ -109,14 +110,14 @@ func (ts *Topics) DismissLocked(k store.Key) {
 	}
 }
 
-// dropLocked forgets a topic that others can find.
+// dropLocked removes a topic, so that no new reader finds it.
 func (ts *Topics) dropLocked(t *Topic) {
 	delete(ts.m, t.Key)
 	ts.others.left(t)
 }
 
-// WakeAll lets all readers see that the engine drains: they look after they have
-// taken the channel that is closed here, and it costs them nothing until then.
+// WakeAll makes all readers see that the engine drains. They check for that after they have
+// taken the channel that is closed here, so it costs them nothing until then.
 func (ts *Topics) WakeAll() {
 	ts.Lock()
 	defer ts.Unlock()
@@ -127,7 +128,7 @@ func (ts *Topics) WakeAll() {
 	}
 }
 
-// meets reports whether somebody here reads or owns a task.
+// meets reports whether a task has a reader or an owner here.
 func (ts *Topics) meets(k store.Key) bool {
 	ts.Lock()
 	defer ts.Unlock()
