@@ -132,3 +132,16 @@ func TestLogOfErrorsBehindTheEnd(t *testing.T) {
 		})
 	}
 }
+
+// An operator who sees tasks fail finds each in the log, without what the client was told.
+func TestLogOfFailuresThatAgentsReport(t *testing.T) {
+	var log bytes.Buffer
+	w := newWorldWith(t, nil, agent.Func(func(_ context.Context, turn *agent.Turn) error {
+		return turn.Fail("out of paper")
+	}), testCard(), &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	w.mustSend(send("go"))
+	w.stop()
+	if n := strings.Count(log.String(), `level=INFO msg="agent failed the task" task=`); n != 1 || strings.Contains(log.String(), "paper") {
+		t.Errorf("logged %d times\n%s", n, &log)
+	}
+}

@@ -220,6 +220,9 @@ func (d *doctor) cards(ctx context.Context, r *report) {
 		r.fail(err, "parley card keygen makes a key")
 		return
 	}
+	for _, name := range d.card.keys {
+		r.private(name)
+	}
 	if err := d.rev.host(); err != nil {
 		r.fail(err, "docs/config.md says what a card may have")
 		return
@@ -230,7 +233,7 @@ func (d *doctor) cards(ctx context.Context, r *report) {
 		} else if strings.Contains(text, notKnown) {
 			r.warn("correct what is found above under upstream", "%s", text)
 		} else {
-			r.warn("say it in parley.yaml (docs/config.md)", "%s", text)
+			r.warn("correct it in parley.yaml (docs/config.md)", "%s", text)
 		}
 	}
 	if d.db != nil && d.db.Tasks != nil {

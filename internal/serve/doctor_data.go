@@ -156,6 +156,7 @@ func (d *doctor) database(ctx context.Context, r *report) {
 		return
 	}
 	if err != nil {
+		d.db = new(database.State) // there is one, of which nothing is known
 		r.fail(storeFailure(d.location, err), "")
 		return
 	}

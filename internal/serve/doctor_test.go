@@ -3,6 +3,7 @@ package serve
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -113,6 +114,12 @@ func TestExamine(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	wideKey := func(t *testing.T) []string {
+		_, key := issue(t, nil, func(*x509.Certificate) {})
+		mustWrite(t, "card-key.pem", key, 0o600)
+		chmod(t, "card-key.pem", 0o644)
+		return []string{"--card-key=card-key.pem", "--public-url=https://agent.example", "--allow-anonymous"}
+	}
 	file := func(name, text string, flags ...string) world {
 		return func(t *testing.T) []string {
 			mustWrite(t, name, text, 0o600)
@@ -166,6 +173,7 @@ func TestExamine(t *testing.T) {
 		"keys":                  {withDatabase(2, nil, "--auth-keys"), "keys", "ok", "2 API keys can be used"},
 		"keys without a server": {withDatabase(2, nil), "keys", "warning", "2 API keys can be used, and nothing asks for them"},
 		"nobody has a key":      {withDatabase(0, nil, "--auth-keys"), "keys", "warning", "--auth-keys asks for API keys, and there are none"},
+		"keys out of reach":     {flagsOf("--store=postgres://127.0.0.1:1/a", "--auth-keys"), "keys", "ok", "not looked at"},
 		"keys beside a server":  {withDatabase(1, hold, "--auth-keys"), "keys", "ok", "1 API key can be used"},
 
 		"a built-in agent": {flagsOf(), "agents", "ok", "demo"},
@@ -192,6 +200,7 @@ func TestExamine(t *testing.T) {
 		"the issuer's":      {at("--oidc-issuer=", "", issuer, 404, "Sat, 01 Jan 2000 00:00:00 GMT", "--oidc-audience=me"), "clock", "problem", "ahead of that of 127.0.0.1:"},
 		"a clock set back":  {withDatabase(0, touch), "clock", "problem", "the database was changed on 2125-"},
 		"a card":            {flagsOf(), "card", "ok", "1 card complete"},
+		"a card's key":      {wideKey, "card", "warning", "card-key.pem can be read by every user of this machine"},
 		"a card not known":  {flagsOf("--mcp=" + nobody), "card", "warning", "it is not known yet"},
 		"a card of nothing": {at("--http=", "/", nil, 405, ""), "card", "warning", "the description and the skills are generated"},
 	} {

@@ -29,6 +29,13 @@ func (d *doctor) tlsFiles(_ context.Context, r *report) {
 	d.tls.examine(r, d.publicURL, time.Now(), nil)
 }
 
+// private warns of a private key that others can read.
+func (r *report) private(name string) {
+	if st, err := os.Stat(name); err == nil && config.PermissionsMatter && st.Mode().Perm()&0o004 != 0 {
+		r.warn("chmod 600 "+plain.Quote(name), "%s can be read by every user of this machine", plain.Quote(name))
+	}
+}
+
 // examine reports what is wrong with the files. public is the URL on the cards; roots
 // are the authorities of the system if they are nil.
 func (f *tlsFiles) examine(r *report, public string, now time.Time, roots *x509.CertPool) {
@@ -62,9 +69,7 @@ func (f *tlsFiles) examine(r *report, public string, now time.Time, roots *x509.
 		r.problem("get a certificate for "+u.Hostname()+", or correct --public-url", "%s does not fit --public-url %s: it is for %s", plain.Quote(f.cert), plain.Quote(public), strings.Join(names, ", "))
 	}
 	f.chain(r, &pair, now, roots)
-	if st, err := os.Stat(f.key); err == nil && config.PermissionsMatter && st.Mode().Perm()&0o004 != 0 {
-		r.warn("chmod 600 "+plain.Quote(f.key), "%s can be read by every user of this machine", plain.Quote(f.key))
-	}
+	r.private(f.key)
 	if f.clientCA != "" {
 		f.authorities(r, now)
 	}

@@ -87,7 +87,11 @@ func (h *host) Status(state a2a.TaskState, message *a2a.Message) error {
 	if err := checkWords(en.Status.Status.Message); err != nil {
 		return err
 	}
-	return (*Owner)(h).emit(en)
+	err := (*Owner)(h).emit(en)
+	if err == nil && state == a2a.TaskStateFailed {
+		(*Owner)(h).log().Info("agent failed the task") // its words are the client's
+	}
+	return err
 }
 
 // checkWords refuses a message that no client could read.

@@ -226,7 +226,7 @@ var Table = [metrics]Metric{
 	},
 	QueueLength: {
 		Name: "parley.queue.length", Kind: Gauge, Unit: "{task}",
-		Help: "Tasks of this process that wait for capacity.",
+		Help: "Tasks of this process that wait for capacity; new ones wait in the database, where parley admin tasks finds them.",
 	},
 	CapacityUsed: {
 		Name: "parley.capacity.used", Kind: Gauge, Unit: "{task}",
