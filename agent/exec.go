@@ -166,7 +166,7 @@ func (c *command) start(ctx context.Context, env []string, log *slog.Logger) (p 
 		p, err = c.launch(env, log)
 		if scarce.Is(err) && !said {
 			said = true
-			log.Warn("a command cannot start: no processes or memory left; trying again", "error", err)
+			log.Warn("a command cannot start: no file descriptors, processes or memory left; trying again", "error", err)
 		}
 		return err
 	})

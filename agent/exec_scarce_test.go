@@ -41,7 +41,7 @@ func TestExecWaitsForDescriptors(t *testing.T) {
 	}
 	dir := t.TempDir()
 	waits := make(chan struct{}, 1)
-	log := slog.New(&watcher{slog.DiscardHandler, "a command cannot start: no processes or memory left; trying again", waits})
+	log := slog.New(&watcher{slog.DiscardHandler, "a command cannot start: no file descriptors, processes or memory left; trying again", waits})
 
 	for mode, script := range map[ExecMode]string{ExecPlain: "cat", ExecLines: `read line; echo '{"type":"reply","text":"done"}'`} {
 		release := takeAll(t)

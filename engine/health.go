@@ -41,6 +41,8 @@ func (t *troubleError) Unwrap() error { return t.cause }
 
 // probeEvery is how often a failing store is tried, and how long no write may have failed
 // before it counts as working: if some writes fail and others do not, the trouble goes on.
+// So one message that does not fit makes the server unready for that long: nobody knows
+// how large the next one is.
 const probeEvery = time.Second
 
 func newStoreHealth(log *slog.Logger) *storeHealth {
