@@ -13,8 +13,8 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// credentials are what a caller has, and where the card wants them. The values
-// are never printed.
+// credentials are a caller's credentials, and the places where the card wants them. The
+// values are never printed.
 type credentials struct {
 	bearer string
 	scheme string // of Authorization, such as Bearer
@@ -25,10 +25,9 @@ type credentials struct {
 	name     string
 }
 
-// credentialsFor places the caller's credentials as the card's schemes say.
-// Credentials that no scheme takes are not sent, and withheld names them. A card
-// without schemes says nothing, and neither does a nil card: everything goes where it
-// usually does.
+// credentialsFor places the caller's credentials as the card's schemes say. Credentials
+// that no scheme accepts are not sent; withheld names them. If the card has no schemes,
+// or is nil, each credential goes to its usual place.
 func credentialsFor(card *a2a.AgentCard, o *Options) (c *credentials, withheld []string) {
 	c = &credentials{
 		bearer: o.Bearer, scheme: "Bearer",
@@ -41,7 +40,7 @@ func credentialsFor(card *a2a.AgentCard, o *Options) (c *credentials, withheld [
 		return c, nil
 	}
 	var key, bearer, basic, declared bool
-	other := "" // of HTTP, neither Bearer nor Basic
+	other := "" // a scheme of HTTP other than Bearer and Basic
 	for _, s := range inOrder(card) {
 		switch {
 		case s.APIKey != nil && s.APIKey.Name != "":
@@ -71,11 +70,11 @@ func credentialsFor(card *a2a.AgentCard, o *Options) (c *credentials, withheld [
 	if !declared {
 		return c, nil
 	}
-	if !bearer && other != "" { // the value is for what there is
+	if !bearer && other != "" { // the value is for that scheme
 		c.scheme, bearer = other, true
 	}
 	if c.bearer != "" && !bearer && key && c.apiKey == "" && c.location != "query" {
-		c.bearer, c.apiKey = "", c.bearer // again; a URL is not for tokens
+		c.bearer, c.apiKey = "", c.bearer // the key scheme gets the token, but a URL must not
 	}
 	if c.bearer != "" && !bearer {
 		c.bearer, withheld = "", append(withheld, "a bearer token")
@@ -106,7 +105,7 @@ func inOrder(card *a2a.AgentCard) []*a2a.SecurityScheme {
 	return list
 }
 
-// wantsToken reports whether Options.Token is asked.
+// wantsToken reports whether Options.Token is called.
 func (c *Client) wantsToken() bool {
 	return c.opts.Token != nil && c.creds.bearer == "" && c.creds.basic == ""
 }
@@ -130,7 +129,7 @@ type credentialed struct{}
 // any reports whether there are credentials.
 func (c *credentials) any() bool { return c.bearer != "" || c.basic != "" || c.apiKey != "" }
 
-// asMetadata returns the credentials for gRPC, which has no queries.
+// asMetadata returns the credentials for gRPC, which has no query.
 func (c *credentials) asMetadata() *credentials {
 	if c.location != "query" {
 		return c
@@ -140,8 +139,8 @@ func (c *credentials) asMetadata() *credentials {
 	return &m
 }
 
-// addTo puts the credentials into a request and marks it, so that redirects
-// know. It returns the request to be used.
+// addTo adds the credentials to a request and marks it for checkRedirect. It returns
+// the request to be used.
 func (c *credentials) addTo(req *http.Request) *http.Request {
 	if !c.any() {
 		return req
@@ -161,7 +160,7 @@ func (c *credentials) addTo(req *http.Request) *http.Request {
 			}
 			req.URL.RawQuery = pair
 		case "cookie":
-			pair := c.name + "=" + c.apiKey // http.Cookie would print what it dislikes
+			pair := c.name + "=" + c.apiKey // http.Cookie would drop characters that it does not allow
 			if others := req.Header.Get("Cookie"); others != "" {
 				pair = others + "; " + pair
 			}
@@ -173,9 +172,8 @@ func (c *credentials) addTo(req *http.Request) *http.Request {
 	return req.WithContext(context.WithValue(req.Context(), credentialed{}, true))
 }
 
-// checkRedirect lets a request go on to where an answer points, unless that
-// would change what is asked or hand over credentials. To another host goes
-// nothing that the caller put into headers.
+// checkRedirect allows a redirect unless it would change the request or hand over
+// credentials. Headers that the caller set are not sent to another host.
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	first, to := via[0], location(req.URL)
 	switch {

@@ -23,8 +23,8 @@ type cached struct {
 	body  []byte
 	etag  string
 	since string    // Last-Modified
-	fresh time.Time // until then no request is needed
-	from  *source   // where it came from, the last time it was asked for
+	fresh time.Time // no request is needed until then
+	from  *source   // the source of the latest response
 }
 
 func (c *cache) get(url string) *cached {
@@ -33,8 +33,8 @@ func (c *cache) get(url string) *cached {
 	return c.entries[url]
 }
 
-// put stores a response, or removes what was stored if it may not be kept. A
-// body of nil means a 304 that renews old.
+// put stores a response, or removes the stored one if the response may not be stored. A
+// nil body means a 304 that renews old.
 func (c *cache) put(url string, h http.Header, body []byte, from *source, old *cached, now time.Time) *cached {
 	e := &cached{body: body, from: from, etag: h.Get("ETag"), since: h.Get("Last-Modified")}
 	if body == nil {
@@ -63,8 +63,8 @@ func (c *cache) put(url string, h http.Header, body []byte, from *source, old *c
 	return e
 }
 
-// freshness says whether a response may be stored, and for how long it needs
-// no revalidation. Without a word from the server that is no time at all.
+// freshness says whether a response may be stored, and for how long it needs no
+// revalidation: none if the server does not say.
 func freshness(h http.Header, now time.Time) (store bool, lifetime time.Duration) {
 	directives := map[string]string{}
 	for _, line := range h.Values("Cache-Control") {
@@ -92,8 +92,8 @@ func freshness(h http.Header, now time.Time) (store bool, lifetime time.Duration
 	return true, 0
 }
 
-// seconds reads a delta-seconds value; what is not one counts as 0, and more
-// than a year as a year.
+// seconds reads a delta-seconds value. An invalid one counts as 0, and more than a year
+// as a year.
 func seconds(v string) time.Duration {
 	n, err := strconv.ParseUint(strings.TrimSpace(v), 10, 64)
 	if err != nil {

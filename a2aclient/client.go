@@ -14,75 +14,74 @@ import (
 
 // Client is an a2a.Service over a network. It is safe for concurrent use.
 //
-// The tenant of the chosen interface goes into every request in place of the
-// request's own (specification §8.3.2). Errors that the agent reported are
-// *a2a.Error with Peer set; those concluded here, such as an operation that
-// the card rules out, have it unset. Failures of the network are
-// *TransportError. A context's error comes back as its cause.
+// Every request gets the tenant of the chosen interface in place of its own
+// (specification §8.3.2). Errors that the agent reported are *a2a.Error with Peer set;
+// those concluded here, such as for an operation that the card rules out, have it
+// unset. Failures of the network are *TransportError. If a context ends, the error is
+// its cause.
 //
-// Where the chosen interface cannot be reached, so that nothing was sent, the
-// others of the card are tried in their order (§5.2), and the one that answers
-// is used from then on. Left out are those with another tenant, those without
-// TLS if the chosen one has it or another host name, and those that
-// Options.Bindings does not name.
+// If the chosen interface cannot be reached, so that nothing was sent, the other
+// interfaces of the card are tried in their order (§5.2), and the one that answers is
+// used from then on. Interfaces are skipped if they have another tenant, if they have
+// no TLS while the chosen one has it or another host name, and if Options.Bindings does
+// not name their binding.
 //
-// Where the agent does not know the version that the card says, which it shows
-// by MethodNotFound or VersionNotSupported or by a page in place of an answer,
-// the versions it may speak instead are looked for with GetTask for a task that
-// nobody has. The first that is known there is used from then on, and the call
-// is made once more in it: the agent has refused it unseen. This happens once
-// in a client's life (twice, if what was known fits 0.3 and 0.1 alike), and not
-// where Options.Version forces a version.
+// If the agent does not know the version that its card names (it answers
+// MethodNotFound, VersionNotSupported or a web page), the client looks for another
+// version with GetTask for a task that does not exist. It uses the first version that
+// the agent knows from then on, and repeats the call in it, because the agent has
+// refused the first one without acting on it. This happens once in a client's life
+// (twice, if the first answers fit 0.3 and 0.1 alike), and not if Options.Version
+// forces a version.
 //
-// Redirects are followed as long as they keep the method, on the same host or
-// from http to https; to another host only if there are no credentials, and
-// without the headers of Options.
+// Redirects are followed if they keep the method, on the same host or from http to
+// https. A redirect to another host is followed only without credentials, and without
+// the headers of Options.
 type Client struct {
 	a2a.Unimplemented // for operations of later versions
 
 	// set by New, then constant
 	opts   *Options
-	named  *a2a.AgentCard // it has the faces' interfaces
+	named  *a2a.AgentCard // the card with the interfaces of faces
 	from   *source        // of that card
 	http   *http.Client
 	log    *slog.Logger
-	faces  []*face // those that may be used, the preferred one first
-	tenant string  // of all of them
+	faces  []*face // the usable ones, the preferred one first
+	tenant string  // the same for all faces
 	creds  *credentials
 
 	withheld []string // credentials that the card has no place for
-	lacking  []string // extensions that it requires and nobody declares
+	lacking  []string // extensions that the card requires and the client does not declare
 
-	guessed bool // the card is ours: the agent has none
+	guessed bool // this client made the card; the agent has none
 
 	face   atomic.Pointer[face] // the one in use
 	card   atomic.Pointer[a2a.AgentCard]
 	lastID atomic.Int64 // of JSON-RPC requests
 
-	learning chan struct{} // holds a token while learn runs; protects the fields below
-	learnt   bool          // which version is spoken in place of the card's: once is enough
-	guess    bool          // one was adopted that is but likely
+	learning chan struct{} // held while learn runs; protects the fields below
+	learnt   bool          // a version in place of the card's was found, which happens once
+	guess    bool          // a version was adopted that is only likely
 }
 
 var _ a2a.Service = (*Client)(nil)
 
-// Dial finds the card that ref refers to, as Resolve does, and returns a
-// client for its agent, which is not asked yet. See Resolver.Dial for agents
-// without a card.
+// Dial finds the card that ref refers to, as Resolve does, and returns a client for its
+// agent. It does not call the agent. See Resolver.Dial for agents without a card.
 func Dial(ctx context.Context, ref string, o *Options) (*Client, error) {
 	return NewResolver(o).Dial(ctx, ref)
 }
 
-// New returns a client for the agent of a card. It chooses the first interface
-// of the card, in its order or that of Options.Bindings, whose binding it
-// speaks, with the best version it speaks: 1.0, then 1.1, 0.3, 0.2 and 0.1.
-// Options.Version replaces that choice. Where there is none, the error is an
-// *a2a.Error with CodeVersionNotSupported if it is for the version, else with
-// CodeUnsupportedOperation, and says what the card offers. A card without any
-// interface is a *CardError. The card must not be changed afterwards.
+// New returns a client for the agent of a card. It chooses the first interface of the
+// card, in its order or that of Options.Bindings, whose binding it speaks, with the
+// best version it speaks: 1.0, then 1.1, 0.3, 0.2 and 0.1. Options.Version replaces
+// that choice. If no interface fits, the error says what the card offers; it is an
+// *a2a.Error, with CodeVersionNotSupported if only the version does not fit, otherwise
+// with CodeUnsupportedOperation. A card without any interface is a *CardError. The card
+// must not be changed afterwards.
 //
-// Where the card comes from is not known here, so that it may name any address:
-// for one of somebody else's, use Dial.
+// New does not know where the card comes from, so the card may name any address. Use
+// Dial for a card that you did not make yourself.
 func New(card *a2a.AgentCard, o *Options) (*Client, error) {
 	o = cmp.Or(o, new(Options))
 	return newClient(card, nil, o, o.httpClient())
@@ -126,12 +125,12 @@ func newClient(card *a2a.AgentCard, from *source, o *Options, hc *http.Client) (
 // changed.
 func (c *Client) Card() *a2a.AgentCard { return c.card.Load() }
 
-// Withheld names the credentials of Options that are not sent, since the card's
+// Withheld names the credentials of Options that are not sent, because the card's
 // security schemes have no place for them, such as "an API key".
 func (c *Client) Withheld() []string { return c.withheld }
 
 // Lacking lists the extensions that the card requires, and that neither this package
-// supports nor Options.Extensions declares. Calls may be refused for them.
+// supports nor Options.Extensions declares. The agent may refuse calls without them.
 func (c *Client) Lacking() []string { return c.lacking }
 
 // required returns the extensions to declare: those of the caller, and those that the
@@ -150,19 +149,19 @@ func required(card *a2a.AgentCard, own []string) (declared, lacking []string) {
 	return declared, lacking
 }
 
-// Interface returns the interface of the card that the client uses: the one it
-// chose, or another since that could not be reached. It must not be changed.
+// Interface returns the interface of the card that the client uses: the chosen one, or
+// another one if that could not be reached. It must not be changed.
 func (c *Client) Interface() *a2a.AgentInterface { return c.face.Load().iface }
 
-// Version returns the protocol version that the client speaks, such as 0.3. It
-// is not that of Interface where Options.Version forces one, or where the agent
-// turned out not to know that of its card.
+// Version returns the protocol version that the client speaks, such as 0.3. It differs
+// from that of Interface if Options.Version forces one, or if the agent turned out not
+// to know its card's version.
 func (c *Client) Version() string { return c.face.Load().version }
 
-// Outdated reports whether that version is before 1.0. Such an agent lists no
-// tasks, and a webhook that was made without an id has its task's.
+// Outdated reports whether that version is before 1.0. Such an agent lists no tasks,
+// and a webhook that was created without an id gets its task's id.
 func (c *Client) Outdated() bool { return c.face.Load().dialect < dialect.V10 }
 
-// ChoosesTaskIDs reports whether, in that version, the client gives new tasks their
-// ids: a message with Message.TaskID begins that task, if it is not there.
+// ChoosesTaskIDs reports whether, in that version, the client chooses the ids of new
+// tasks: a message with Message.TaskID begins that task if it does not exist.
 func (c *Client) ChoosesTaskIDs() bool { return c.face.Load().dialect == dialect.V01 }

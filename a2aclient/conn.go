@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// silence is how long a stream may be without a byte. Servers send a
-	// comment every 15 to 30 s; two may get lost.
+	// silence is how long a stream may be without a byte. Servers send a comment every
+	// 15 to 30 s; up to two may get lost.
 	silence = 45 * time.Second
 	// linger is how long a server has to close a stream after its last event,
 	// so that the connection can be used again.
@@ -29,7 +29,7 @@ var errSilent = fmt.Errorf("not a byte came for %v", silence)
 // conn is one connection of a stream. It belongs to one goroutine.
 type conn struct {
 	call   *call
-	ctx    context.Context // of the connection; its cause says why we left
+	ctx    context.Context // of the connection; its cause says why it was left
 	cancel context.CancelCauseFunc
 	body   io.ReadCloser
 	host   string
@@ -39,13 +39,12 @@ type conn struct {
 	events   *wire.Reader
 	messages *wire.MessageReader   // gRPC
 	res      *http.Response        // gRPC; its trailer has the status
-	ready    []*a2a.StreamResponse // read and not yet handed on: of the last event
+	ready    []*a2a.StreamResponse // read but not yet returned, of the last event
 	readyID  string                // its id
 }
 
-// connect begins a stream. A limit above 0 is how long the header may take.
-// Errors of the agent come as *a2a.Error, those of the network as
-// *TransportError.
+// connect begins a stream. A limit above 0 bounds the time until the header. Errors of
+// the agent are *a2a.Error, those of the network *TransportError.
 func (c *Client) connect(ctx context.Context, op dialect.Op, req any, lastEventID string, limit time.Duration) (*conn, error) {
 	return tryFaces(ctx, c, op, req, func(k *call) (*conn, error) {
 		k.lastEventID = lastEventID
@@ -69,8 +68,8 @@ func (c *Client) connectBy(parent context.Context, k *call, limit time.Duration)
 	watch.Stop()
 	cn.body, cn.host = res.Body, res.Request.URL.Host
 	if k.grpc != nil && res.Header.Get("Grpc-Status") == "" && checkGRPC(k, res) == nil {
-		// gRPC has no keep-alives that could be seen here: the watch stays off,
-		// and a broken connection is TCP's to find.
+		// gRPC's keep-alives are not visible here, so the watch stays off, and TCP must
+		// find a broken connection.
 		cn.res, cn.messages = res, wire.NewMessageReader(res.Body, maxBody)
 		return cn, nil
 	}
@@ -82,10 +81,10 @@ func (c *Client) connectBy(parent context.Context, k *call, limit time.Duration)
 		}
 		return cn, nil
 	}
-	// An error before the first event is an ordinary answer, and an agent may
-	// have so little to say that it needs no stream.
+	// An error before the first event is an ordinary answer; so is the whole answer of
+	// an agent that needs no stream for it.
 	defer cn.close()
-	res.Body = io.NopCloser((*watched)(cn)) // a large one may take long
+	res.Body = io.NopCloser((*watched)(cn)) // a large answer may take long
 	body, err := c.readBody(ctx, k, res)
 	if err != nil {
 		return nil, orCause(parent, err)
@@ -98,9 +97,9 @@ func (c *Client) connectBy(parent context.Context, k *call, limit time.Duration)
 	return cn, nil
 }
 
-// next returns the next element with its event id. The error is io.EOF where
-// the server has closed the stream, a *TransportError where it broke, and an
-// *a2a.Error for what the agent reports or sends that makes no sense.
+// next returns the next element with its event id. The error is io.EOF if the server
+// has closed the stream, a *TransportError if the stream broke, and an *a2a.Error if
+// the agent reports an error or sends something invalid.
 func (cn *conn) next() (el *a2a.StreamResponse, id string, err error) {
 	for len(cn.ready) == 0 {
 		switch {
@@ -117,15 +116,15 @@ func (cn *conn) next() (el *a2a.StreamResponse, id string, err error) {
 	}
 	el, cn.ready = cn.ready[0], cn.ready[1:]
 	if len(cn.ready) == 0 {
-		id = cn.readyID // the event is over with its last element
+		id = cn.readyID // the id is that of the event's last element
 	}
 	return el, id, nil
 }
 
-// within reports whether the last element was not the last of its event.
+// within reports whether more elements of the same event follow the last one.
 func (cn *conn) within() bool { return len(cn.ready) > 0 }
 
-// old reports whether the stream is one of a version before 1.0.
+// old reports whether the stream's version is before 1.0.
 func (cn *conn) old() bool { return cn.call.face.dialect < dialect.V10 }
 
 func (cn *conn) nextEvent() error {
@@ -181,8 +180,8 @@ func (cn *conn) close() {
 	}
 }
 
-// watched reads the body of a stream. Its timer runs only while a read waits:
-// the time the caller spends on an element is not the server's.
+// watched reads the body of a stream. Its timer runs only while a read waits: the time
+// that the caller spends on an element does not count against the server.
 type watched conn
 
 func (w *watched) Read(p []byte) (int, error) {

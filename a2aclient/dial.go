@@ -13,18 +13,18 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// Dial finds the card that ref refers to, as Resolve does, and returns a client
-// for its agent, which is not asked yet.
+// Dial finds the card that ref refers to, as Resolve does, and returns a client for its
+// agent. It does not call an agent that has a card.
 //
-// Where a host has no card at either well-known path, or a page, the agent at the address
-// itself is asked for a task that nobody has, which changes nothing, until
-// an answer shows what it speaks: JSON-RPC at the address in 1.0, then in 0.3
-// or 0.1; HTTP+JSON below it in 1.0, then in 0.3; gRPC in 1.0, then in 0.3, if
-// the reference is a host without a path or Options.Bindings has it. These are
-// eight requests at most, fewer with Options.Bindings or Options.Version. The client's card then has what was found, and offers
-// everything: what the agent lacks, it has to say itself. A Resolver remembers
-// it as long as it lives. Where nothing is found the error is Resolve's, and
-// says what was tried.
+// If a host has no card at either well-known path, or a web page, Dial asks the agent
+// at the address itself for a task that does not exist, which changes nothing, until an
+// answer shows what the agent speaks. It tries JSON-RPC at the address in 1.0, then in
+// 0.3 or 0.1; HTTP+JSON below it in 1.0, then in 0.3; gRPC in 1.0, then in 0.3, if the
+// reference is a host without a path or Options.Bindings has it. These are eight
+// requests at most, fewer with Options.Bindings or Options.Version. The client's card
+// then has what was found, and offers everything: the agent itself must refuse what it
+// lacks. A Resolver remembers that card as long as it lives. If nothing is found, the
+// error is that of Resolve, and says what was tried.
 func (r *Resolver) Dial(ctx context.Context, ref string) (*Client, error) {
 	card, from, err := r.find(ctx, ref)
 	guessed := false
@@ -71,7 +71,7 @@ func (r *Resolver) discover(ctx context.Context, ref string, none *CardError) (*
 	return card, nil
 }
 
-// ask tries what may be spoken at an address.
+// ask tries the versions and bindings that an agent may speak at an address.
 func (r *Resolver) ask(ctx context.Context, base *url.URL, none *CardError) (*a2a.AgentCard, error) {
 	var tried []string
 	var second *a2a.AgentCard
@@ -116,7 +116,7 @@ func (r *Resolver) tell(ctx context.Context, card *a2a.AgentCard) *a2a.AgentCard
 	return card
 }
 
-// guesses lists what may be spoken at an address, the most usual first.
+// guesses lists the possible versions and bindings at an address, the most usual first.
 func (r *Resolver) guesses(base *url.URL) []offer {
 	all := []offer{}
 	for _, g := range []struct{ binding, versions string }{
@@ -129,7 +129,7 @@ func (r *Resolver) guesses(base *url.URL) []offer {
 			versions = []string{dialect.Minor(r.opts.Version)}
 		}
 		if g.binding == a2a.BindingGRPC && strings.Trim(base.Path, "/") != "" && len(r.opts.Bindings) == 0 {
-			continue // which has no paths: it may be another agent of the host
+			continue // gRPC has no paths: it may be another agent of the host
 		}
 		address := base.String()
 		if g.binding == a2a.BindingGRPC {
@@ -144,8 +144,8 @@ func (r *Resolver) guesses(base *url.URL) []offer {
 	return r.opts.preferred(all)
 }
 
-// guessedCard is the card of an agent of which nothing is known but what it
-// speaks.
+// guessedCard returns a card for an agent of which only the version and binding are
+// known.
 func guessedCard(base *url.URL, of offer) *a2a.AgentCard {
 	return &a2a.AgentCard{
 		Name: base.Host, Description: "An agent without a card.",

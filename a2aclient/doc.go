@@ -33,23 +33,24 @@
 // SendMessage waits and returns the task, or the message, in one piece. Credentials
 // and limits are in [Options].
 //
-// Resolve and Resolver find cards, New makes a client for a card, Dial does
-// both. Nothing runs in the background, and there is nothing to close.
+// Resolve and Resolver find cards, New makes a client for a card, and Dial does both.
+// Nothing runs in the background, and there is nothing to close.
 //
 // # Versions
 //
 // Agents of versions 0.1 to 1.1 look alike: requests, results and elements are those of
-// 1.0. The card says what is spoken where, or Options.Version does; if an agent has no
-// card, or a wrong one, the client finds out by asking for a task that nobody has. What a
-// version lacks is UnsupportedOperation, and the agent is not asked. Before 1.0
+// 1.0. The version comes from the card, or from Options.Version. If an agent has no
+// card, or a wrong one, the client finds its version by asking for a task that does not
+// exist. An operation that a version lacks is UnsupportedOperation, without a request.
+// Before 1.0
 //
-//   - an agent of 0.1 answers with a Task where another would send a Message,
+//   - an agent of 0.1 answers with a Task where others would send a Message,
 //     and its streams do not begin with the Task; the client chooses the id of
-//     the task. ReturnImmediately means nothing to it.
-//   - a subscription to a finished task is its end, not an error.
-//   - streams, subscriptions too, may end at INPUT_REQUIRED.
-//   - a stream that was cut goes on behind the last event only where the server
-//     numbers its events, and never in 0.1; otherwise see SubscribeToTask. As
+//     the task. The agent ignores ReturnImmediately.
+//   - a subscription to a finished task ends at once, without an error.
+//   - streams, and subscriptions, may end at INPUT_REQUIRED.
+//   - a stream that was cut resumes after the last event only if the server
+//     numbers its events, and never in 0.1; otherwise see SubscribeToTask. Because
 //     such streams need not begin with the Task, it is fetched once more at the
 //     end.
 //
@@ -57,15 +58,15 @@
 //
 // The client resumes a stream that is cut. With servers that number their events, as
 // Parley does, every element comes exactly once and in order, whatever happens to
-// connections and servers meanwhile; with others, a Task element makes up for what was
-// missed. SubscribeToTask has the exact promises.
+// connections and servers; with other servers, a Task element makes up for missed
+// elements. SubscribeToTask has the exact promises.
 //
 // A message that got no answer is sent again only if the agent's card says that it
-// recognizes repeated messages, and so does nothing twice: see SendMessage. Otherwise a
-// message is never repeated.
+// recognizes repeated messages, so that nothing is done twice: see SendMessage.
+// Otherwise a message is never repeated.
 //
-// A Follower yields what happens to a task until it ends or needs its client, by a
-// stream where there is one and by polling otherwise.
+// A Follower yields what happens to a task until it ends or needs its client. It uses a
+// stream if there is one, and polls otherwise.
 //
 // # Errors
 //
@@ -77,12 +78,11 @@
 //
 // # Webhooks
 //
-// WebhookVerifier is for programs that are told of a task's progress: it judges
-// what is posted to them, by the agent's published keys or by the token, and
-// hands out each delivery once.
+// WebhookVerifier is for programs that receive webhooks: it verifies each delivery by
+// the agent's published keys or by the token, and processes it once.
 //
 // # Concurrency
 //
-// Clients and resolvers may be used by many goroutines at once. Each stream is
-// ranged over by one. Elements and cards must not be changed.
+// Clients and resolvers may be used by many goroutines at once, each stream by one.
+// Elements and cards must not be changed.
 package a2aclient

@@ -17,11 +17,11 @@ import (
 // TransportError is a failure of the network, as opposed to an answer of the
 // agent. Neither it nor what it wraps holds a URL's query or a credential.
 type TransportError struct {
-	// Host is the host and port that was asked.
+	// Host is the host and port that was called.
 	Host string
-	// Unreachable says that no connection came about and nothing was sent: the
-	// call may be repeated. Otherwise the connection broke or was given up,
-	// and the agent may have taken the request.
+	// Unreachable says that there was no connection and nothing was sent, so the call
+	// may be repeated. Otherwise the connection broke or was given up, and the agent
+	// may have taken the request.
 	Unreachable bool
 	// Err is the cause, such as a *net.OpError.
 	Err error
@@ -47,19 +47,19 @@ func (e *TransportError) Unwrap() error { return e.Err }
 type CardErrorKind int
 
 const (
-	// CardNotFound means that the reference leads to no card: the host or the
-	// file system says there is none, or the reference makes no sense.
+	// CardNotFound means that the reference leads to no card: the host or the file
+	// system says so, or the reference is not valid.
 	CardNotFound CardErrorKind = iota
 	// CardInvalid means that the document is no agent card.
 	CardInvalid
-	// CardUnreachable means that the host could not be reached or is in
-	// trouble. Err is then a *TransportError or an *a2a.Error.
+	// CardUnreachable means that the host could not be reached or reports an error of
+	// its own. Err is then a *TransportError or an *a2a.Error.
 	CardUnreachable
-	// CardForbidden means that the host wants credentials, or other ones. Err
-	// is then an *a2a.Error with CodeUnauthenticated or CodePermissionDenied.
+	// CardForbidden means that the host requires credentials, or other ones. Err is
+	// then an *a2a.Error with CodeUnauthenticated or CodePermissionDenied.
 	CardForbidden
-	// CardRefused means that Options.CheckCard refused the card, or that it names
-	// only addresses that it may not name. Err is what CheckCard said, or wraps an
+	// CardRefused means that Options.CheckCard refused the card, or that the card names
+	// only addresses that are not allowed. Err is CheckCard's error, or wraps an
 	// *AddressError.
 	CardRefused
 )
@@ -80,12 +80,12 @@ func (e *CardError) Error() string {
 
 func (e *CardError) Unwrap() error { return e.Err }
 
-// errRedirect is why a redirect was not followed. It is final.
+// errRedirect says why a redirect was not followed. It is final.
 type errRedirect struct{ text string }
 
 func (e *errRedirect) Error() string { return e.text }
 
-// dialing watches whether a request got a connection.
+// dialing records whether a request got a connection.
 type dialing struct{ asked, got atomic.Bool }
 
 func (d *dialing) watch(ctx context.Context) context.Context {
@@ -95,9 +95,9 @@ func (d *dialing) watch(ctx context.Context) context.Context {
 	})
 }
 
-// transportError wraps what http.Client.Do returned. The text of a *url.Error
-// has the whole URL in it, which may hold an API key, and goes. Behind a redirect its
-// host is another one.
+// transportError wraps an error of http.Client.Do. It removes each *url.Error, whose
+// text contains the whole URL, which may hold an API key. After a redirect host is the
+// redirect's target.
 func (d *dialing) transportError(host string, err error) *TransportError {
 	for u, ok := errors.AsType[*url.Error](err); ok; u, ok = errors.AsType[*url.Error](err) {
 		if at, bad := url.Parse(u.URL); bad == nil && at.Host != "" {
@@ -106,7 +106,7 @@ func (d *dialing) transportError(host string, err error) *TransportError {
 		err = u.Err
 	}
 	if _, ok := errors.AsType[*AddressError](err); ok {
-		return &TransportError{Host: host, Unreachable: !d.got.Load(), Err: err} // a redirect has got a connection
+		return &TransportError{Host: host, Unreachable: !d.got.Load(), Err: err} // after a redirect there was a connection
 	}
 	unreachable := d.asked.Load() && !d.got.Load()
 	if !d.asked.Load() { // a RoundTripper that reports nothing
@@ -127,7 +127,7 @@ func fromDialing(err error) bool {
 		errors.As(err, &record) || errors.As(err, &verify) || errors.As(err, &name)
 }
 
-// temporary reports whether an attempt that ended with err may succeed later.
+// temporary reports whether another attempt may succeed later.
 func temporary(err error) bool {
 	if e := said(err); e != nil {
 		return e.Code == a2a.CodeUnavailable || e.Code == a2a.CodeRateLimited

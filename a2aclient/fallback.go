@@ -21,10 +21,10 @@ type face struct {
 	known   atomic.Bool // the agent is known to speak the version
 }
 
-// standsIn reports whether an interface may be used in place of the chosen
-// one. It has to lead to the same tasks, and what was meant for one host must
-// not go to another in the clear, nor in the clear at all if it was not meant
-// to: an attacker who can block an address could read it.
+// standsIn reports whether an interface may replace the chosen one. It must lead to the
+// same tasks. A request for one host must not go to another one unencrypted, and a
+// request that was to be encrypted must not go anywhere unencrypted: an attacker who
+// can block an address could read it.
 func standsIn(card *a2a.AgentCard, in, chosen *a2a.AgentInterface) bool {
 	if in.Tenant != chosen.Tenant {
 		return false
@@ -37,7 +37,7 @@ func standsIn(card *a2a.AgentCard, in, chosen *a2a.AgentInterface) bool {
 	return encrypted(to) || !encrypted(from) && strings.EqualFold(to.Hostname(), from.Hostname())
 }
 
-// baseOf is an interface's address as a URL; gRPC's may be host:port.
+// baseOf returns an interface's address as a URL; gRPC's may be host:port.
 func baseOf(card *a2a.AgentCard, in *a2a.AgentInterface) string {
 	if strings.EqualFold(in.ProtocolBinding, a2a.BindingGRPC) {
 		return grpcBase(card, in.URL)
@@ -47,9 +47,9 @@ func baseOf(card *a2a.AgentCard, in *a2a.AgentInterface) string {
 
 func encrypted(u *url.URL) bool { return strings.EqualFold(u.Scheme, "https") }
 
-// tryFaces performs an operation at the interface in use, and at the others as
-// long as nobody is there to be asked (specification §5.2). The error is that
-// of the first. Where the agent does not know the version, see learn.
+// tryFaces performs an operation at the interface in use, and then at the others as
+// long as none can be reached (specification §5.2). The error is that of the first. If
+// the agent does not know the version, see learn.
 func tryFaces[T any](ctx context.Context, c *Client, op dialect.Op, req any, do func(*call) (T, error)) (T, error) {
 	used, res, err := reach(ctx, c, op, req, do)
 	for err != nil && doubtful(used, op, err) && ctx.Err() == nil {
@@ -69,8 +69,8 @@ func tryFaces[T any](ctx context.Context, c *Client, op dialect.Op, req any, do 
 	return res, lacking(used, op, err)
 }
 
-// reach performs an operation at the first interface that can be reached, and
-// says which one that was.
+// reach performs an operation at the first interface that can be reached, and returns
+// that interface.
 func reach[T any](ctx context.Context, c *Client, op dialect.Op, req any, do func(*call) (T, error)) (*face, T, error) {
 	used := c.face.Load()
 	message, _ := req.(*sending)
@@ -88,7 +88,7 @@ func reach[T any](ctx context.Context, c *Client, op dialect.Op, req any, do fun
 		if message != nil && !message.fits(f) {
 			continue
 		}
-		if tried[at] { // in another version, perhaps: nobody listens all the same
+		if tried[at] { // perhaps in another version, but the address cannot be reached
 			continue
 		}
 		tried[at] = true
@@ -105,7 +105,7 @@ func reach[T any](ctx context.Context, c *Client, op dialect.Op, req any, do fun
 	return used, res, err
 }
 
-// try performs an operation at one interface, in the ways there are to do it.
+// try performs an operation at one interface, in each of its ways.
 func try[T any](f *face, op dialect.Op, req any, do func(*call) (T, error)) (T, error) {
 	if f.binding.ways(op) == 0 {
 		var none T
@@ -128,8 +128,8 @@ func try[T any](f *face, op dialect.Op, req any, do func(*call) (T, error)) (T, 
 	}
 }
 
-// elsewhere reports whether an attempt sent nothing and another address may
-// help, for which there is still time.
+// elsewhere reports whether an attempt sent nothing and there is time to try another
+// address.
 func elsewhere(ctx context.Context, err error) bool {
 	_, late := errors.AsType[timeout](err)
 	return unreachable(err) && !late && ctx.Err() == nil

@@ -25,11 +25,10 @@ type Follower struct {
 	Streams bool
 	// Poll is the longest pause between two polls that succeed. Zero means 2 s.
 	Poll time.Duration
-	// Lost is told of polls that fail, as Options.Lost is of streams; Client.Follower
-	// sets it to that.
+	// Lost is called for polls that fail, as Options.Lost is for streams;
+	// Client.Follower sets it to Options.Lost.
 	Lost func(taskID string, err error)
-	// Logger gets lost streams and failed polls, at the level of debugging. Nil
-	// discards.
+	// Logger gets a debug record for each lost stream and failed poll. Nil discards.
 	Logger *slog.Logger
 }
 
@@ -54,8 +53,8 @@ const (
 	answerTime = time.Minute
 )
 
-// rests reports whether waiting ends in this state. Unspecified does not: it says
-// nothing (a2a-cli §9.1).
+// rests reports whether waiting ends in this state. It does not end in the unspecified
+// state, which says nothing (a2a-cli §9.1).
 func rests(s a2a.TaskState) bool { return s.Terminal() || s.Interrupted() }
 
 // Send sends a message once and follows its task. If the stream is cut before its
@@ -71,8 +70,8 @@ func (f *Follower) Send(ctx context.Context, req *a2a.SendMessageRequest) iter.S
 				f.recover(ctx, id, err, yield)
 				return
 			case !noStreams(err):
-				// Whether the message arrived is not known. Sending it again
-				// could do the work twice.
+				// It is unknown whether the message arrived. Sending it again could do
+				// the work twice.
 				if err == nil {
 					err = a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent ended the stream before its first event")
 				}
@@ -84,7 +83,8 @@ func (f *Follower) Send(ctx context.Context, req *a2a.SendMessageRequest) iter.S
 		var asked *a2a.Task
 		if id := req.Message.TaskID; id != "" {
 			// An agent that returns at once may return the question that the message
-			// answers. If the task cannot be read, the message says why, or begins it.
+			// answers. If the task cannot be read, SendMessage reports why, or begins
+			// it.
 			asked, _ = f.Agent.GetTask(ctx, &a2a.GetTaskRequest{ID: id, HistoryLength: new(int32(0))})
 		}
 		resp, err := f.Agent.SendMessage(ctx, immediately(req))
@@ -99,8 +99,8 @@ func (f *Follower) Send(ctx context.Context, req *a2a.SendMessageRequest) iter.S
 	}
 }
 
-// Subscribe follows a task that exists, by its stream. It is an error if the agent
-// refuses the subscription.
+// Subscribe follows an existing task by its stream. It is an error if the agent refuses
+// the subscription.
 func (f *Follower) Subscribe(ctx context.Context, id string) iter.Seq2[*a2a.StreamResponse, error] {
 	return func(yield func(*a2a.StreamResponse, error) bool) {
 		seen, over, err := relay(f.Agent.SubscribeToTask(ctx, &a2a.SubscribeToTaskRequest{ID: id}), false, yield)
@@ -114,8 +114,8 @@ func (f *Follower) Subscribe(ctx context.Context, id string) iter.Seq2[*a2a.Stre
 	}
 }
 
-// Watch polls a task that exists. It yields the task at once, and again each time it
-// has changed.
+// Watch polls an existing task. It yields the task at once, and again each time it has
+// changed.
 func (f *Follower) Watch(ctx context.Context, req *a2a.GetTaskRequest) iter.Seq2[*a2a.StreamResponse, error] {
 	return func(yield func(*a2a.StreamResponse, error) bool) {
 		t, err := f.Agent.GetTask(ctx, req)
@@ -129,10 +129,10 @@ func (f *Follower) Watch(ctx context.Context, req *a2a.GetTaskRequest) iter.Seq2
 	}
 }
 
-// relay yields a stream's elements. It returns the task's id if that is known,
-// whether waiting is over, and otherwise the error that broke the stream; nil if the
-// stream just ended. A stream that answers a task's question may open with the task
-// as it was when it asked, which does not end it.
+// relay yields a stream's elements. It returns the task's id if it is known, whether
+// waiting is over, and otherwise the error that broke the stream, which is nil if the
+// stream just ended. A stream that answers a task's question may open with the task in
+// the state of that question, which does not end the wait.
 func relay(stream iter.Seq2[*a2a.StreamResponse, error], answers bool, yield func(*a2a.StreamResponse, error) bool) (id string, over bool, err error) {
 	for r, err := range stream {
 		if err != nil {
@@ -149,8 +149,8 @@ func relay(stream iter.Seq2[*a2a.StreamResponse, error], answers bool, yield fun
 	return id, false, nil
 }
 
-// recover goes on by polling after a stream was lost. An error with which the agent
-// ended the stream is final.
+// recover goes on by polling after a stream was lost. An error by which the agent ended
+// the stream is final.
 func (f *Follower) recover(ctx context.Context, id string, lost error, yield func(*a2a.StreamResponse, error) bool) {
 	if lost != nil && !transient(ctx, lost) {
 		yield(nil, lost)
@@ -160,8 +160,8 @@ func (f *Follower) recover(ctx context.Context, id string, lost error, yield fun
 	f.watch(ctx, &a2a.Task{ID: id}, nil, &a2a.GetTaskRequest{ID: id}, yield)
 }
 
-// watch polls until waiting ends. The status of asked, if there is one, does not end it
-// for a while.
+// watch polls until waiting ends. A status equal to that of asked, if not nil, does not
+// end it for answerTime.
 func (f *Follower) watch(ctx context.Context, last, asked *a2a.Task, req *a2a.GetTaskRequest, yield func(*a2a.StreamResponse, error) bool) {
 	wait, failures, began := min(firstPoll, f.poll()), 0, time.Now()
 	old := func() bool {
@@ -212,7 +212,7 @@ func sameProgress(a, b *a2a.Task) bool {
 	return true
 }
 
-// immediately returns the request with ReturnImmediately, leaving req alone.
+// immediately returns a copy of the request with ReturnImmediately.
 func immediately(req *a2a.SendMessageRequest) *a2a.SendMessageRequest {
 	r := *req
 	conf := a2a.SendMessageConfiguration{}
@@ -224,8 +224,8 @@ func immediately(req *a2a.SendMessageRequest) *a2a.SendMessageRequest {
 	return &r
 }
 
-// noStreams reports whether the agent said that it does not stream, so that nothing
-// has happened yet.
+// noStreams reports whether the agent said that it does not stream. Nothing has
+// happened then.
 func noStreams(err error) bool {
 	e := said(err)
 	return e != nil && (e.Code == a2a.CodeUnsupportedOperation || e.Code == a2a.CodeMethodNotFound)
@@ -233,6 +233,6 @@ func noStreams(err error) bool {
 
 // transient reports whether asking again may help.
 func transient(ctx context.Context, err error) bool {
-	e := said(err) // nil: it is the network's
+	e := said(err) // nil: an error of the network
 	return ctx.Err() == nil && (e == nil || e.Code == a2a.CodeUnavailable || e.Code == a2a.CodeRateLimited || e.Code == a2a.CodeInternal)
 }

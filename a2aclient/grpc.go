@@ -23,10 +23,10 @@ import (
 	"github.com/parley-a2a/parley/internal/wire"
 )
 
-// grpc is the gRPC binding (specification §10). On the wire gRPC is HTTP/2 with
-// a prefix before each message and a status behind the last, so it goes through
-// net/http like the other bindings and shares what they have: credentials,
-// redirects, time limits, resuming, and that there is nothing to close.
+// grpc is the gRPC binding (specification §10). On the wire gRPC is HTTP/2 with a
+// prefix before each message and a status after the last. So it uses net/http like the
+// other bindings, with the same credentials, redirects, time limits and resuming, and
+// there is nothing to close.
 type grpc struct {
 	base string // http://host or https://host
 	http *http.Client
@@ -86,17 +86,17 @@ func (b *grpc) answer(k *call, res *http.Response, body []byte) (any, error) {
 		if k.face.dialect < dialect.V10 {
 			return nil, &CardError{Kind: CardRefused, Err: errNoDocument}
 		}
-		// In 1.0 nothing is lost on the way to JSON, which is what is signed.
+		// In 1.0 the conversion to JSON, which is what is signed, loses nothing.
 		return k.card(card.AppendJSON(nil))
 	}
 	return out, err
 }
 
-// errNoDocument is why an extended card of 0.3 over gRPC cannot be judged: in
-// its JSON it would be another card.
+// errNoDocument says why an extended card of 0.3 over gRPC cannot be checked: its JSON
+// form would differ from the signed one.
 var errNoDocument = errors.New("over gRPC, version 0.3 has no document of the extended card to judge: use another binding, or version 1.0")
 
-// element reads a message of a stream.
+// element decodes a message of a stream.
 func (b *grpc) element(k *call, _ string, data []byte) ([]*a2a.StreamResponse, error) {
 	m, err := b.message(k, data)
 	if err != nil {
@@ -113,7 +113,7 @@ func (b *grpc) message(k *call, msg []byte) (proto.Message, error) {
 	return m, nil
 }
 
-// checkGRPC looks at the header of an answer: it may come from something else.
+// checkGRPC checks the header of an answer, which may come from another kind of server.
 func checkGRPC(k *call, res *http.Response) error {
 	switch media := res.Header.Get("Content-Type"); {
 	case strings.HasPrefix(media, "application/grpc"):
@@ -127,8 +127,8 @@ func checkGRPC(k *call, res *http.Response) error {
 
 var errNoStatus = errors.New("the answer ended without a status")
 
-// statusOf returns the error of an answer that has been read to its end; nil if
-// its status is OK. Without a body, the status is in the header.
+// statusOf returns the error of an answer that has been read to its end; nil if its
+// status is OK. If there is no body, the status is in the header.
 func statusOf(res *http.Response) error {
 	h := res.Trailer
 	if h.Get("Grpc-Status") == "" {
@@ -153,15 +153,15 @@ func statusOf(res *http.Response) error {
 	}
 	e := dialect.ErrorFromStatus(st)
 	if len(st.Details) == 0 && st.Code == int32(codepb.Code_FAILED_PRECONDITION) && strings.HasSuffix(res.Request.URL.Path, "/CancelTask") {
-		e.Code = a2a.CodeTaskNotCancelable // what several errors share in 0.3 is this one here
+		e.Code = a2a.CodeTaskNotCancelable // in 0.3 several errors share this status; here it is this one
 	}
 	return e
 }
 
-// grpcBase returns the URL of a gRPC interface, or "". Cards have its address as
-// host:port, mostly, which does not say whether to use TLS. Then what they say
-// of another interface at the same host and port counts; otherwise plain
-// connections are for this machine.
+// grpcBase returns the URL of a gRPC interface, or "". Cards mostly give its address as
+// host:port, which does not say whether to use TLS. Then another interface of the card
+// at the same host and port decides; without one, only connections to this machine are
+// plain.
 func grpcBase(card *a2a.AgentCard, address string) string {
 	if u := a2a.WebURL(address); u != nil {
 		return u.Scheme + "://" + u.Host
@@ -186,8 +186,8 @@ func grpcBase(card *a2a.AgentCard, address string) string {
 	return scheme + "://" + address
 }
 
-// http2Only returns a transport like g for gRPC. Of a kind we do not know it is
-// g itself, which must then speak HTTP/2.
+// http2Only returns a transport like g for gRPC. If g's transport is of an unknown
+// kind, it returns g itself, which must then speak HTTP/2.
 func http2Only(g *guard, base string) *guard {
 	return g.with(func(t *http.Transport) http.RoundTripper {
 		t.Protocols = new(http.Protocols)
@@ -203,10 +203,10 @@ func http2Only(g *guard, base string) *guard {
 	})
 }
 
-// fresh is a transport for HTTP/2 that does not go on with a connection on
-// which a call got no answer. All calls to a host share one connection, and if
-// that dies without a word TCP may need a quarter of an hour to find out, where
-// with HTTP/1 a time limit costs one call its own connection.
+// fresh is a transport for HTTP/2 that stops using a connection on which a call got no
+// answer. All calls to a host share one connection, and if that dies silently TCP may
+// need a quarter of an hour to notice. With HTTP/1, a time limit costs a call only its
+// own connection.
 type fresh struct {
 	base *http.Transport // never used itself
 
@@ -214,9 +214,9 @@ type fresh struct {
 	now *http.Transport
 }
 
-// RoundTrip implements http.RoundTripper. If the call is given up before the
-// header of its answer, the next ones have a connection of their own; those
-// that are under way on the old one stay there.
+// RoundTrip implements http.RoundTripper. If a call is given up before the header of
+// its answer, later calls use a new connection; calls under way on the old one stay
+// there.
 func (f *fresh) RoundTrip(req *http.Request) (*http.Response, error) {
 	f.mu.Lock()
 	t := f.now
@@ -233,7 +233,8 @@ func (f *fresh) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// CloseIdleConnections is what http.Client.CloseIdleConnections calls.
+// CloseIdleConnections implements the method that http.Client.CloseIdleConnections
+// calls.
 func (f *fresh) CloseIdleConnections() {
 	f.mu.Lock()
 	t := f.now

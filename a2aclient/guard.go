@@ -11,15 +11,15 @@ import (
 	"github.com/parley-a2a/parley/internal/upload"
 )
 
-// guard is a transport that goes only where whoever named an address may send
-// us. Addresses that others named are dialled by transports of their own, so
-// that no request finds a connection that another one was allowed to make.
+// guard is a transport that only goes to addresses that their namer may send it to (see
+// Options.AnyAddress). For addresses that a document named it uses separate transports,
+// so that no request reuses a connection that was allowed for another.
 type guard struct {
 	// set at start, then constant
-	own    http.RoundTripper                         // for what the caller named
-	base   *http.Transport                           // below own; nil: own is of a kind that is not known
-	adapt  func(*http.Transport) http.RoundTripper   // makes of a copy of base what over takes
-	over   func(http.RoundTripper) http.RoundTripper // adds what own has above base
+	own    http.RoundTripper                         // for addresses that the caller named
+	base   *http.Transport                           // below own; nil: own is of an unknown kind
+	adapt  func(*http.Transport) http.RoundTripper   // turns a copy of base into the argument of over
+	over   func(http.RoundTripper) http.RoundTripper // adds the layers that own has above base
 	lookup egress.Resolver                           // nil: the system's
 
 	mu     sync.Mutex // protects the field below
@@ -50,8 +50,8 @@ func newGuard(rt http.RoundTripper, lookup egress.Resolver) *guard {
 	return g
 }
 
-// with returns a guard whose transports are what adapt makes of copies. Of a
-// transport of an unknown kind there are none, and it is g itself.
+// with returns a guard whose transports are adapted copies. If the transport is of an
+// unknown kind, it cannot be copied, and with returns g itself.
 func (g *guard) with(adapt func(*http.Transport) http.RoundTripper) *guard {
 	if g.base == nil {
 		return g
@@ -68,7 +68,7 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	from := j.from.Load()
 	if err := from.check(req.URL); err != nil {
 		if req.Body != nil {
-			_ = req.Body.Close() // as RoundTrip has to
+			_ = req.Body.Close() // as RoundTrip must
 		}
 		return nil, err
 	}
@@ -97,8 +97,8 @@ func (g *guard) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// proxied reports whether a connection would not show where a request goes:
-// behind an HTTP proxy, and with a transport of which nothing is known.
+// proxied reports whether the connection would not show a request's destination,
+// because of an HTTP proxy or a transport of an unknown kind.
 func (g *guard) proxied(req *http.Request) bool {
 	if g.base == nil {
 		return true
@@ -110,7 +110,7 @@ func (g *guard) proxied(req *http.Request) bool {
 	return err == nil && u != nil
 }
 
-// judgedBy returns the transport that dials only what a reach has in it.
+// judgedBy returns the transport that dials only addresses within a reach.
 func (g *guard) judgedBy(r egress.Reach) http.RoundTripper {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -131,7 +131,8 @@ func (g *guard) judgedBy(r egress.Reach) http.RoundTripper {
 	return rt
 }
 
-// CloseIdleConnections is what http.Client.CloseIdleConnections calls.
+// CloseIdleConnections implements the method that http.Client.CloseIdleConnections
+// calls.
 func (g *guard) CloseIdleConnections() {
 	g.mu.Lock()
 	all := []http.RoundTripper{g.own}

@@ -22,9 +22,9 @@ import (
 // maxBody bounds an answer, and an event of a stream, in bytes.
 const maxBody = 64 << 20
 
-// call is an operation on its way: what one binding makes of it.
+// call is an operation on its way, in the form of one binding.
 type call struct {
-	face   *face // it goes to
+	face   *face // its destination
 	op     dialect.Op
 	req    any
 	method string
@@ -37,14 +37,14 @@ type call struct {
 
 	grpc *http.Client // performs it if it is gRPC; else nil
 
-	message *sending // that is sent; else nil
+	message *sending // the message to be sent; else nil
 
-	// card judges and parses the document of an extended card, where
-	// Options.CheckCard is to see it; else nil
+	// card checks and parses the document of an extended card, if Options.CheckCard is
+	// set; else nil
 	card func(doc []byte) (*a2a.AgentCard, error)
 
 	lastEventID string // the cursor of a stream that is resumed
-	marked      bool   // the elements of the stream are to have their positions in them
+	marked      bool   // the elements of the stream are to carry their positions
 }
 
 // send performs a call up to the header of its answer. The error is a
@@ -62,11 +62,11 @@ func (c *Client) send(ctx context.Context, k *call) (*http.Response, error) {
 		h.Set("TE", "trailers")
 		h.Set("Grpc-Accept-Encoding", "identity")
 		if k.lastEventID == "" && dialect.Get(k.op).Streams {
-			h.Set("Last-Event-ID", "0") // positions, please: dialect.SeqKey
+			h.Set("Last-Event-ID", "0") // asks for positions: dialect.SeqKey
 		}
 	case k.body != nil:
-		// All servers take plain JSON; application/a2a+json, which 1.0.1
-		// would rather see, not all (DIALECTS 1.6).
+		// All servers accept plain JSON; not all accept application/a2a+json, which
+		// 1.0.1 prefers (DIALECTS 1.6).
 		h.Set("Content-Type", "application/json")
 	}
 	if k.media != "" {
@@ -86,7 +86,7 @@ func (c *Client) send(ctx context.Context, k *call) (*http.Response, error) {
 		h.Set("Last-Event-ID", k.lastEventID)
 	}
 	k.setHops(ctx, h)
-	if len(h[dialect.TraceHeader]) == 0 { // a caller that sets the header itself traces more closely
+	if len(h[dialect.TraceHeader]) == 0 { // a caller that sets the header itself knows the trace better
 		telemetry.Inject(ctx, h)
 	}
 	creds, client := c.creds, c.http
@@ -113,20 +113,19 @@ func (c *Client) send(ctx context.Context, k *call) (*http.Response, error) {
 	return res, err
 }
 
-// setHops says with a message how many agents it came through: with the context
-// of an agent's run, those of the message that the agent works on, and this one.
-// Agents that call each other in a circle are found out by it; see
-// docs/extensions/hops-v1.md.
+// setHops sends with a message how many agents it came through: within an agent's run,
+// the hops of the message that the agent works on, plus one. This detects agents that
+// call each other in a circle; see docs/extensions/hops-v1.md.
 func (k *call) setHops(ctx context.Context, h http.Header) {
 	if _, ok := k.req.(*a2a.SendMessageRequest); ok && a2a.HasCaller(ctx) {
 		h.Set(dialect.HopsHeader, dialect.FormatHops(a2a.CallerFrom(ctx).Hops+1))
 	}
 }
 
-// setKey sends the key of a message. http.Transport takes the header, even one
-// without a value, which is not sent, to mean that it may send the request again
-// by itself. Where that is not so the header is spelt in a way that it does not
-// look for.
+// setKey sends the key of a message. http.Transport takes the header, even one without
+// a value, which is not sent, as permission to send the request again by itself. If
+// that is not allowed, the header is spelt in a way that http.Transport does not look
+// for.
 func (k *call) setKey(h http.Header) {
 	const canonical, other = dialect.KeyHeader, "idempotency-key"
 	key := ""
@@ -146,7 +145,7 @@ func (k *call) setKey(h http.Header) {
 	}
 }
 
-// roundTrip performs a call that has one answer. A d above 0 bounds it.
+// roundTrip performs a call that has one answer. If d is above 0, it is a time limit.
 func (c *Client) roundTrip(ctx context.Context, k *call, d time.Duration) (any, error) {
 	inner := ctx
 	if d > 0 {
@@ -168,8 +167,8 @@ func (c *Client) roundTrip(ctx context.Context, k *call, d time.Duration) (any, 
 	return answer, withRetryAfter(err, res)
 }
 
-// readSource fills the Source of webhooks in an answer from its header, where
-// every version and binding has room for it.
+// readSource sets the Source of webhooks in an answer from its header, which works in
+// every version and binding.
 func readSource(h http.Header, answer any) {
 	source := h.Get(webhook.SourceHeader)
 	if !webhook.ValidSource(source) {
@@ -198,8 +197,8 @@ func (c *Client) readBody(ctx context.Context, k *call, res *http.Response) ([]b
 	return body, nil
 }
 
-// orCause returns the cause of a context that has ended, as a2a.Service says,
-// and otherwise err.
+// orCause returns the cause of a context that has ended, as a2a.Service requires, and
+// otherwise err.
 func orCause(ctx context.Context, err error) error { return cmp.Or(context.Cause(ctx), err) }
 
 var errTooLarge = errors.New("too large")
@@ -214,13 +213,13 @@ func readAll(r io.Reader, limit int64) ([]byte, error) {
 	return buf.Bytes(), err
 }
 
-// timeout is the cause of a context that a time limit of ours has ended.
+// timeout is the cause of a context that a time limit of this package has ended.
 type timeout time.Duration
 
 func (d timeout) Error() string { return "no answer within " + time.Duration(d).String() }
 func (d timeout) Timeout() bool { return true }
 
-// kindOfBody describes what came in place of JSON.
+// kindOfBody describes a body that is not JSON.
 func kindOfBody(h http.Header, body []byte) string {
 	media, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
 	start := strings.ToLower(string(bytes.TrimSpace(body[:min(len(body), 64)])))
@@ -241,8 +240,8 @@ func notJSON(k *call, res *http.Response, body []byte) error {
 		res.Request.URL.Host, k.op, kindOfBody(res.Header, body), res.StatusCode)
 }
 
-// logRequest makes the record of a request. Neither the query nor the text of
-// an error of net/http, which has it, may show.
+// logRequest logs a request, without the query and without the text of net/http's
+// errors, which contains it.
 func logRequest(ctx context.Context, log *slog.Logger, op string, req *http.Request, res *http.Response, start time.Time, err error) {
 	if !log.Enabled(ctx, slog.LevelDebug) {
 		return

@@ -48,8 +48,8 @@ func (b *jsonrpc) build(op dialect.Op, _ int, req any) (*call, error) {
 	}, nil
 }
 
-// cardBeside makes the call for an extended card that is an ordinary document
-// beside the interface.
+// cardBeside makes the call for an extended card that is an ordinary document next to
+// the interface.
 func (b *jsonrpc) cardBeside(op dialect.Op, req any) (*call, error) {
 	u, err := url.Parse(b.url)
 	if err != nil { // choose has parsed it
@@ -79,7 +79,7 @@ func (b *jsonrpc) answer(k *call, res *http.Response, body []byte) (any, error) 
 	switch {
 	case err == nil && env.Err != nil && (ok || isRPC(&env)):
 		return nil, dialect.ErrorFromRPC(res.StatusCode, env.Err.Code, env.Err.Message, env.Err.Data)
-	case !ok: // somebody on the way, or a server that keeps to HTTP
+	case !ok: // an intermediary, or a server that answers in plain HTTP
 		e := dialect.ErrorFromHTTP(res.StatusCode, res.Header.Get("Content-Type"), body)
 		e.Cause = errNoEnvelope
 		return nil, e
@@ -89,7 +89,7 @@ func (b *jsonrpc) answer(k *call, res *http.Response, body []byte) (any, error) 
 				res.Request.URL.Host, k.op)
 		}
 		return nil, notJSON(k, res, body)
-	case !sameID(env.ID, k.id) && b.dialect != dialect.V01: // examples of 0.1 count as they like
+	case !sameID(env.ID, k.id) && b.dialect != dialect.V01: // examples of 0.1 number them arbitrarily
 		return nil, a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent's answer to %s has the id of another request", k.op)
 	}
 	return decodeAnswer(b.codec, k, env.Result)
@@ -103,18 +103,18 @@ func sameID(got, sent []byte) bool {
 	return err == nil && n == want
 }
 
-// isRPC reports whether an error that came with a status of HTTP is one of JSON-RPC.
-// A gateway in front has an "error" too: a word, an object of its own, or
+// isRPC reports whether an error with an HTTP error status is one of JSON-RPC. A
+// gateway in front may also send an "error": a word, an object of its own, or
 // google.rpc.Status, whose codes are not negative.
 func isRPC(env *wire.Response) bool {
 	return env.Err.Code < 0 || env.ID != nil && env.Err.Code != 0
 }
 
-// errNoEnvelope is the cause of what HTTP has to say in place of JSON-RPC.
+// errNoEnvelope is the cause of an error made from an HTTP answer that is not JSON-RPC.
 var errNoEnvelope = errors.New("the answer is not JSON-RPC")
 
-// element does not look at the id: servers that repeat it wrongly are not
-// ambiguous in a stream of their own.
+// element ignores the id: a stream has its own connection, so a server that repeats the
+// id wrongly is not ambiguous.
 func (b *jsonrpc) element(k *call, _ string, data []byte) ([]*a2a.StreamResponse, error) {
 	env, err := wire.ParseResponse(data)
 	if err != nil {
@@ -126,8 +126,8 @@ func (b *jsonrpc) element(k *call, _ string, data []byte) ([]*a2a.StreamResponse
 	return b.codec.DecodeEvent(k.op, k.req, env.Result)
 }
 
-// decodeAnswer reads an answer that is no stream: the result of an operation,
-// or all that one that streams has to say.
+// decodeAnswer decodes an answer that is no stream: the result of an operation, or the
+// whole answer of a streaming one.
 func decodeAnswer(c dialect.Codec, k *call, doc []byte) (any, error) {
 	if k.card != nil {
 		return k.card(doc)

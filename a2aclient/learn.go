@@ -13,14 +13,14 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// said returns the error that an agent reported, or sent in place of sense.
+// said returns the error that an agent reported, or that its invalid answer caused.
 func said(err error) *a2a.Error {
 	e, _ := errors.AsType[*a2a.Error](err)
 	return e
 }
 
-// doubtful reports whether an answer may come from an agent that does not know
-// the face's version. Such an agent has not done what it was asked.
+// doubtful reports whether an error may come from an agent that does not know the
+// face's version. Such an agent has not performed the operation.
 func doubtful(f *face, op dialect.Op, err error) bool {
 	e := said(err)
 	if e == nil || !e.Peer {
@@ -30,15 +30,15 @@ func doubtful(f *face, op dialect.Op, err error) bool {
 	case a2a.CodeVersionNotSupported:
 		return true
 	case a2a.CodeMethodNotFound, a2a.CodeMethodNotAllowed:
-		// Nobody lacks these three; others are found to be missing in their
-		// own version, too. Some refuse a stream by HTTP alone.
+		// No agent lacks these three; a missing other operation is noticed in the
+		// agent's own version, too. Some agents refuse a stream with HTTP alone.
 		if op == dialect.SubscribeToTask && errors.Is(err, errNoEnvelope) {
 			return false
 		}
 		return !f.known.Load() || op == dialect.SendMessage || op == dialect.GetTask || op == dialect.CancelTask
-	case a2a.CodeInvalidRequest: // a server of 0.1, to methods of others
+	case a2a.CodeInvalidRequest: // a server of 0.1, for methods of other versions
 		return !f.known.Load() && isJSONRPC(f) && !optional(op)
-	case a2a.CodeUnsupportedOperation: // gRPC has no other word for it
+	case a2a.CodeUnsupportedOperation: // over gRPC an unknown method has no other code
 		return !f.known.Load() && isGRPC(f)
 	}
 	return false
@@ -47,11 +47,10 @@ func doubtful(f *face, op dialect.Op, err error) bool {
 func isJSONRPC(f *face) bool { return strings.EqualFold(f.iface.ProtocolBinding, a2a.BindingJSONRPC) }
 func isGRPC(f *face) bool    { return strings.EqualFold(f.iface.ProtocolBinding, a2a.BindingGRPC) }
 
-// learn finds the version to be spoken where the agent does not seem to know
-// the one of used. It returns nil if that is known after all, or if there was
-// something learnt before; another face if it is spoken there, to be used once
-// more for the call that was refused; and otherwise an error that says what
-// was tried.
+// learn finds the version to speak if the agent does not seem to know that of used. It
+// returns nil if the agent knows it after all, or if learn has already replaced a
+// version. It returns another face if the agent speaks that one; the refused call is
+// then repeated there. Otherwise its error says what was tried.
 func (c *Client) learn(ctx context.Context, used *face, op dialect.Op, refused error) (*face, error) {
 	if c.opts.Version != "" {
 		return nil, nil
@@ -63,13 +62,13 @@ func (c *Client) learn(ctx context.Context, used *face, op dialect.Op, refused e
 		return nil, context.Cause(ctx)
 	}
 	if now := c.face.Load(); now != used {
-		return now, nil // somebody else has learnt it meanwhile
+		return now, nil // another call has learnt it meanwhile
 	}
 	if c.learnt {
 		return nil, nil
 	}
 	code := said(refused).Code
-	unseen := code == a2a.CodeVersionNotSupported // it is certain that this version is not known
+	unseen := code == a2a.CodeVersionNotSupported // this version is certainly not known
 	if !unseen {
 		v, _ := c.probe(ctx, used)
 		send := op == dialect.SendMessage || op == dialect.SendStreamingMessage
@@ -78,7 +77,7 @@ func (c *Client) learn(ctx context.Context, used *face, op dialect.Op, refused e
 			return nil, nil
 		}
 		if v == likely && op == dialect.SendStreamingMessage {
-			return nil, nil // it may just not stream: the message without a stream decides
+			return nil, nil // it may only not stream; SendMessage decides
 		}
 		unseen = v == foreign || code == a2a.CodeMethodNotFound || code == a2a.CodeMethodNotAllowed
 	}
@@ -102,10 +101,10 @@ func (c *Client) learn(ctx context.Context, used *face, op dialect.Op, refused e
 		}
 	}
 	switch {
-	case !unseen: // it understood, and means what it said
+	case !unseen: // it knew the version, and the refusal stands
 		used.known.Store(true)
 		return nil, nil
-	case second != nil: // it is this or the other one with the same names
+	case second != nil: // this version, or the other with the same names
 		c.learnt = c.guess
 		c.guess = true
 		return c.adopt(ctx, used, second), nil
@@ -121,9 +120,9 @@ func (c *Client) adopt(ctx context.Context, used, f *face) *face {
 	return f
 }
 
-// alternatives lists what an agent may speak in place of used: what it says
-// itself, then the other versions at the same address, then the card's other
-// interfaces.
+// alternatives lists what an agent may speak in place of used: the versions that it
+// names in its refusal, then the other versions at the same address, then the card's
+// other interfaces.
 func (c *Client) alternatives(used *face, refused error) ([]*face, error) {
 	var list []*face
 	add := func(in *a2a.AgentInterface, version string) error {
@@ -160,15 +159,15 @@ func (c *Client) alternatives(used *face, refused error) ([]*face, error) {
 	return list, nil
 }
 
-// sameDialect reports whether two versions look the same on the wire. That 1.1
-// has more than 1.0 does not show in what a probe asks for.
+// sameDialect reports whether two versions look the same on the wire. 1.1 and 1.0 do
+// for a probe, which uses nothing that only 1.1 has.
 func sameDialect(a, b string) bool {
 	x, _ := dialect.ParseVersion(a)
 	y, _ := dialect.ParseVersion(b)
 	return x == y
 }
 
-// noneKnown is the error where no version is spoken.
+// noneKnown returns the error if the agent speaks none of the versions.
 func noneKnown(used *face, others []*face, refused error) error {
 	tried := []string{triedAs(used)}
 	for _, f := range others {
@@ -185,30 +184,30 @@ func triedAs(f *face) string {
 	return f.version + " over " + f.iface.ProtocolBinding + " at " + hostOf(f)
 }
 
-// verdict is what a probe found out about a face.
+// verdict is the result of a probe of a face.
 type verdict uint8
 
 const (
 	foreign verdict = iota // its version is not spoken there
-	unclear                // nobody can tell: out of reach, or closed to us
-	likely                 // what it shares with another version is known there
+	unclear                // unknown: unreachable, or access denied
+	likely                 // the agent knows a name that the version shares with another
 	spoken                 // its version is spoken there
 )
 
 // probeTime bounds one request of a probe.
 const probeTime = 10 * time.Second
 
-// probe finds out whether a face's version is spoken at its address. It asks
-// for a task that nobody has, which changes nothing anywhere: an agent that
-// says so knows the question. The error is what an unclear verdict is for.
+// probe finds out whether a face's version is spoken at its address. It asks for a task
+// that does not exist, which changes nothing anywhere: an agent that answers so knows
+// the operation. The error is the reason for an unclear verdict.
 func (c *Client) probe(ctx context.Context, f *face) (verdict, error) {
 	id := newID()
 	v, err := c.asked(ctx, f, dialect.GetTask, &a2a.GetTaskRequest{Tenant: f.iface.Tenant, ID: id})
 	if v != spoken || f.dialect >= dialect.V10 || !isJSONRPC(f) {
 		return v, err
 	}
-	// tasks/get is a name of 0.1 and of 0.3. Each has a name of its own for
-	// this, which agents know also where they have no webhooks.
+	// tasks/get is a name in both 0.1 and 0.3. They have different names for this
+	// operation, which agents know even if they have no webhooks.
 	if v, _ := c.asked(ctx, f, dialect.GetTaskPushNotificationConfig,
 		&a2a.GetTaskPushNotificationConfigRequest{TaskID: id, ID: id}); v == spoken {
 		return spoken, nil
@@ -225,17 +224,17 @@ func (c *Client) asked(ctx context.Context, f *face, op dialect.Op, req any) (ve
 	if e := said(err); e != nil {
 		v := judge(f, e)
 		if v == spoken && errors.Is(err, errNoEnvelope) {
-			v = foreign // any page of any server
+			v = foreign // any web page of any server
 		}
 		return v, err
 	}
 	if t, ok := errors.AsType[*TransportError](err); ok && !t.Unreachable && isGRPC(f) {
-		return foreign, err // what does not speak HTTP/2 hangs up
+		return foreign, err // a server that does not speak HTTP/2 closes the connection
 	}
 	return unclear, err
 }
 
-// judge says what an answer to a probe means.
+// judge returns what an answer to a probe means.
 func judge(f *face, e *a2a.Error) verdict {
 	switch e.Code {
 	case a2a.CodeTaskNotFound, a2a.CodePushNotificationNotSupported:
@@ -252,7 +251,7 @@ func judge(f *face, e *a2a.Error) verdict {
 		return spoken
 	}
 	if !isJSONRPC(f) && e.Code == a2a.CodeInternal {
-		return unclear // perhaps it was no answer to this
+		return unclear // perhaps it did not answer this request
 	}
-	return spoken // it understood the question, though it has no answer
+	return spoken // it understood the request, though it cannot perform it
 }

@@ -13,21 +13,21 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// binding is how calls look on one protocol binding.
+// binding makes and reads the calls of one protocol binding.
 type binding interface {
-	// build makes the call of an operation, in the n-th of its ways; 0 is the
-	// usual one. req is of the operation's request type and has the tenant.
+	// build makes the call of an operation in the n-th of its ways; 0 is the usual one.
+	// req has the operation's request type, and the tenant.
 	build(op dialect.Op, n int, req any) (*call, error)
 	// ways returns how many ways there are to make the call; 0 if there is no
 	// such operation.
 	ways(op dialect.Op) int
-	// answer reads an answer that is no stream, whatever its status.
+	// answer decodes an answer that is no stream, with any status.
 	answer(k *call, res *http.Response, body []byte) (any, error)
-	// element reads the data of an event: usually one element.
+	// element decodes the data of an event, usually to one element.
 	element(k *call, name string, data []byte) ([]*a2a.StreamResponse, error)
 }
 
-// bindings are those this client speaks.
+// bindings are the bindings that this client speaks.
 var bindings = []string{a2a.BindingJSONRPC, a2a.BindingHTTPJSON, a2a.BindingGRPC}
 
 // newFace makes an interface of a card ready to be called in a version that
@@ -62,9 +62,9 @@ type offer struct {
 	version string // Major.Minor
 }
 
-// choose returns the interface to be used, and behind it those to fall back
-// to. A version that the caller forces and the card does not list is tried at
-// the card's addresses all the same: people force one because the card is wrong.
+// choose returns the interface to be used, followed by those to fall back to. If the
+// caller forces a version that the card does not list, choose still tries it at the
+// card's addresses: people force a version because the card is wrong.
 //
 // Interfaces at addresses that from may not name are left out.
 func choose(card *a2a.AgentCard, o *Options, from *source) ([]offer, error) {
@@ -76,7 +76,7 @@ func choose(card *a2a.AgentCard, o *Options, from *source) ([]offer, error) {
 	}
 	var usable, forced []offer
 	otherVersion, tenant := false, ""
-	var refused error // the first address that may not be named
+	var refused error // the first address that is not allowed
 	for _, in := range card.SupportedInterfaces {
 		if in == nil || !contains(bindings, in.ProtocolBinding) || !callable(card, in) {
 			continue
@@ -119,8 +119,8 @@ func choose(card *a2a.AgentCard, o *Options, from *source) ([]offer, error) {
 	return slices.DeleteFunc(usable, func(of offer) bool { return !standsIn(card, of.iface, first.iface) }), nil
 }
 
-// preferred returns the offers over Options.Bindings, in the order of these; all of
-// them if there are none.
+// preferred returns the offers over Options.Bindings, in the order of that list, or all
+// of them if there are none.
 func (o *Options) preferred(all []offer) []offer {
 	var list []offer
 	for _, want := range o.Bindings {
@@ -136,8 +136,8 @@ func (o *Options) preferred(all []offer) []offer {
 	return list
 }
 
-// saysTenant reports whether requests of a version can name a tenant: others must
-// not reach, at the same address, whoever is there without one.
+// saysTenant reports whether requests of a version can name a tenant. Without that they
+// would reach the agent without a tenant at the same address.
 func saysTenant(version string) bool {
 	d, _ := dialect.ParseVersion(version)
 	return d >= dialect.V10
@@ -145,9 +145,9 @@ func saysTenant(version string) bool {
 
 func rank(version string) int { return slices.Index(dialect.Preferred, version) }
 
-// versionOf returns the version of an interface as Major.Minor, or "" if it is
-// not spoken here. Interfaces came with 1.0: one that forgot its version is of
-// that.
+// versionOf returns the version of an interface as Major.Minor, or "" if this client
+// does not speak it. Interfaces were introduced in 1.0, so an interface without a
+// version has that one.
 func versionOf(in *a2a.AgentInterface) string {
 	offered := cmp.Or(in.ProtocolVersion, dialect.Versions[0])
 	if !speaks(offered, in.ProtocolBinding) {
@@ -156,8 +156,7 @@ func versionOf(in *a2a.AgentInterface) string {
 	return dialect.Minor(offered)
 }
 
-// speaks reports whether this client has what it takes for a version on a
-// binding.
+// speaks reports whether this client implements a version on a binding.
 func speaks(version, binding string) bool {
 	d, ok := dialect.ParseVersion(version)
 	return ok && d.Speaks(binding)

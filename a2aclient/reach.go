@@ -14,8 +14,8 @@ import (
 	"github.com/parley-a2a/parley/internal/egress"
 )
 
-// AddressError says that a card, or a redirect, names an address that it may not
-// send its reader to: see Options.AnyAddress. Nothing was sent there.
+// AddressError says that a card or a redirect names an address that is not allowed for
+// it: see Options.AnyAddress. Nothing was sent there.
 type AddressError struct {
 	// Host is the address that was named.
 	Host string
@@ -27,16 +27,16 @@ func (e *AddressError) Error() string {
 	return e.Reason + " (if you trust it: Options.AnyAddress, egress.allow of a proxied agent in parley.yaml, or a copy of the card as a file)"
 }
 
-// source is where a card, or a redirect, came from. A nil *source is the caller's
-// own word, which is not judged.
+// source says where a card or a redirect came from. A nil *source means the caller,
+// whose addresses are not restricted.
 type source struct {
-	home   *url.URL // what the caller named
+	home   *url.URL // the URL that the caller named
 	reach  egress.Reach
 	secure bool // it came by https
 }
 
-// check judges an address that the source names, as far as it is written in the
-// URL. The addresses behind a name are judged when it is dialled.
+// check checks an address that the source names, as far as the URL shows it. The
+// addresses of a host name are checked when it is dialled.
 func (s *source) check(u *url.URL) error {
 	if s == nil || s.reach == egress.Anywhere {
 		return nil
@@ -61,8 +61,8 @@ func (s *source) refuse(u *url.URL, why string) error {
 	return &AddressError{Host: u.Host, Reason: fmt.Sprintf("%s://%s is named by a document from %s, and is not called: %s", u.Scheme, u.Host, from, why)}
 }
 
-// isHome reports whether a URL leads to what the caller named. On another port a
-// name may lead elsewhere, which an address in digits cannot.
+// isHome reports whether a URL leads to the host that the caller named. On another port
+// a name may lead elsewhere; an IP address cannot.
 func (s *source) isHome(u *url.URL) bool {
 	if s.home == nil || !strings.EqualFold(s.home.Hostname(), u.Hostname()) {
 		return false
@@ -71,15 +71,15 @@ func (s *source) isHome(u *url.URL) bool {
 	return err == nil || egress.PortOf(s.home) == egress.PortOf(u)
 }
 
-// journey is a request with the redirects behind it.
+// journey is a request with its redirects.
 type journey struct {
 	from atomic.Pointer[source] // of the next address
 }
 
 type journeyKey struct{}
 
-// leave returns a context for a request to an address that from names, and the
-// journey that begins there.
+// leave returns a context for a request to an address that from names, and the journey
+// that begins with it.
 func (o *Options) leave(ctx context.Context, from *source) (context.Context, *journey) {
 	j := new(journey)
 	if o.AnyAddress {
@@ -89,8 +89,8 @@ func (o *Options) leave(ctx context.Context, from *source) (context.Context, *jo
 	return context.WithValue(ctx, journeyKey{}, j), j
 }
 
-// arrived notes where an answer came from, which names the address of the next
-// request. An answer reaches no further than what sent us there.
+// arrived notes the source of an answer, which may name the address of the next
+// request. An answer may name no more than the document that led to it.
 func (j *journey) arrived(u *url.URL, reach egress.Reach) {
 	from := j.from.Load()
 	next := &source{home: u, reach: reach, secure: encrypted(u)}
@@ -100,8 +100,8 @@ func (j *journey) arrived(u *url.URL, reach egress.Reach) {
 	j.from.Store(next)
 }
 
-// Named returns a transport for other addresses that the card names, such as those of
-// its security schemes. They are judged as those of its interfaces are: see
+// Named returns a transport for other addresses in the card, such as those of its
+// security schemes. They are restricted like those of its interfaces: see
 // Options.AnyAddress. Nothing is added to a request.
 func (c *Client) Named() http.RoundTripper { return named{c} }
 
@@ -112,8 +112,8 @@ func (n named) RoundTrip(req *http.Request) (*http.Response, error) {
 	return n.c.http.Transport.RoundTrip(req.WithContext(ctx))
 }
 
-// Source is where a document came from that names agents, such as a catalog. It says
-// where they may be: see Options.From. It can be kept, as text.
+// Source says where a document that names agents, such as a catalog, came from, and so
+// which addresses it may name: see Options.From. It can be stored as text.
 type Source struct{ s source }
 
 var reaches = map[egress.Reach]string{egress.Anywhere: "anywhere", egress.Network: "network", egress.Internet: "internet"}
@@ -127,7 +127,7 @@ func (s *Source) MarshalText() ([]byte, error) {
 	return fmt.Appendf(nil, "%s %t %s", reaches[s.s.reach], s.s.secure, home), nil
 }
 
-// UnmarshalText reads what MarshalText wrote.
+// UnmarshalText reads the result of MarshalText.
 func (s *Source) UnmarshalText(text []byte) error {
 	words := strings.Split(string(text), " ")
 	if len(words) == 3 {
@@ -153,8 +153,8 @@ func (s *Source) orNil() *source {
 	return &s.s
 }
 
-// Document fetches a JSON document, 1 MiB at most, from an http or https URL, as
-// Resolve fetches cards, and says where it came from. The error is a *CardError, or
+// Document fetches a JSON document of at most 1 MiB from an http or https URL, in the
+// way that Resolve fetches cards, and returns its source. The error is a *CardError, or
 // the context's.
 func (r *Resolver) Document(ctx context.Context, at string) ([]byte, *Source, error) {
 	u := a2a.WebURL(at)

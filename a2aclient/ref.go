@@ -11,24 +11,23 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Where agents publish their cards: since version 0.3, and before it.
+// The paths at which agents publish their cards: since version 0.3, and before.
 const (
 	wellKnown    = "/.well-known/agent-card.json"
 	oldWellKnown = "/.well-known/agent.json"
 )
 
-// reference is what a card reference means: a file, or URLs to be tried in
-// their order.
+// reference is a parsed card reference: a file, or URLs to be tried in their order.
 type reference struct {
 	file    string
 	urls    []*url.URL
-	base    *url.URL // an agent may be here, if it is no document's URL
-	guessed bool     // the scheme is not the caller's
+	base    *url.URL // where an agent may be, unless it is the URL of a document
+	guessed bool     // the caller gave no scheme
 }
 
-// parseRef understands a reference; see Resolve for the forms. The decision
-// between a host and a file is made by the text alone, so that no file in the
-// working directory can stand in for a host.
+// parseRef parses a reference; see Resolve for the forms. The text alone decides
+// between a host and a file, so that a file in the working directory cannot take the
+// place of a host.
 func parseRef(ref string) (reference, error) {
 	scheme, _, isURL := strings.Cut(ref, "://")
 	switch {
@@ -59,8 +58,8 @@ func parseRef(ref string) (reference, error) {
 	return reference{urls: candidates(u), base: agentAt(u), guessed: scheme == "https"}, nil
 }
 
-// agentAt returns the address of an agent that has no card; nil if u can only
-// be that of a card.
+// agentAt returns the address of an agent that has no card; nil if u can only be the
+// URL of a card.
 func agentAt(u *url.URL) *url.URL {
 	if isDocument(u) {
 		return nil
@@ -85,8 +84,8 @@ func fileURL(ref string) (reference, error) {
 	return reference{file: path}, nil
 }
 
-// looksLikeFile reports whether a reference without a scheme is a path: it
-// begins like one, or its first segment is no host name.
+// looksLikeFile reports whether a reference without a scheme is a path: it begins like
+// one, or its first segment is no host name.
 func looksLikeFile(ref string) bool {
 	for _, prefix := range []string{"/", "./", "../", `\`, `.\`, `..\`, "~"} {
 		if strings.HasPrefix(ref, prefix) {
@@ -123,9 +122,9 @@ func loopback(hostport string) bool {
 	return err == nil && ip.IsLoopback()
 }
 
-// candidates lists where the card of a URL may be. A URL that names a document
-// is used as it is. Agents below a path have their card there, or, if the host
-// has only one, at its root.
+// candidates lists where the card of a URL may be. The URL of a document is used
+// unchanged. Agents below a path have their card there or, if the host has only one, at
+// its root.
 func candidates(u *url.URL) []*url.URL {
 	u.Fragment, u.RawFragment = "", ""
 	if isDocument(u) {
@@ -148,10 +147,10 @@ func candidates(u *url.URL) []*url.URL {
 	return list
 }
 
-// isFor reports whether a card that was found at u can be the reference's. The one
-// of a host is not that of all that is below it: whoever errs in an agent's name
-// is not to talk to another agent. A card that names other hosts only may be right:
-// many do not know how they are reached.
+// isFor reports whether a card that was found at u can be the reference's. The card of
+// a host does not apply to everything below it: a caller who misspells an agent's name
+// must not talk to another agent. A card that names only other hosts may apply, because
+// many agents do not know their own address.
 func (r reference) isFor(u *url.URL, card *a2a.AgentCard) bool {
 	if r.base == nil || strings.Trim(r.base.Path, "/") == "" || strings.HasPrefix(u.EscapedPath(), strings.TrimRight(r.base.EscapedPath(), "/")+"/") {
 		return true
@@ -170,7 +169,7 @@ func (r reference) isFor(u *url.URL, card *a2a.AgentCard) bool {
 	return !elsewhere
 }
 
-// below reports whether a path is another one, or leads on from there.
+// below reports whether path equals from or is below it.
 func below(path, from string) bool {
 	rest, ok := strings.CutPrefix(strings.Trim(path, "/"), strings.Trim(from, "/"))
 	return ok && (rest == "" || rest[0] == '/')

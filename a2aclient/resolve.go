@@ -22,10 +22,10 @@ import (
 // maxCard bounds a card document, in bytes.
 const maxCard = 1 << 20
 
-// Resolver finds agent cards and keeps them as long as HTTP allows: a card
-// that is fresh is not fetched again, one that is not is revalidated
-// (specification §8.6.2). It holds at most 64 cards, in memory. It may be used
-// by many goroutines at once; the cards it returns belong to the caller.
+// Resolver finds agent cards and caches them as long as HTTP allows: a fresh card is
+// not fetched again, a stale one is revalidated (specification §8.6.2). It holds at
+// most 64 cards, in memory. It may be used by many goroutines at once; the cards it
+// returns belong to the caller.
 type Resolver struct {
 	opts  *Options
 	http  *http.Client
@@ -42,8 +42,7 @@ func NewResolver(o *Options) *Resolver {
 	return &Resolver{opts: o, http: o.httpClient(), now: time.Now}
 }
 
-// Resolve finds the card that ref refers to, without keeping it; see
-// Resolver.Resolve.
+// Resolve finds the card that ref refers to, without caching it; see Resolver.Resolve.
 func Resolve(ctx context.Context, ref string, o *Options) (*a2a.AgentCard, error) {
 	r := NewResolver(o)
 	if r.opts.HTTPClient == nil {
@@ -55,26 +54,26 @@ func Resolve(ctx context.Context, ref string, o *Options) (*a2a.AgentCard, error
 // Resolve finds the card that ref refers to. A reference is
 //
 //   - a host with an optional port and path, such as example.org or
-//     localhost:7275: plain HTTP is spoken with this machine and HTTPS with
-//     all others, without falling back;
-//   - an http or https URL. The card is then at the well-known path below it,
-//     or at the root of its host if that does not say that its agent is elsewhere
-//     on that host, under the name agent-card.json or, as before version 0.3,
+//     localhost:7275. This machine is called with plain HTTP and all
+//     other hosts with HTTPS, without falling back;
+//   - an http or https URL. The card is then at the well-known path below it, or at
+//     the root of its host unless that card says that its agent is elsewhere on that
+//     host, under the name agent-card.json or, as before version 0.3,
 //     agent.json;
-//   - the URL of the card itself: its path ends in .json or has /.well-known/
-//     in it;
+//   - the URL of the card itself: its path ends in .json or contains
+//     /.well-known/;
 //   - a file: a file:// URL, a path that begins with /, ./ or ../, or
 //     one whose first part is no host name, such as cards/greeter.json.
 //
-// Credentials are sent only where the host asks for them with status 401. A
-// card may have the form of any version: what older ones have in other places
-// is found in SupportedInterfaces and SecuritySchemes. The error is a *CardError, or the context's.
+// Credentials are sent only if the host asks for them with status 401. A card may have
+// the form of any version: what older versions have in other places is found in
+// SupportedInterfaces and SecuritySchemes. The error is a *CardError, or the context's.
 func (r *Resolver) Resolve(ctx context.Context, ref string) (*a2a.AgentCard, error) {
 	card, _, err := r.find(ctx, ref)
 	return card, err
 }
 
-// find is Resolve, with where the card came from.
+// find is Resolve, and also returns the card's source.
 func (r *Resolver) find(ctx context.Context, ref string) (*a2a.AgentCard, *source, error) {
 	card, from, err := r.resolve(ctx, ref)
 	if err == nil {
@@ -110,14 +109,14 @@ func (r *Resolver) resolve(ctx context.Context, ref string) (*a2a.AgentCard, *so
 	if err := r.opts.checkCredentials(); err != nil {
 		return nil, nil, err
 	}
-	var best *CardError // of several failures, the one that says most
+	var best *CardError // the most informative of several failures
 	for i, u := range where.urls {
 		doc, err := r.fetch(ctx, u)
 		if e, ok := errors.AsType[*CardError](err); ok {
 			if e.Kind == CardUnreachable && where.guessed {
 				e.Err = fmt.Errorf("%w (HTTPS was assumed; if it speaks plain HTTP, write http://%s)", e.Err, u.Host)
 			}
-			// A page where a card should be is what sites show for any path.
+			// Many sites show a page for any path, in place of a card.
 			page := errors.Is(err, errNotJSON) && i < len(where.urls)-1
 			if e.Kind != CardNotFound && !page {
 				return nil, nil, e
@@ -142,7 +141,7 @@ func (r *Resolver) resolve(ctx context.Context, ref string) (*a2a.AgentCard, *so
 	return nil, nil, best
 }
 
-// fetch returns the document at u, which is JSON.
+// fetch returns the JSON document at u.
 func (r *Resolver) fetch(ctx context.Context, u *url.URL) (*cached, error) {
 	key := u.String()
 	old := r.cache.get(key)
@@ -189,8 +188,8 @@ func (r *Resolver) fetch(ctx context.Context, u *url.URL) (*cached, error) {
 
 var errWantsTLS = errors.New("its port takes https, not http")
 
-// wantsTLS reports whether a page says that an HTTP request came to a port for TLS: this
-// program's, or what Go's server, nginx or Apache answer.
+// wantsTLS reports whether a page says that an HTTP request came to a TLS port, in the
+// words of this program, Go's server, nginx or Apache.
 func wantsTLS(page []byte) bool {
 	for _, text := range []string{"takes https only", "HTTP request to an HTTPS server", "HTTP request was sent to HTTPS port", "plain HTTP to an SSL-enabled server port"} {
 		if bytes.Contains(page, []byte(text)) {
@@ -263,7 +262,7 @@ func readCard(file string) ([]byte, error) {
 	return body, nil
 }
 
-// checkedCard parses a card's document if Options.CheckCard lets it pass.
+// checkedCard parses a card's document, after Options.CheckCard has accepted it.
 func (o *Options) checkedCard(ctx context.Context, doc []byte) (*a2a.AgentCard, error) {
 	if o.CheckCard != nil {
 		var err error
@@ -274,7 +273,7 @@ func (o *Options) checkedCard(ctx context.Context, doc []byte) (*a2a.AgentCard, 
 	return parseCard(doc)
 }
 
-// checkedExtendedCard is checkedCard for what an agent answers.
+// checkedExtendedCard is checkedCard for an extended card.
 func (o *Options) checkedExtendedCard(ctx context.Context, doc []byte) (*a2a.AgentCard, error) {
 	card, err := o.checkedCard(ctx, doc)
 	if e, ok := errors.AsType[*CardError](err); ok && e.Kind == CardInvalid {
@@ -295,14 +294,14 @@ func parseCard(doc []byte) (*a2a.AgentCard, error) {
 	return card, nil
 }
 
-// location is a URL as it may stand in an error.
+// location returns a URL in the form for errors.
 func location(u *url.URL) string {
 	short := *u
 	short.RawQuery, short.ForceQuery, short.Fragment, short.RawFragment = "", false, "", ""
 	return short.Redacted()
 }
 
-// printable is a reference as it may stand in an error: no password, no query.
+// printable returns a reference in the form for errors: without password and query.
 func printable(ref string) string {
 	whole := ref
 	if !strings.Contains(ref, "://") && !looksLikeFile(ref) {
@@ -316,7 +315,7 @@ func printable(ref string) string {
 			ref = ref[at+1:]
 		case at < query:
 			ref = ref[at+1 : query]
-		default: // the @ is that of a query, or the query is a part of a password
+		default: // the @ is in a query, or the query is part of a password
 			ref = "…"
 		}
 	}

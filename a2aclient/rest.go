@@ -15,7 +15,7 @@ import (
 // rest is the HTTP+JSON binding (specification §11) in a dialect.
 type rest struct {
 	base    string // without a slash at its end
-	query   string // of the interface's URL, kept on every call
+	query   string // of the interface's URL, sent with every call
 	dialect dialect.Dialect
 }
 
@@ -32,7 +32,7 @@ func newREST(iface string, d dialect.Dialect) (*rest, error) {
 	}, nil
 }
 
-// Some operations have routes in two spellings of the specification.
+// Some operations have two routes, because the specification spells them in two ways.
 func (b *rest) ways(op dialect.Op) int { return dialect.RESTWays(b.dialect, op) }
 
 func (b *rest) build(op dialect.Op, n int, req any) (*call, error) {
@@ -62,15 +62,15 @@ func (b *rest) answer(k *call, res *http.Response, body []byte) (any, error) {
 		err := dialect.ErrorFromHTTP(res.StatusCode, res.Header.Get("Content-Type"), body)
 		if b.dialect < dialect.V10 && k.op != dialect.ListTasks && err.Code == a2a.CodeMethodNotFound && res.StatusCode == http.StatusNotFound &&
 			strings.Contains(strings.ToLower(err.Message), "task") {
-			err.Code = a2a.CodeTaskNotFound // 0.3 has no form for errors: some have but a text
+			err.Code = a2a.CodeTaskNotFound // 0.3 has no form for errors: some servers send only a text
 		}
 		if b.dialect < dialect.V10 && k.op == dialect.CancelTask && err.Code == a2a.CodeInvalidRequest && res.StatusCode == http.StatusConflict {
-			err.Code = a2a.CodeTaskNotCancelable // which is what all its servers mean by the status
+			err.Code = a2a.CodeTaskNotCancelable // all its servers use the status for this error
 		}
 		return nil, err
 	}
 	if dialect.Get(k.op).Silent {
-		return nil, nil // any success will do, with or without a body
+		return nil, nil // any success counts, with or without a body
 	}
 	if wire.CheckJSON(body) != nil {
 		return nil, notJSON(k, res, body)
@@ -93,12 +93,12 @@ func (b *rest) element(k *call, name string, data []byte) ([]*a2a.StreamResponse
 	return els, err
 }
 
-// eventError reads an error inside a stream, where no status line says how bad
-// it is: the body does, or it is internal.
+// eventError decodes an error inside a stream. There is no status line to classify it:
+// the body does, or the error is internal.
 func eventError(data []byte) error {
 	var doc struct{ Error, Status json.RawMessage } // Status: of problem+json
 	var inner struct{ Code json.RawMessage }
-	_ = json.Unmarshal(data, &doc) // what is not there counts for nothing
+	_ = json.Unmarshal(data, &doc) // missing members stay empty
 	_ = json.Unmarshal(doc.Error, &inner)
 	for _, n := range []json.RawMessage{inner.Code, doc.Status} {
 		if status, err := strconv.Atoi(string(n)); err == nil && status >= 400 && status < 600 {
@@ -108,8 +108,7 @@ func eventError(data []byte) error {
 	return dialect.ErrorFromHTTP(http.StatusInternalServerError, "application/json", data)
 }
 
-// empty reports whether an element is of a kind that this version does not
-// know.
+// empty reports whether an element is of a kind that this version does not know.
 func empty(el *a2a.StreamResponse) bool {
 	return el.Task == nil && el.Message == nil && el.StatusUpdate == nil && el.ArtifactUpdate == nil && el.MessageUpdate == nil
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
-// steady is how long a connection must have lasted to count as progress though
-// it brought nothing: the agent may be thinking.
+// steady is how long a connection must have lasted to count as progress even if it
+// brought nothing: the agent may be thinking.
 const steady = 5 * time.Second
 
 // resumable reports whether the stream can go on after a cut.
@@ -25,33 +25,33 @@ func (s *stream) resumable(err error) bool {
 		return true
 	}
 	if s.sent == nil {
-		return said(err) == nil // what the agent says to begin with is its answer
+		return said(err) == nil // an error of the agent at the start is its answer
 	}
 	return s.maybeTaken(err)
 }
 
-// expired reports whether a token has come to its end with the stream, so that another
-// one may be had. Two in a row are not tried: the agent may refuse every one.
+// expired reports whether a token has expired during the stream, so that another one
+// may help. It is not retried twice in a row: the agent may refuse every token.
 func (s *stream) expired(err error) bool {
 	return errors.Is(err, a2a.ErrUnauthenticated) && s.c.wantsToken() && !s.renewed
 }
 
-// maybeTaken reports whether a message that was cut before the first element
-// can be looked for in the task it was sent to.
+// maybeTaken reports whether a message whose stream was cut before the first element
+// can be looked for in the task that it was sent to.
 func (s *stream) maybeTaken(err error) bool {
 	e, ok := errors.AsType[*TransportError](err)
 	return s.sent != nil && s.taskID != "" && s.sent.Message.MessageID != "" && s.c.opts.retries() > 0 &&
 		s.ctx.Err() == nil && ok && !e.Unreachable && temporary(err)
 }
 
-// repeatable reports whether the message of the stream is to be sent again:
-// before the first element, where the agent knows it when it comes again.
+// repeatable reports whether the message of the stream may be sent again: before the
+// first element, if the agent recognizes a repeated message.
 func (s *stream) repeatable(err error) bool {
 	return s.sent != nil && !s.begun && s.c.repeatable(s.ctx, s.sent, err)
 }
 
-// repeat sends the message again after a cut, which attaches to the stream of
-// the first attempt if that was taken. The error is final.
+// repeat sends the message again after a cut. If the agent took the first attempt, the
+// repeat attaches to its stream. The error is final.
 func (s *stream) repeat(cut error) (*conn, error) {
 	s.c.opts.lost(s.taskID, cut)
 	for err := cut; ; {
@@ -59,7 +59,7 @@ func (s *stream) repeat(cut error) (*conn, error) {
 			return nil, err
 		}
 		s.failures++
-		s.cursor, s.noIDs, s.inside = s.sent.After, false, false // nobody has got anything yet
+		s.cursor, s.noIDs, s.inside = s.sent.After, false, false // the caller has got no element yet
 		var cn *conn
 		if cn, err = s.first(); err == nil || !s.repeatable(err) {
 			if err == nil {
@@ -101,10 +101,10 @@ func (s *stream) again(cut error) (*conn, error) {
 	}
 }
 
-// reopen makes one attempt to go on. final forbids another one.
+// reopen makes one attempt to resume. final says that it is the last.
 func (s *stream) reopen(cut error) (cn *conn, final bool, err error) {
-	// In the middle of an element, and in version 0.1, which begins again with
-	// events in place of a Task, there is no position to go on from.
+	// There is no position to resume from in the middle of an element, and in version
+	// 0.1, which begins again with events in place of a Task.
 	if s.within || s.c.face.Load().dialect == dialect.V01 {
 		s.noIDs = true
 	}
@@ -113,7 +113,7 @@ func (s *stream) reopen(cut error) (cn *conn, final bool, err error) {
 		if err == nil || !refused(err) {
 			return cn, false, err
 		}
-		s.noIDs = true // it knows the cursor no more, or never did
+		s.noIDs = true // the agent no longer knows the cursor, or never did
 	}
 	task, err := s.c.GetTask(s.ctx, &a2a.GetTaskRequest{ID: s.taskID})
 	if err != nil {
@@ -135,26 +135,26 @@ func (s *stream) reopen(cut error) (cn *conn, final bool, err error) {
 	if err == nil || !refused(err) {
 		return cn, false, err
 	}
-	// The task goes on, but its stream is not to be had: it has just ended, or
-	// the server lost it. The caller gets the task as it is known.
+	// The task goes on, but cannot be subscribed to: it has just ended, or the server
+	// lost its stream. The caller gets the task as fetched.
 	if !s.giveFetched() {
 		return nil, true, errLeft
 	}
 	return nil, false, &a2a.Error{Code: a2a.CodeUnavailable, Message: "the task goes on but cannot be subscribed to", Cause: err}
 }
 
-// own reports whether the task's id is the client's, so that the message has
-// arrived if there is such a task.
+// own reports whether the client chose the task's id, so that the message has arrived
+// if the task exists.
 func (s *stream) own() bool { return s.sent != nil && s.taskID == s.sent.taskID }
 
-// refused reports whether the agent said no to a subscription.
+// refused reports whether the agent refused a subscription.
 func refused(err error) bool {
 	e := said(err)
 	return e != nil && e.Peer && !temporary(err) &&
 		e.Code != a2a.CodeUnauthenticated && e.Code != a2a.CodePermissionDenied
 }
 
-// has reports whether a task has a message.
+// has reports whether a task's history has a message.
 func has(t *a2a.Task, messageID string) bool {
 	return slices.ContainsFunc(t.History, func(m *a2a.Message) bool { return m.MessageID == messageID })
 }

@@ -19,24 +19,23 @@ import (
 	"github.com/parley-a2a/parley/internal/wire"
 )
 
-// A message that gets no answer may have been taken. It is sent again only
-// where the agent says that it knows a message when it comes again: by the retry
-// extension on its card (docs/extensions/retry-v1.md).
+// The agent may have taken a message that got no answer. The message is sent again only
+// if the agent recognizes repeated messages, which it says by the retry extension on
+// its card (docs/extensions/retry-v1.md).
 
 const (
-	// The waits between attempts lie between these.
+	// The waits between attempts are between these.
 	minWait, maxWait = 250 * time.Millisecond, 8 * time.Second
-	// longestWait is how long an agent may ask to wait; longer, and the caller
-	// is told at once.
+	// longestWait is the longest wait that an agent may ask for; beyond it, the caller
+	// gets the error at once.
 	longestWait = time.Minute
 )
 
 // failures counts attempts in a row that failed.
 type failures int
 
-// wait returns how long to wait after the last of them: more after each
-// failure and never twice the same, so that the clients of a server that comes
-// back do not come all at once.
+// wait returns how long to wait after the last of them: longer after each failure, and
+// randomized, so that the clients of a server that comes back do not all come at once.
 func (n failures) wait() time.Duration {
 	d := maxWait
 	if n < 6 {
@@ -45,8 +44,8 @@ func (n failures) wait() time.Duration {
 	return d/2 + rand.N(d/2)
 }
 
-// knows returns how long the agent knows a message when it comes again, sent with
-// credentials or without; 0 if it does not, or nobody says so.
+// knows returns how long the agent recognizes a repeated message, sent with or without
+// credentials; 0 if it does not, or does not say so.
 func (c *Client) knows(credentials bool) time.Duration {
 	r, ok := dialect.ReadRetry(c.Card())
 	if !ok || !r.Anonymous && !c.authenticated(credentials) {
@@ -55,17 +54,17 @@ func (c *Client) knows(credentials bool) time.Duration {
 	return r.Window
 }
 
-// Repeats returns for how long the agent knows a message of this client's when it
-// comes again, so that it may be sent again, the same to the byte and with the
-// same id, and is done once: by the retry extension on its card
-// (docs/extensions/retry-v1.md). It is 0 if the agent does not say so, not for
-// this client, or only for what Options.Token returns. SendMessage does that by itself; this is for programs that may
-// have sent a message before they were restarted.
+// Repeats returns for how long the agent recognizes a message that this client repeats,
+// byte for byte and with the same id, and acts on it only once: by the retry extension
+// on its card (docs/extensions/retry-v1.md). It is 0 if the agent does not promise
+// that, or not to this client, or only with a token from Options.Token. SendMessage
+// repeats messages by itself; Repeats is for programs that may have sent a message
+// before they were restarted.
 func (c *Client) Repeats() time.Duration { return c.knows(c.creds.any()) }
 
-// authenticated reports whether the agent knows who calls: there are
-// credentials, and the card says what they are for. An agent whose card has no
-// place for them need not look at them.
+// authenticated reports whether the agent knows who calls: there are credentials, and
+// the card has a scheme. An agent whose card has no scheme need not look at
+// credentials.
 func (c *Client) authenticated(credentials bool) bool {
 	if len(c.Card().SecuritySchemes) == 0 {
 		return false
@@ -81,8 +80,8 @@ func (c *Client) authenticated(credentials bool) bool {
 	return false
 }
 
-// heard notes what an attempt to send a message came to: an answer's header, or
-// an error.
+// heard notes the outcome of an attempt to send a message: an answer's header, or an
+// error.
 func (r *sending) heard(k *call, res *http.Response, err error) {
 	r.retryAfter = 0
 	if !unreachable(err) {
@@ -93,21 +92,21 @@ func (r *sending) heard(k *call, res *http.Response, err error) {
 	}
 }
 
-// fits reports whether a message may go to a face, after an attempt that may
-// have come through. It must have the same names there, and 0.1 has no ids of
-// messages.
+// fits reports whether a message may go to a face after an attempt that may have
+// reached the agent. Both versions must have the same names, and 0.1 has no message
+// ids.
 func (r *sending) fits(f *face) bool {
 	return r.to == nil || (r.to.dialect == dialect.V01) == (f.dialect == dialect.V01)
 }
 
-// repeatable reports whether a message whose n-th attempt ended with err is to
-// be sent again.
+// repeatable reports whether a message may be sent again after an attempt that ended
+// with err.
 func (c *Client) repeatable(ctx context.Context, r *sending, err error) bool {
 	return r.window > 0 && c.opts.retries() > 0 && ctx.Err() == nil && r.unanswered(err)
 }
 
-// unanswered reports whether err leaves open what became of the message, or says
-// that it was not taken for now.
+// unanswered reports whether err leaves open whether the message was taken, or says
+// that the agent is busy.
 func (r *sending) unanswered(err error) bool {
 	if e := said(err); e != nil {
 		wait := r.wait(err)
@@ -129,8 +128,8 @@ func askedToWait(err error) time.Duration {
 	return 0
 }
 
-// withRetryAfter completes an error of the agent's that does not say when to try
-// again by what the header of its answer says.
+// withRetryAfter completes an agent's error that does not say when to try again, from
+// the header of its answer.
 func withRetryAfter(err error, res *http.Response) error {
 	if e := said(err); e != nil && e.Peer && e.RetryAfter == 0 {
 		e.RetryAfter = wire.RetryAfter(res.Header.Get("Retry-After"), time.Now())
@@ -138,8 +137,8 @@ func withRetryAfter(err error, res *http.Response) error {
 	return err
 }
 
-// permanent reports whether a failure of the network will be the same next
-// time: a name that nobody has, or a certificate of somebody else.
+// permanent reports whether a failure of the network will be the same next time: an
+// unknown host name, or a wrong certificate.
 func permanent(err error) bool {
 	var dns *net.DNSError
 	var record tls.RecordHeaderError
@@ -147,8 +146,8 @@ func permanent(err error) bool {
 	return errors.As(err, &dns) && dns.IsNotFound || errors.As(err, &record) || errors.As(err, &verify)
 }
 
-// again waits before a message is sent once more, after n repeats that failed
-// like the first attempt, the last of them with err. The error is final.
+// again waits before a message is sent once more. All n+1 attempts so far have failed,
+// the last with err. Its own error is final.
 func (c *Client) again(ctx context.Context, r *sending, op dialect.Op, n failures, err error) error {
 	d := max((n + 1).wait(), r.wait(err))
 	switch {

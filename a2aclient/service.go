@@ -9,19 +9,19 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// SendMessage implements a2a.Service. It has no time limit but ctx's.
+// SendMessage implements a2a.Service. It has no time limit except that of ctx.
 //
-// After a *TransportError that is not Unreachable the agent may have taken the
-// message. Where the agent's card has the retry extension
-// (docs/extensions/retry-v1.md), and that is for this client, the message is sent
-// again, the same to the byte, in the ways and within the limits in which streams are
-// resumed (see SubscribeToTask): after a *TransportError, HTTP 502, 503 and 504,
-// Unavailable over any binding, and RateLimited if it says when (Retry-After, up to a minute).
-// It is for clients with credentials that the card asks for, and for all if the
-// card says so. A message without an id gets one. Elsewhere a message is never
-// repeated.
+// After a *TransportError that is not Unreachable the agent may have taken the message.
+// If the agent's card promises to recognize messages that this client repeats, by the
+// retry extension (docs/extensions/retry-v1.md), the message is sent again, byte for
+// byte, in the ways and within the limits in which streams are resumed (see
+// SubscribeToTask): after a *TransportError, HTTP 502, 503 and 504, Unavailable over
+// any binding, and RateLimited if it says when (Retry-After, up to a minute). The
+// promise holds for clients with credentials that the card asks for, and for all
+// clients if the card says so. A message without an id gets one. Without the promise a
+// message is never repeated.
 //
-// The request's IdempotencyKey is sent to every agent. In a stream, so is After.
+// The request's IdempotencyKey is sent to every agent. In a stream, After is sent, too.
 func (c *Client) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (*a2a.SendMessageResponse, error) {
 	r, err := c.sendRequest(req)
 	if err != nil {
@@ -41,9 +41,9 @@ func (c *Client) sendTraced(ctx context.Context, r *sending) (*a2a.SendMessageRe
 	return res, err
 }
 
-// sendMessage sends a message until it gets an answer. If at is given, it goes
-// there and nowhere else: where the agent turns out to speak another version
-// the error is errOtherVersion, and nothing was sent there.
+// sendMessage sends a message until it gets an answer. If at is given, it sends only to
+// that face: if the agent turns out to speak another version the error is
+// errOtherVersion, and nothing was sent in that version.
 func (c *Client) sendMessage(ctx context.Context, r *sending, at *face) (*a2a.SendMessageResponse, error) {
 	for n := failures(0); ; n++ {
 		res, err := answered(tryFaces(ctx, c, dialect.SendMessage, r, func(k *call) (any, error) {
@@ -61,7 +61,7 @@ func (c *Client) sendMessage(ctx context.Context, r *sending, at *face) (*a2a.Se
 	}
 }
 
-// answered is what a message was answered with.
+// answered returns the answer to a message.
 func answered(res any, err error) (*a2a.SendMessageResponse, error) {
 	if err != nil {
 		return nil, err
@@ -88,8 +88,8 @@ func (c *Client) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a
 	return unary[a2a.Task](ctx, c, dialect.CancelTask, req)
 }
 
-// CreateTaskPushNotificationConfig implements a2a.Service. Where the card does
-// not offer push notifications, this and its three siblings return
+// CreateTaskPushNotificationConfig implements a2a.Service. If the card does not offer
+// push notifications, this method and the three others for configurations return
 // PushNotificationNotSupported without a request.
 func (c *Client) CreateTaskPushNotificationConfig(ctx context.Context, req *a2a.TaskPushNotificationConfig) (*a2a.TaskPushNotificationConfig, error) {
 	if err := c.wantPush(); err != nil {
@@ -123,10 +123,10 @@ func (c *Client) DeleteTaskPushNotificationConfig(ctx context.Context, req *a2a.
 	return err
 }
 
-// GetExtendedAgentCard implements a2a.Service. The card replaces the one the
-// client has, so that Card and the checks of capabilities go by it. Where the
-// card does not offer one, the error is UnsupportedOperation without a request.
-// One that Options.CheckCard refuses is a *CardError, and changes nothing.
+// GetExtendedAgentCard implements a2a.Service. The extended card replaces the client's
+// card, for Card and for the checks of capabilities. If the card does not offer one,
+// the error is UnsupportedOperation without a request. If Options.CheckCard refuses it,
+// the error is a *CardError, and the card is not replaced.
 func (c *Client) GetExtendedAgentCard(ctx context.Context, req *a2a.GetExtendedAgentCardRequest) (*a2a.AgentCard, error) {
 	if !offered(c.Card().Capabilities.ExtendedAgentCard) {
 		return nil, a2a.Errorf(a2a.CodeUnsupportedOperation, "the agent's card does not offer an extended card")
@@ -138,17 +138,16 @@ func (c *Client) GetExtendedAgentCard(ctx context.Context, req *a2a.GetExtendedA
 	return card, err
 }
 
-// SendStreamingMessage implements a2a.Service. Where the card does not offer
-// streaming, it is SendMessage: the answer is the only element.
+// SendStreamingMessage implements a2a.Service. If the card does not offer streaming, it
+// calls SendMessage, and the answer is the only element.
 //
-// A stream that is cut is resumed with SubscribeToTask, as said there, once
-// the task is known. A cut before the first element leaves open whether the
-// agent took the message. It is sent again where SendMessage would be;
-// elsewhere that is an error, unless the message names its task and that has it
-// in its history.
+// Once the task is known, a stream that is cut is resumed as SubscribeToTask describes.
+// A cut before the first element leaves open whether the agent took the message. The
+// message is sent again if SendMessage would do so; otherwise the cut is an error,
+// unless the message names its task and that task has it in its history.
 //
-// The stream ends with a Message, a terminal state, an error, or where the
-// server closes it while the task waits for its client.
+// The stream ends with a Message, a terminal state, an error, or when the server closes
+// it while the task waits for its client.
 func (c *Client) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageRequest) iter.Seq2[*a2a.StreamResponse, error] {
 	return func(yield func(*a2a.StreamResponse, error) bool) {
 		r, err := c.sendRequest(req)
@@ -180,27 +179,26 @@ func yieldAnswer(res *a2a.SendMessageResponse, err error, yield func(*a2a.Stream
 	yield(&a2a.StreamResponse{Task: res.Task, Message: res.Message}, nil)
 }
 
-// SubscribeToTask implements a2a.Service. Where the card does not offer
-// streaming, the error is UnsupportedOperation without a request.
+// SubscribeToTask implements a2a.Service. If the card does not offer streaming, the
+// error is UnsupportedOperation without a request.
 //
-// The first connection is the caller's business: if it fails, so does the
-// stream. From then on, a stream that is cut is resumed: by an end without a
-// terminal state, a broken connection, the statuses 502, 503 and 504, or 45 s
-// without a byte, keep-alives included (over gRPC they are not seen: there TCP
-// finds out, which takes minutes), or once by Unauthenticated, where
-// Options.Token may return another token by then. Resuming waits from 250 ms up
-// to 8 s between attempts and gives up after Options.Retries of them without
-// progress, which is an element or a connection that lasted 5 s.
+// The first connection is not retried: if it fails, the stream fails. From then on, a
+// stream that is cut is resumed. A cut is an end without a terminal state, a broken
+// connection, the statuses 502, 503 and 504, or 45 s without a byte, keep-alives
+// included (over gRPC they are not visible, so TCP must notice, which takes minutes).
+// After Unauthenticated the stream is resumed once if Options.Token may return another
+// token. Resuming waits from 250 ms up to 8 s between attempts, and gives up after
+// Options.Retries attempts without progress, which is an element or a connection that
+// lasted 5 s.
 //
-// With servers whose events have ids that are growing integers, as Parley's
-// are, every element comes exactly once, and Seq is the id. If the card offers
-// the resume extension (docs/extensions/resume-v1.md), that holds behind
-// intermediaries, too, that drop ids or headers. With others, the
-// task is fetched after a cut and comes as a Task element, with Seq 0, that
-// replaces what was known (as Task.ApplyEvent does) and so makes up for what
-// was missed; it is left out if it is equal to the last Task and nothing came
-// since. Nothing that a task holds is missed or counted twice; what a later
-// event has replaced in the meantime, such as a passing status, is not seen.
+// With servers whose event ids are growing integers, as Parley's are, every element
+// comes exactly once, and Seq is the id. If the card offers the resume extension
+// (docs/extensions/resume-v1.md), this also holds behind intermediaries that drop ids
+// or headers. With other servers, the task is fetched after a cut and comes as a Task
+// element with Seq 0, which replaces what was known (as Task.ApplyEvent does) and so
+// makes up for missed elements. It is left out if it is equal to the last Task and
+// nothing came since. Nothing that a task holds is missed or counted twice; what a
+// later event has replaced, such as a passing status, is not seen.
 func (c *Client) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRequest) iter.Seq2[*a2a.StreamResponse, error] {
 	return func(yield func(*a2a.StreamResponse, error) bool) {
 		if !offered(c.Card().Capabilities.Streaming) {
@@ -214,14 +212,14 @@ func (c *Client) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRe
 }
 
 // sendRequest returns a copy of req with the tenant of the interface, and with
-// what is to be the same in all attempts.
+// everything that must be the same in all attempts.
 func (c *Client) sendRequest(req *a2a.SendMessageRequest) (*sending, error) {
 	r := *req
 	r.Tenant = c.tenant
 	if r.IdempotencyKey != "" && !dialect.CheckKey(r.IdempotencyKey) {
 		return nil, a2a.Invalid(dialect.KeyHeader, "must be up to 255 printable ASCII characters")
 	}
-	window := c.knows(c.creds.any() || c.opts.Token != nil) // send looks at the token
+	window := c.knows(c.creds.any() || c.opts.Token != nil) // send checks for the token
 	if m := r.Message; m != nil && m.MessageID == "" {
 		named := *m
 		named.MessageID = newID()
@@ -233,7 +231,7 @@ func (c *Client) sendRequest(req *a2a.SendMessageRequest) (*sending, error) {
 		}
 		conf := *r.Configuration
 		push := *conf.TaskPushNotificationConfig
-		push.Tenant, push.TaskID = c.tenant, "" // the task is the one to come (§3.2.2)
+		push.Tenant, push.TaskID = c.tenant, "" // the task does not exist yet (§3.2.2)
 		conf.TaskPushNotificationConfig = &push
 		r.Configuration = &conf
 	}
@@ -247,7 +245,7 @@ func (c *Client) wantPush() error {
 	return a2a.Errorf(a2a.CodePushNotificationNotSupported, "the agent's card does not offer push notifications")
 }
 
-// offered reads a capability: a card that says nothing does not offer it.
+// offered reads a capability; a missing one is not offered.
 func offered(b *bool) bool { return b != nil && *b }
 
 // unary performs an operation that does not stream, with the tenant of the interface.
@@ -274,8 +272,7 @@ func unary[T, R any](ctx context.Context, c *Client, op dialect.Op, req *R) (*T,
 	return result, nil
 }
 
-// noSuchRoute reports whether the peer knows the operation by another route,
-// if at all.
+// noSuchRoute reports whether the peer may know the operation by another route.
 func noSuchRoute(err error) bool {
 	e := said(err)
 	return e != nil && e.Peer && (e.Code == a2a.CodeMethodNotAllowed || e.Code == a2a.CodeMethodNotFound)

@@ -26,29 +26,29 @@ type stream struct {
 	taskID string // "" until it is known
 	cursor int64  // id of the last event; 0 if none
 	noIDs  bool   // the events have no ids that could be a cursor
-	inside bool   // ids come in the elements, where those of the events do not, or may not
+	inside bool   // the elements carry ids, because those of the events are or may be missing
 	within bool   // the last element came without the id of its event
-	unsure bool   // something may be missing in front of a resumed connection
+	unsure bool   // elements may be missing before a resumed connection
 
 	begun  bool           // the caller has got an element
-	status a2a.TaskStatus // as the caller knows it
-	asked  bool           // the agent has asked in this stream, not before it
-	ended  bool           // a Message or a terminal state: nothing more is to come
+	status a2a.TaskStatus // the last one that the caller got
+	asked  bool           // the agent has asked in this stream
+	ended  bool           // a Message or a terminal state came: no more elements
 
 	resumed  bool
 	failures failures  // attempts in a row without progress
-	hasty    failures  // connections in a row that ended soon, where no cursor tells what is new
+	hasty    failures  // connections in a row that ended soon, without a cursor to tell new elements
 	renewed  bool      // a token expired, and no connection has lasted since
-	fetched  *a2a.Task // by the last GetTask, not yet handed on
-	told     digest    // of the Task that was the last element; none if it was another
+	fetched  *a2a.Task // by the last GetTask, not yet yielded
+	told     digest    // of the Task, if that was the last element; otherwise none
 }
 
 type digest [sha256.Size]byte
 
 var none digest
 
-// visible returns a digest of a Task element. Where there is a cursor, the
-// history does not count: how much of it there is depends on the request.
+// visible returns a digest of a Task element. With a cursor, the history does not
+// count, because its length depends on the request.
 func visible(el *a2a.StreamResponse) digest {
 	t := *el.Task
 	if el.Seq > 0 {
@@ -57,7 +57,7 @@ func visible(el *a2a.StreamResponse) digest {
 	return sha256.Sum256(t.AppendJSON(nil))
 }
 
-// errLeft means that the caller has left the loop, or has got all there is.
+// errLeft means that the caller has left the loop, or has got everything.
 var errLeft = errors.New("the stream is over")
 
 func (s *stream) run() {
@@ -71,8 +71,8 @@ func (s *stream) run() {
 
 	cn, err := s.first()
 	if err != nil && s.unstreamable(err) {
-		// It may not stream, or not in this version, which shows where it is
-		// asked for no stream.
+		// It may not stream, or not in this version; a request without a stream shows
+		// which.
 		if !s.unstreamed(s.c.face.Load()) {
 			return
 		}
@@ -115,7 +115,7 @@ func (s *stream) run() {
 	}
 }
 
-// first makes the first connection. That it fails is for the caller to know.
+// first makes the first connection. Its failure is returned to the caller.
 func (s *stream) first() (*conn, error) {
 	if s.sent != nil {
 		last := ""
@@ -127,9 +127,9 @@ func (s *stream) first() (*conn, error) {
 	return s.subscribe()
 }
 
-// unstreamable reports whether an agent shows that it does not stream, whatever
-// its card says. It has not taken the message then. Where the message is for a
-// task, UnsupportedOperation may be about that.
+// unstreamable reports whether an error shows that the agent does not stream, in spite
+// of its card. It has not taken the message then. If the message is for a task,
+// UnsupportedOperation may be about that task.
 func (s *stream) unstreamable(err error) bool {
 	e := said(err)
 	return s.sent != nil && e != nil && e.Peer && (e.Code == a2a.CodeMethodNotFound && e.Cause == nil ||
@@ -137,9 +137,9 @@ func (s *stream) unstreamable(err error) bool {
 		e.Code == a2a.CodeUnsupportedOperation && s.taskID == "" && s.c.guessed)
 }
 
-// unstreamed sends the message and yields the answer. If at is given, the message
-// goes there and nowhere else: where the agent turns out to speak another version, it
-// reports true and has sent nothing.
+// unstreamed sends the message and yields the answer. If at is given, it sends only to
+// that face: if the agent turns out to speak another version, it reports true and has
+// sent nothing in that version.
 func (s *stream) unstreamed(at *face) (otherVersion bool) {
 	answer, err := s.c.sendMessage(s.ctx, s.sent, at)
 	if err == errOtherVersion {
@@ -151,7 +151,7 @@ func (s *stream) unstreamed(at *face) (otherVersion bool) {
 
 var errOtherVersion = errors.New("the agent speaks another version")
 
-// chosen takes the task's id over where the version lets the client choose it.
+// chosen sets the task's id if the version lets the client choose it.
 func (s *stream) chosen(cn *conn) {
 	f := s.c.face.Load()
 	if cn != nil {
@@ -162,7 +162,7 @@ func (s *stream) chosen(cn *conn) {
 	}
 }
 
-// subscribe connects behind the cursor, if there is one.
+// subscribe connects after the cursor, if there is one.
 func (s *stream) subscribe() (*conn, error) {
 	last := ""
 	if s.hasCursor() {
@@ -177,8 +177,8 @@ func (s *stream) subscribe() (*conn, error) {
 
 func (s *stream) hasCursor() bool { return s.cursor > 0 && !s.noIDs }
 
-// read hands on the elements of a connection. It returns nil at a proper end,
-// errLeft if the caller has left, and otherwise why there is no more.
+// read yields the elements of a connection. It returns nil at a proper end, errLeft if
+// the caller has left, and otherwise the error.
 func (s *stream) read(cn *conn) error {
 	for first := true; ; first = false {
 		el, id, err := cn.next()
@@ -189,8 +189,8 @@ func (s *stream) read(cn *conn) error {
 		if own := cn.eventID(el); own != "" && own != id {
 			id, s.inside = own, true
 		}
-		// An event may be several elements, and in old versions an element
-		// several events, of which the last has the id.
+		// An event may contain several elements. In old versions an element may consist
+		// of several events, of which the last has the id.
 		s.within = id == "" && (cn.within() || cn.old())
 		if s.within {
 			el.Seq = 0
@@ -207,7 +207,7 @@ func (s *stream) read(cn *conn) error {
 			}
 		}
 		if empty(el) || s.ended && el.Task == nil && !cn.old() {
-			continue // after the end only a last look at the task may follow (§11.7)
+			continue // after the end only the final Task may follow (§11.7)
 		}
 		if !s.give(el) {
 			return errLeft
@@ -220,10 +220,9 @@ func (s *stream) read(cn *conn) error {
 	}
 }
 
-// position moves the cursor to an event's id and returns it, or 0 if the ids
-// are of no use: some servers make them at random. Only canonical decimals
-// that grow count. The Task that begins a resumed stream has the id of the
-// cursor.
+// position moves the cursor to an event's id and returns it, or 0 if the ids are
+// useless, because some servers choose them at random. Only canonical decimals that
+// grow count. The Task that begins a resumed stream has the id of the cursor.
 func (s *stream) position(id string, again bool) int64 {
 	n, ok := dialect.ParseEventID(id)
 	if s.noIDs || !ok || n < s.cursor || n == s.cursor && !again {
@@ -234,25 +233,24 @@ func (s *stream) position(id string, again bool) int64 {
 	return n
 }
 
-// joined looks at the first element of a resumed connection. It returns true
-// if the caller has it already, and an error if something may be missing in
-// front of it.
+// joined checks the first element of a resumed connection. It returns true if the
+// caller has it already, and an error if elements may be missing before it.
 func (s *stream) joined(cn *conn, el *a2a.StreamResponse, before int64) (known bool, err error) {
 	switch {
 	case el.Task != nil && s.begun && el.Seq > 0 && el.Seq == before:
 		if s.told == none || s.told == visible(el) {
 			return true, nil
 		}
-		// The same id for another state: it counts within connections, and we
-		// had but the first element.
+		// The same id stands for another state: the server counts within connections,
+		// and the caller had only the first element.
 		s.noIDs, el.Seq = true, 0
 		return false, nil
 	case el.Task != nil:
 		return false, nil
 	case el.Seq > 0 && before > 0:
-		return false, nil // it goes on right behind the cursor
+		return false, nil // it follows the cursor directly
 	case s.fetched != nil:
-		// Not what §3.1.6 says: the task as it was a moment ago stands in.
+		// Not as §3.1.6 says: the task as just fetched takes its place.
 		if !s.giveFetched() {
 			return false, errLeft
 		}
@@ -263,7 +261,7 @@ func (s *stream) joined(cn *conn, el *a2a.StreamResponse, before int64) (known b
 	return false, &TransportError{Host: cn.host, Err: errors.New("the stream does not go on where it was cut")}
 }
 
-// give hands an element to the caller, unless it adds nothing. It returns false if the
+// give yields an element to the caller, unless it adds nothing. It returns false if the
 // caller leaves.
 func (s *stream) give(el *a2a.StreamResponse) bool {
 	sum, status, bare := none, s.status, false
@@ -279,7 +277,7 @@ func (s *stream) give(el *a2a.StreamResponse) bool {
 			return true
 		}
 		if s.begun && !s.ended && bare && reflect.DeepEqual(status, s.status) {
-			s.failures = 0 // a server of old that closes each stream behind a status
+			s.failures = 0 // an old server that closes each stream after a status
 			return true
 		}
 	}
@@ -299,7 +297,7 @@ func (s *stream) give(el *a2a.StreamResponse) bool {
 
 func (s *stream) giveFetched() bool { return s.give(&a2a.StreamResponse{Task: s.fetched}) }
 
-// end judges the end of a connection: nil if it is that of the stream.
+// end interprets the end of a connection: nil if the stream has ended with it.
 func (s *stream) end(cn *conn, err error) error {
 	e := said(err)
 	if s.ended {
@@ -314,17 +312,17 @@ func (s *stream) end(cn *conn, err error) error {
 		}
 		return err
 	}
-	// A server that closes where the task waits for its client means it. One
-	// with a cursor keeps subscriptions open, so that its end is a cut, unless
-	// it speaks a version in which streams end there.
+	// A server that closes the stream while the task waits for its client does so on
+	// purpose. A server with a cursor keeps subscriptions open, so its end is a cut,
+	// unless streams end there in its version.
 	if s.status.State.Interrupted() && (s.sent != nil || !s.hasCursor() || cn.old()) {
 		return nil
 	}
 	return &TransportError{Host: cn.host, Err: errors.New("the agent closed the stream before the task was finished")}
 }
 
-// lookAgain ends a stream that was resumed where the agent just went on: what
-// was between the last look at the task and that is made up for.
+// lookAgain ends a stream that was resumed without a Task: it makes up for elements
+// between the last look at the task and the resumption.
 func (s *stream) lookAgain() error {
 	if !s.unsure {
 		return nil
@@ -340,10 +338,10 @@ func (s *stream) lookAgain() error {
 	return nil
 }
 
-// A stream's cursor travels as server-sent events have it, as id and
-// Last-Event-ID. Intermediaries may drop either. Agents that offer the resume
-// extension (docs/extensions/resume-v1.md) put it into the messages, too; they
-// are asked to for each stream, since after a cut it is too late.
+// A stream's cursor is sent as for server-sent events, in id and Last-Event-ID.
+// Intermediaries may drop either. Agents that offer the resume extension
+// (docs/extensions/resume-v1.md) put it into the messages, too. The client asks for it
+// in each stream, because after a cut it is too late.
 
 // offersMarks reports whether the agent's card has the extension.
 func (c *Client) offersMarks() bool {
@@ -352,13 +350,12 @@ func (c *Client) offersMarks() bool {
 	})
 }
 
-// marks reports whether the elements of a call's stream are to have their
-// positions in them.
+// marks reports whether the elements of a call's stream are to carry their positions.
 func (c *Client) marks(k *call) bool {
 	return dialect.Get(k.op).Streams && dialect.HasExtensions(k.face.dialect) && c.offersMarks()
 }
 
-// askForMarks activates the extension for a call, besides those of the caller.
+// askForMarks activates the extension for a call, in addition to the caller's.
 func (k *call) askForMarks(h http.Header) {
 	name := dialect.ExtensionsHeader(k.face.dialect)
 	if list := h.Get(name); list != "" {
@@ -368,8 +365,8 @@ func (k *call) askForMarks(h http.Header) {
 	}
 }
 
-// eventID takes the position out of an element, if it is there; the last one's
-// of an event is that of all of them.
+// eventID removes the position from an element, if it has one. For an event with
+// several elements, the last one has it.
 func (cn *conn) eventID(el *a2a.StreamResponse) string {
 	if !cn.call.marked {
 		return ""
@@ -381,8 +378,8 @@ func (cn *conn) eventID(el *a2a.StreamResponse) string {
 	return id
 }
 
-// cursorOf returns where a subscription goes on, if that is to be said in the
-// request itself; 0 if not.
+// cursorOf returns the position for a subscription to put into the request itself; 0 if
+// it does not go there.
 func cursorOf(d dialect.Dialect, req any) int64 {
 	if r, ok := req.(*a2a.SubscribeToTaskRequest); ok && dialect.HasExtensions(d) {
 		return r.After

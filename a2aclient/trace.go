@@ -14,18 +14,18 @@ import (
 )
 
 // operation is the span of an operation, from the call to its answer or to the end of
-// its stream, across all attempts and connections. A nil *operation is one that nobody
-// records. It belongs to the goroutine of the call.
+// its stream, across all attempts and connections. A nil *operation records nothing. It
+// belongs to the goroutine of the call.
 type operation struct {
 	client *Client
 	span   trace.Span
 
-	// what was seen of the task
+	// seen of the task so far
 	task, conversation string
 	state              a2a.TaskState
 }
 
-// trace begins the span of an operation. The context that it returns is that of the
+// trace begins the span of an operation. The context that it returns is for the
 // operation's requests.
 func (c *Client) trace(ctx context.Context, op dialect.Op, req any) (context.Context, *operation) {
 	var span trace.Span
@@ -37,7 +37,7 @@ func (c *Client) trace(ctx context.Context, op dialect.Op, req any) (context.Con
 		ctx, span = telemetry.Start(ctx, op.String(), trace.SpanKindClient)
 	}
 	if !span.IsRecording() {
-		return ctx, nil // the sampler left it out; its context goes on all the same
+		return ctx, nil // the sampler dropped it; its context is still passed on
 	}
 	o := &operation{client: c, span: span}
 	span.SetAttributes(telemetry.A2AMethodName.String(op.String()))
@@ -45,7 +45,7 @@ func (c *Client) trace(ctx context.Context, op dialect.Op, req any) (context.Con
 	return ctx, o
 }
 
-// request notes what a request says.
+// request records the attributes of a request.
 func (o *operation) request(req any) {
 	if m, ok := req.(*a2a.SendMessageRequest); ok && m.Message != nil {
 		o.span.SetAttributes(telemetry.Text(telemetry.A2AMessageID, m.Message.MessageID))
@@ -61,7 +61,7 @@ func (o *operation) request(req any) {
 	}
 }
 
-// answered notes what an answer, or an element of a stream, says of its task.
+// answered records what an answer, or an element of a stream, says of its task.
 func (o *operation) answered(res any) {
 	if o == nil {
 		return
@@ -95,7 +95,7 @@ func (o *operation) about(task, conversation string, state a2a.TaskState) {
 	}
 }
 
-// event notes what happened to the connection of a stream, or to an attempt.
+// event records an event of a stream's connection, or of an attempt.
 func (o *operation) event(name string, why error, attrs ...attribute.KeyValue) {
 	if o != nil {
 		attrs = append(attrs, telemetry.ErrorType.String(o.errorType(why)))
@@ -103,8 +103,8 @@ func (o *operation) event(name string, why error, attrs ...attribute.KeyValue) {
 	}
 }
 
-// over returns a yield that ends the span with the stream that it is for: its error is
-// the stream's last word. The span has ended when done returns.
+// over returns a yield that remembers the stream's error, and done, which ends the span
+// with it.
 func (o *operation) over(yield func(*a2a.StreamResponse, error) bool) (_ func(*a2a.StreamResponse, error) bool, done func()) {
 	if o == nil {
 		return yield, func() {}
@@ -118,7 +118,7 @@ func (o *operation) over(yield func(*a2a.StreamResponse, error) bool) (_ func(*a
 	}, func() { o.end(last) }
 }
 
-// end ends the span, after which nothing is to be noted.
+// end ends the span; record nothing after it.
 func (o *operation) end(err error) {
 	if o == nil {
 		return
@@ -133,7 +133,7 @@ func (o *operation) end(err error) {
 	if o.state.Valid() {
 		set(telemetry.A2ATaskState.String(o.state.String()))
 	}
-	f := o.client.face.Load() // which may be another than at the start: see Client
+	f := o.client.face.Load() // it may have changed since the start: see Client
 	set(telemetry.A2AProtocolVersion.String(f.version), telemetry.Binding.String(f.iface.ProtocolBinding))
 	if u, err := url.Parse(baseOf(o.client.named, f.iface)); err == nil {
 		set(telemetry.Server(u)...)
@@ -155,8 +155,8 @@ func (o *operation) end(err error) {
 	o.span.End()
 }
 
-// errorType classifies an error as the attribute of that name wants it: the agent's by
-// its code on the binding, the network's by what broke.
+// errorType returns the error.type attribute for an error: the agent's by its code on
+// the binding, the network's by what broke.
 func (o *operation) errorType(err error) string {
 	network, broken := errors.AsType[*TransportError](err)
 	var late interface{ Timeout() bool }

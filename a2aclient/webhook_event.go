@@ -9,8 +9,8 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// read takes the body of a delivery for what its version makes of it: an event
-// of a stream (1.0, and before that a few), or a task (all the others).
+// read decodes the body of a delivery by its version: an event of a stream (1.0, and
+// some servers before), or a task (all others).
 func (d *WebhookDelivery) read(body []byte) error {
 	var members struct {
 		Kind, ID, TaskID                            string
@@ -43,7 +43,7 @@ func (d *WebhookDelivery) readEvent(version dialect.Dialect, body []byte) error 
 	}
 	el := els[0]
 	d.TaskID = el.TaskID()
-	if el.Task != nil && version == dialect.V03 { // a whole task is what is posted there
+	if el.Task != nil && version == dialect.V03 { // this version posts the whole task
 		d.Task = el.Task
 	} else {
 		d.Event = el

@@ -12,21 +12,21 @@ import (
 	"github.com/parley-a2a/parley/internal/webhook"
 )
 
-// Handler returns a receiver: it verifies what is posted, hands it to process
-// once, and answers.
+// Handler returns a receiver: it verifies each delivery, passes it to process once, and
+// answers.
 //
-//	200  process returned nil, or had done so for this delivery before
+//	200  process returned nil, now or for an earlier attempt of this delivery
 //	405  not a POST; 413 too large; 415 not JSON
-//	500  process failed: the next attempt is handed to it again
+//	500  process failed: the next attempt is passed to it again
 //
-// and the statuses of WebhookError, also of one that process returns: with 410
-// Parley stops sending, with another 4xx but 408, 425 and 429 it gives this
-// delivery up. A delivery that is being processed when its next attempt
-// arrives is answered 503. Those that are not signed have no id, and process
-// sees each attempt.
+// It also answers with the Status of a WebhookError, including one that process
+// returns. After 410 Parley stops sending; after another 4xx except 408, 425 and 429 it
+// gives this delivery up. If a delivery is still being processed when its next attempt
+// arrives, that attempt is answered 503. Deliveries that are not signed have no id, so
+// process sees each attempt.
 //
-// A GET with a validationToken is answered with it, as servers of 0.1 ask
-// receivers to show that they are there.
+// A GET with a validationToken is answered with that token, by which servers of 0.1
+// check that a receiver exists.
 func (v *WebhookVerifier) Handler(process func(context.Context, *WebhookDelivery) error) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -52,7 +52,7 @@ func (v *WebhookVerifier) Handler(process func(context.Context, *WebhookDelivery
 	})
 }
 
-// take has a delivery processed, once.
+// take processes a delivery, once.
 func (v *WebhookVerifier) take(ctx context.Context, h http.Header, body []byte, process func(context.Context, *WebhookDelivery) error) error {
 	d, err := v.judge(ctx, h, body)
 	if err != nil {
@@ -71,7 +71,7 @@ func (v *WebhookVerifier) take(ctx context.Context, h http.Header, body []byte, 
 		return nil
 	}
 	ok := false
-	defer func() { v.seen.end(d.ID, ok) }() // also if process panics
+	defer func() { v.seen.end(d.ID, ok) }() // even if process panics
 	err = process(ctx, d)
 	ok = err == nil
 	return err
@@ -87,7 +87,7 @@ func answer(w http.ResponseWriter, err error) {
 			w.Header().Set("Retry-After", "5")
 		}
 		http.Error(w, e.Reason, e.Status)
-	default: // the receiver's own, whose words are not for the agent
+	default: // the receiver's own error, whose text is not for the agent
 		http.Error(w, "the delivery could not be processed", http.StatusInternalServerError)
 	}
 }

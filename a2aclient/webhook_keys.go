@@ -15,14 +15,14 @@ import (
 )
 
 const (
-	keysFresh  = time.Hour        // keys are used without asking again
-	keysStale  = 24 * time.Hour   // keys are used if nobody answers
+	keysFresh  = time.Hour        // keys are used without fetching them again
+	keysStale  = 24 * time.Hour   // keys are used if fetching fails
 	keysPause  = 30 * time.Second // between two requests for keys
 	keysWait   = 10 * time.Second // for an answer
 	maxKeysDoc = 64 << 10         // bytes
 )
 
-// keyFetcher has the keys that an agent publishes.
+// keyFetcher fetches the keys that an agent publishes.
 type keyFetcher struct {
 	// set at start, then constant
 	url    string
@@ -33,8 +33,8 @@ type keyFetcher struct {
 
 	mu      sync.Mutex // protects the fields below
 	keys    *webhook.KeySet
-	fetched time.Time // when they were asked for
-	asked   time.Time // when somebody asked last, answer or not
+	fetched time.Time // when they were last fetched
+	asked   time.Time // when they were last requested, with or without success
 }
 
 func newKeyFetcher(o *WebhookOptions) (*keyFetcher, error) {
@@ -47,8 +47,7 @@ func newKeyFetcher(o *WebhookOptions) (*keyFetcher, error) {
 	return f, nil
 }
 
-// current returns the keys as far as they are known. The error is a *WebhookError, or
-// the cause of ctx.
+// current returns the present keys. The error is a *WebhookError, or the cause of ctx.
 func (f *keyFetcher) current(ctx context.Context) (*webhook.KeySet, error) {
 	keys, age := f.have()
 	if keys != nil && age <= keysFresh {
@@ -61,7 +60,7 @@ func (f *keyFetcher) current(ctx context.Context) (*webhook.KeySet, error) {
 	return nil, f.unavailable(ctx, err)
 }
 
-// newer returns keys that were fetched after some.
+// newer returns keys that were fetched after than.
 func (f *keyFetcher) newer(ctx context.Context, than *webhook.KeySet) (*webhook.KeySet, error) {
 	if keys, _ := f.have(); keys != than {
 		return keys, nil
@@ -88,8 +87,8 @@ func (f *keyFetcher) unavailable(ctx context.Context, err error) error {
 
 var errPause = errors.New("the keys were asked for a moment ago")
 
-// refresh asks for the keys, unless somebody did so a moment ago: rubbish
-// must not make us send requests. It joins a request under way.
+// refresh fetches the keys, unless they were requested a moment ago: invalid deliveries
+// must not cause requests. It joins a request under way.
 func (f *keyFetcher) refresh(ctx context.Context) error {
 	done := f.asking.DoChan("", func() (any, error) {
 		f.mu.Lock()
@@ -101,7 +100,7 @@ func (f *keyFetcher) refresh(ctx context.Context) error {
 		f.asked = now
 		f.mu.Unlock()
 		// Others wait for it, so it does not end with the request that began it;
-		// keysWait stops it.
+		// keysWait ends it.
 		keys, err := f.fetch(context.WithoutCancel(ctx))
 		if err != nil {
 			return nil, err

@@ -11,13 +11,13 @@ import (
 	"github.com/parley-a2a/parley/internal/webhook"
 )
 
-// proof is what the headers of a delivery prove: only what is covered by a
-// signature that was verified is in it.
+// proof is what the headers of a delivery prove. It holds only values that a verified
+// signature covers.
 type proof struct {
 	id             string
 	at             time.Time
-	expires        time.Time // zero if it does not say
-	taskID         string    // empty if it does not say
+	expires        time.Time // zero if the signature has none
+	taskID         string    // empty if the signature has none
 	byKey, byToken bool
 }
 
@@ -25,7 +25,7 @@ func unproven(reason string) error {
 	return &WebhookError{Status: http.StatusUnauthorized, Reason: reason}
 }
 
-// prove verifies what is required of a delivery.
+// prove verifies all that is required of a delivery.
 func (v *WebhookVerifier) prove(ctx context.Context, h http.Header, body []byte) (proof, error) {
 	signed, err := webhook.ReadSigned(h)
 	token, err2 := webhook.ReadToken(h)
@@ -33,7 +33,7 @@ func (v *WebhookVerifier) prove(ctx context.Context, h http.Header, body []byte)
 		return proof{}, unproven("the headers of the signature cannot be read")
 	}
 	byKeys := v.pinned != nil || v.keys != nil
-	if signed == nil && (token == nil || !byKeys && v.opts.Unsigned) { // without keys, a JWT is the receiver's own
+	if signed == nil && (token == nil || !byKeys && v.opts.Unsigned) { // without keys, a JWT is only for the receiver
 		if v.opts.Unsigned && (v.opts.Token == "" || v.carriesToken(h)) {
 			return proof{}, nil
 		}
@@ -48,8 +48,8 @@ func (v *WebhookVerifier) prove(ctx context.Context, h http.Header, body []byte)
 	switch {
 	case v.opts.Token == "":
 	case signed != nil:
-		// Also if a key has vouched for it: that says which agent it is, the
-		// token for which configuration.
+		// Even if a key has verified it: the key identifies the agent, the token the
+		// configuration.
 		if !signed.ByToken(v.opts.Token, body) || p.byKey && p.id != signed.ID {
 			return proof{}, unproven("the delivery is not signed with the token")
 		}
@@ -60,17 +60,17 @@ func (v *WebhookVerifier) prove(ctx context.Context, h http.Header, body []byte)
 		p.byToken = true
 	}
 	if !p.byKey && !p.byToken && v.opts.Unsigned {
-		return proof{}, nil // signed, by whomever
+		return proof{}, nil // signed, by an unknown signer
 	}
-	// The id is covered by each kind of signature. Refused deliveries never reach
-	// the memory of ids, so nobody can fill it with what belongs to others.
+	// Each kind of signature covers the id. Refused deliveries never reach the memory
+	// of ids, so a third party cannot fill it.
 	if len(v.opts.Sources) > 0 && !slices.Contains(v.opts.Sources, webhook.SourceOf(p.id)) {
 		return proof{}, unproven("the delivery is signed for another caller of the agent")
 	}
 	return p, nil
 }
 
-// carriesToken reports whether the token came along as it is.
+// carriesToken reports whether a header has the token itself.
 func (v *WebhookVerifier) carriesToken(h http.Header) bool {
 	for _, name := range []string{webhook.HeaderToken, webhook.HeaderToken2} {
 		if got := h.Get(name); got != "" {
@@ -116,7 +116,7 @@ func (v *WebhookVerifier) byKey(ctx context.Context, signed *webhook.Signed, tok
 	if p, ok := try(keys); ok {
 		return p, nil
 	}
-	if keys == before { // there may be other keys by now
+	if keys == before { // the agent may have other keys by now
 		if keys, err = v.keys.newer(ctx, keys); err != nil {
 			return proof{}, err
 		}

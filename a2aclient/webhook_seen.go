@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// deliveries remembers the last ids, in bounded memory: max of them, or as many as
-// are being processed if those are more. Of what it had to push out it knows how new
-// it was: what is older than that, and not known, may have been here, and is refused,
-// until its sender tries again with a new time.
+// deliveries remembers the latest ids, in bounded memory: max of them, or more if more
+// are being processed. It keeps the time of the newest id that it dropped. An unknown
+// id that is not newer may be a dropped one, so it is refused until its sender tries
+// again with a new time.
 type deliveries struct {
 	max int
 
 	mu    sync.Mutex // protects the fields below
 	known map[string]*remembered
-	order []*remembered // the oldest first
-	floor time.Time     // of what was pushed out
+	order []*remembered // oldest first
+	floor time.Time     // the newest time that was dropped
 }
 
 type remembered struct {
@@ -26,8 +26,8 @@ type remembered struct {
 	busy bool      // being processed
 }
 
-// add remembers an id, as one that is being processed or not, or returns what
-// is known of it.
+// add remembers an id, with busy as being processed, or returns the earlier entry for
+// it.
 func (d *deliveries) add(id string, at time.Time, busy bool) (*remembered, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -45,14 +45,14 @@ func (d *deliveries) add(id string, at time.Time, busy bool) (*remembered, error
 		d.known = map[string]*remembered{}
 	}
 	for len(d.order) >= d.max {
-		i := slices.IndexFunc(d.order, func(r *remembered) bool { return !r.busy }) // or its next attempt would be processed beside it
+		i := slices.IndexFunc(d.order, func(r *remembered) bool { return !r.busy }) // otherwise its next attempt would be processed at the same time
 		if i < 0 {
 			break
 		}
 		r := d.order[i]
 		d.order = slices.Delete(d.order, i, i+1)
 		delete(d.known, r.id)
-		if r.at.After(d.floor) { // also if it is too old by now: clocks are set back
+		if r.at.After(d.floor) { // even if it is too old by now: clocks are set back
 			d.floor = r.at
 		}
 	}
@@ -62,7 +62,7 @@ func (d *deliveries) add(id string, at time.Time, busy bool) (*remembered, error
 	return nil, nil
 }
 
-// end says how processing ended.
+// end notes the result of processing.
 func (d *deliveries) end(id string, ok bool) {
 	if !ok {
 		d.forget(id)

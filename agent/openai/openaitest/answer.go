@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// Answer is what the endpoint does with one request.
+// Answer is the endpoint's reaction to one request.
 type Answer struct {
 	Status int // 0: 200
 	Header map[string]string
 	Pieces []string      // of the body, each sent by itself
 	Every  time.Duration // between two pieces
-	// Until, if it is not nil, is waited for before the last piece.
+	// Until, if not nil, delays the last piece until it is closed.
 	Until <-chan struct{}
-	// Cut ends the connection behind the last piece, rather than the answer.
+	// Cut breaks the connection after the last piece, instead of ending the answer.
 	Cut bool
 }
 
-// stream is the header of one.
+// stream is the header of a streamed answer.
 var stream = map[string]string{"Content-Type": "text/event-stream; charset=utf-8"}
 
 // Text is a streamed answer of these tokens, as OpenAI sends it.
@@ -69,8 +69,8 @@ func JSON(doc string) Answer {
 //go:embed testdata/*.sse
 var fixtures embed.FS
 
-// Fixture is a stream as a vendor's server sends it; testdata/README.md says whose
-// and what is odd about each. It panics if there is none of that name.
+// Fixture is a stream as a vendor's server sends it; testdata/README.md names the
+// vendors and the peculiarities. It panics if there is no stream of that name.
 func Fixture(name string) Answer {
 	b, err := fixtures.ReadFile("testdata/" + name + ".sse")
 	if err != nil {
@@ -79,7 +79,7 @@ func Fixture(name string) Answer {
 	return Stream(string(b))
 }
 
-// Fixtures are the names of all.
+// Fixtures returns the names of all fixtures.
 func Fixtures() []string {
 	files, err := fs.Glob(fixtures, "testdata/*.sse")
 	if err != nil {
@@ -146,7 +146,7 @@ func textIn(content any) string {
 	return b.String()
 }
 
-// play writes the answer, as long as somebody reads it.
+// play writes the answer, until the client leaves.
 func (a *Answer) play(w http.ResponseWriter, r *http.Request) {
 	for k, v := range a.Header {
 		w.Header().Set(k, v)

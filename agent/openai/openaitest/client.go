@@ -6,8 +6,8 @@ import (
 	"net/http"
 )
 
-// Client returns a client whose requests all come to s, also those to https, without a
-// network: also where time is fake (testing/synctest).
+// Client returns a client whose requests, even to https, all go to s without a network,
+// so that it works with fake time (testing/synctest), too.
 func (s *Server) Client() *http.Client {
 	dial := func(context.Context, string, string) (net.Conn, error) {
 		near, far := net.Pipe()
@@ -20,7 +20,7 @@ func (s *Server) Client() *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: dial, DialTLSContext: dial, DisableKeepAlives: true}}
 }
 
-// listener has one connection.
+// listener accepts one connection.
 type listener chan net.Conn
 
 func (l listener) Accept() (net.Conn, error) {

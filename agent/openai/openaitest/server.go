@@ -12,12 +12,12 @@ import (
 
 // Server is the endpoint, a handler for any path that ends in /chat/completions.
 type Server struct {
-	// Key is the bearer token that requests must have. Empty: none is looked at.
+	// Key is the bearer token that requests must have. Empty: not checked.
 	Key string
 	// Refuse names members of requests that this endpoint does not know, such as
-	// stream_options; with json_schema or json_object it knows response_format
-	// without that type.
-	// With max_tokens it wants max_completion_tokens, as OpenAI's newer models do.
+	// stream_options. With json_schema or json_object it only refuses that type of
+	// response_format. With max_tokens it requires max_completion_tokens, as OpenAI's
+	// newer models do.
 	Refuse []string
 
 	mu       sync.Mutex // protects the fields below
@@ -25,7 +25,7 @@ type Server struct {
 	requests []Request
 }
 
-// Request is one that was let in.
+// Request is a request that was accepted.
 type Request struct {
 	Header http.Header
 	Query  string
@@ -36,14 +36,14 @@ type Request struct {
 // echoes: it answers with the text of the last message, word by word.
 func New(answers ...Answer) *Server { return &Server{answers: answers} }
 
-// Add appends answers to those that are to be given.
+// Add appends answers to the queue.
 func (s *Server) Add(answers ...Answer) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.answers = append(s.answers, answers...)
 }
 
-// Requests returns those that were valid, oldest first.
+// Requests returns the accepted requests, oldest first.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -85,7 +85,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.play(w, r)
 }
 
-// door checks what is not in the body.
+// door checks everything but the body.
 func (s *Server) door(r *http.Request) *refusal {
 	switch {
 	case !strings.HasSuffix(r.URL.Path, "/chat/completions"):
@@ -101,7 +101,7 @@ func (s *Server) door(r *http.Request) *refusal {
 	return nil
 }
 
-// refusal is an error as the API has it.
+// refusal is an error in the API's form.
 type refusal struct {
 	Status  int    `json:"-"`
 	Message string `json:"message"`
@@ -113,14 +113,14 @@ type refusal struct {
 func (e *refusal) write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(e.Status)
-	_ = json.NewEncoder(w).Encode(map[string]any{"error": e}) // a client that left does not read it
+	_ = json.NewEncoder(w).Encode(map[string]any{"error": e}) // the client may have left
 }
 
 func invalid(param, message string) *refusal {
 	return &refusal{Status: 400, Type: "invalid_request_error", Param: param, Message: message}
 }
 
-// pause waits, unless the client goes away first.
+// pause waits, and returns false if the client leaves first.
 func pause(r *http.Request, d time.Duration) bool {
 	select {
 	case <-time.After(d):

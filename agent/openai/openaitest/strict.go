@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// members are those of a request, by the API's reference.
+// members are the members of a request in the API's reference.
 var members = []string{
 	"audio", "frequency_penalty", "function_call", "functions", "logit_bias", "logprobs", "max_completion_tokens", "max_tokens",
 	"messages", "metadata", "modalities", "model", "n", "parallel_tool_calls", "prediction", "presence_penalty",
@@ -16,7 +16,7 @@ var members = []string{
 	"stream", "stream_options", "temperature", "tool_choice", "tools", "top_logprobs", "top_p", "user", "verbosity", "web_search_options",
 }
 
-// check is what the real API would not accept.
+// check returns the error of the real API, or nil if it would accept the request.
 func (s *Server) check(body map[string]any) *refusal {
 	for name := range body {
 		if !slices.Contains(members, name) {
