@@ -17,8 +17,8 @@ import (
 )
 
 // Vault keeps API keys; every store.Store is one. Keep replaces the value of a name if
-// it equals was, and returns the value that is there afterwards; nil stands for
-// none. Kept returns all values, by name.
+// it equals was, and returns the value that is there afterwards; nil means none. Kept
+// returns all values, by name.
 type Vault interface {
 	Keep(ctx context.Context, name string, was, is []byte) ([]byte, error)
 	Kept(ctx context.Context) (map[string][]byte, error)
@@ -28,9 +28,9 @@ type Vault interface {
 type KeysOptions struct {
 	// Name is what the card calls the method. Empty means "apiKey".
 	Name string
-	// Cache is how long what the vault says of a key is believed: after this
-	// time at the latest a key that somebody revoked is refused. Zero means a
-	// second; negative asks the vault for each request.
+	// Cache is how long the vault's answer about a key is used: after this time at the
+	// latest, a revoked key is refused. Zero means a second; negative asks the vault for
+	// each request.
 	Cache time.Duration
 	// Logger receives a record when the last use of keys cannot be written. Nil
 	// discards.
@@ -39,8 +39,8 @@ type KeysOptions struct {
 	Now func() time.Time
 }
 
-// Keys are the API keys in a vault: they are managed by it, and as a Method it
-// takes them, from the header X-API-Key or as bearer tokens.
+// Keys manages the API keys in a vault and, as a Method, accepts them from the header
+// X-API-Key or as bearer tokens.
 type Keys struct {
 	vault Vault
 	name  string
@@ -71,8 +71,8 @@ func (k *Keys) Scheme() (string, *a2a.SecurityScheme) {
 	}}
 }
 
-// Challenge implements Method. There is no registered word for keys in a header
-// of their own, but a key is a good bearer token.
+// Challenge implements Method. There is no registered scheme for keys in a header of
+// their own, but a key is also a valid bearer token.
 func (k *Keys) Challenge() string { return "Bearer" }
 
 // Authenticate implements Method.
@@ -85,7 +85,7 @@ func (k *Keys) Authenticate(r *http.Request) (*a2a.Caller, error) {
 	if !ok {
 		return nil, refuse("invalid API key: expected parley_<10 characters>_<49 characters>")
 	}
-	// A key that is wrong by what was believed may have got its secret meanwhile.
+	// A key that is wrong by a cached record may have got this secret since.
 	for _, age := range []time.Duration{k.cache.keep, min(k.cache.keep, recheck)} {
 		e, getErr := k.cache.get(r.Context(), id, age)
 		if getErr != nil {
@@ -102,8 +102,8 @@ func (k *Keys) Authenticate(r *http.Request) (*a2a.Caller, error) {
 // recheck is the greatest age of a cached record by which a key may be refused.
 const recheck = 50 * time.Millisecond
 
-// nobody is judged in place of a key that does not exist, so that it takes as
-// long. It has no token: nobody knows what has this hash.
+// nobody is compared in place of a key that does not exist, so that this takes as long.
+// It has no token: nobody knows what has this hash.
 var nobody = func() *keyRecord {
 	rec := &keyRecord{}
 	rec.setToken(newToken("aaaaaaaaaa"))
@@ -148,7 +148,7 @@ func (k *Keys) read(ctx context.Context, id string) (*keyRecord, error) {
 func keyOf(r *http.Request) (string, error) {
 	bearer, err := bearerToken(r)
 	if err != nil || !isKeyToken(bearer) {
-		// A broken Authorization is reported by whose it is, or by the guard.
+		// The method that a broken Authorization is for reports it, or the guard does.
 		bearer = ""
 	}
 	values := r.Header[keyHeader]
@@ -165,10 +165,10 @@ func keyOf(r *http.Request) (string, error) {
 	return values[0], nil
 }
 
-// A token is parley_<id>_<secret><checksum>: the prefix and the checksum are
-// for programs that look for secrets where they should not be (they match
-// parley_[a-z2-7]{10}_[0-9A-Za-z]{49} and compute CRC-32), and people can
-// name a key by its id.
+// A token is parley_<id>_<secret><checksum>. The prefix and the checksum are for
+// programs that search for leaked secrets (they match
+// parley_[a-z2-7]{10}_[0-9A-Za-z]{49} and compute CRC-32), and people can name a key by
+// its id.
 const (
 	tokenPrefix  = "parley_"
 	idSize       = 10 // of base 32: 50 bits, unique by the vault
@@ -214,8 +214,8 @@ func checksum(s string) (sum [checksumSize]byte) {
 	return sum
 }
 
-// tokenID returns the ID in a token, if it is one: of the right form, with the
-// right checksum. Whether there is such a key it does not know.
+// tokenID returns the ID in a token, if its form and its checksum are right. It does
+// not check that there is such a key.
 func tokenID(token string) (id string, ok bool) {
 	if len(token) != tokenSize || !isKeyToken(token) {
 		return "", false
@@ -233,14 +233,14 @@ func tokenID(token string) (id string, ok bool) {
 	return id, token[len(body):] == string(sum[:])
 }
 
-// isKeyToken reports whether a bearer token is meant to be an API key, which no
-// other method looks at then.
+// isKeyToken reports whether a bearer token is meant to be an API key; then no other
+// method looks at it.
 func isKeyToken(token string) bool { return strings.HasPrefix(token, tokenPrefix) }
 
-// hashToken returns what is kept of a token. A fast hash is enough: slow ones
-// are for what people choose, and nobody goes through 2^256 secrets.
+// hashToken returns the stored form of a token. A fast hash is enough: slow ones
+// protect secrets that people choose, and nobody can try 2^256 of them.
 func hashToken(token string) (h [sha256.Size]byte) {
-	var b [tokenSize]byte // not on the heap, for this is done for each request
+	var b [tokenSize]byte // not on the heap, because this is done for each request
 	return sha256.Sum256(b[:copy(b[:], token)])
 }
 

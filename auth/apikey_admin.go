@@ -18,23 +18,23 @@ import (
 // ErrNoKey says that there is no such API key.
 var ErrNoKey = errors.New("auth: there is no such API key")
 
-// KeySpec says what an API key is for.
+// KeySpec describes an API key to be made.
 type KeySpec struct {
 	Name string // for people; anything of up to 256 bytes
-	// Subject owns what is made with the key. Keys of one subject and tenant
-	// share it, also one that is made long after the others are revoked. Empty
-	// means one of the key's own.
+	// Subject owns what is made with the key. Keys of one subject and tenant share it,
+	// even a key that is made long after the others were revoked. Empty means a subject
+	// of the key's own.
 	Subject string
 	Tenant  string // of the subject; empty: none
-	// Scopes are what the key is good for, besides those of Roles; neither means
-	// a2a.OwnScopes. Others than a2a.Scopes are allowed, for skills that ask for
-	// them.
+	// Scopes are what the key allows, besides the scopes of Roles; if there are
+	// neither, it allows a2a.OwnScopes. Others than a2a.Scopes are allowed, for skills
+	// that require them.
 	Scopes  []string
-	Roles   []string  // names of KeyRoles; what they stand for is fixed when the key is made
+	Roles   []string  // names of KeyRoles; their scopes are fixed when the key is made
 	Expires time.Time // zero: never
 }
 
-// KeyRoles are names for scopes that go together.
+// KeyRoles are names for groups of scopes.
 var KeyRoles = map[string][]string{
 	"operator": {a2a.ScopeTasksReadAll, a2a.ScopeTasksCancelAll},
 	"auditor":  {a2a.ScopeTasksReadAll},
@@ -52,8 +52,8 @@ type APIKey struct {
 	Scopes  []string  `json:"scopes"`
 	Created time.Time `json:"created"`
 	Expires time.Time `json:"expires,omitzero"` // zero: never
-	Revoked time.Time `json:"revoked,omitzero"` // zero: it is not
-	Rotated time.Time `json:"rotated,omitzero"` // when the secret was replaced last; zero: it was not
+	Revoked time.Time `json:"revoked,omitzero"` // zero: not revoked
+	Rotated time.Time `json:"rotated,omitzero"` // when the secret was replaced last; zero: never
 	// GraceEnds is when the secret before the last rotation expires.
 	GraceEnds time.Time `json:"graceEnds,omitzero"`
 	LastUsed  time.Time `json:"lastUsed,omitzero"` // to about a minute; zero: never
@@ -70,10 +70,10 @@ func (k *APIKey) State(now time.Time) string {
 	return "active"
 }
 
-// KeyFilter selects keys: those that match all of its fields that are set.
+// KeyFilter selects the keys that match all of its fields that are set.
 type KeyFilter struct {
-	// Prefix is how the ID begins, or the token (parley_…), as much as there is
-	// of it. Text behind the ID is not looked at.
+	// Prefix is the beginning of the ID or of the token (parley_…), of any length. Text
+	// after the ID is ignored.
 	Prefix  string
 	Subject string
 	Tenant  string
@@ -89,8 +89,8 @@ func (f *KeyFilter) match(k *APIKey) bool {
 	return (f.Subject == "" || f.Subject == k.Subject) && (f.Tenant == "" || f.Tenant == k.Tenant)
 }
 
-// Create makes a key and returns it with its token, which is not kept and
-// cannot be had again.
+// Create makes a key and returns it with its token, which is not stored and cannot be
+// read later.
 func (k *Keys) Create(ctx context.Context, spec KeySpec) (a2a.Secret, *APIKey, error) {
 	rec, err := k.newRecord(spec)
 	if err != nil {
@@ -108,7 +108,7 @@ func (k *Keys) Create(ctx context.Context, spec KeySpec) (a2a.Secret, *APIKey, e
 		if err != nil {
 			return "", nil, fmt.Errorf("auth: keep an API key: %w", err)
 		}
-		if bytes.Equal(now, doc) { // else there is a key of this ID
+		if bytes.Equal(now, doc) { // otherwise there is a key with this ID
 			k.cache.drop(rec.ID)
 			return a2a.Secret(token), &rec.APIKey, nil
 		}
@@ -164,8 +164,8 @@ func (k *Keys) List(ctx context.Context, f KeyFilter) ([]APIKey, error) {
 	return list, nil
 }
 
-// Find returns the one key whose ID or token begins with a prefix, as
-// KeyFilter.Prefix says it. None is ErrNoKey, several are another error.
+// Find returns the only key whose ID or token begins with prefix, as in
+// KeyFilter.Prefix. If there is none, the error is ErrNoKey; several are another error.
 func (k *Keys) Find(ctx context.Context, prefix string) (*APIKey, error) {
 	list, err := k.List(ctx, KeyFilter{Prefix: prefix})
 	switch {
@@ -179,9 +179,9 @@ func (k *Keys) Find(ctx context.Context, prefix string) (*APIKey, error) {
 	return &list[0], nil
 }
 
-// Rotate gives a key another secret and returns the new token. The old one is
-// good for the time of grace longer; one that a rotation before left in its
-// grace ends at once. Keys that are revoked or have expired are an error.
+// Rotate gives a key another secret and returns the new token. The old one stays good
+// for the time of grace; one in the grace of an earlier rotation ends at once. It is an
+// error if the key is revoked or has expired.
 func (k *Keys) Rotate(ctx context.Context, id string, grace time.Duration) (a2a.Secret, *APIKey, error) {
 	if grace < 0 {
 		return "", nil, errors.New("auth: rotate an API key: the time of grace is negative")
@@ -206,8 +206,8 @@ func (k *Keys) Rotate(ctx context.Context, id string, grace time.Duration) (a2a.
 	return a2a.Secret(token), key, nil
 }
 
-// Revoke ends a key for good, and returns it. One that is revoked already stays
-// as it is. Servers that run refuse it within KeysOptions.Cache.
+// Revoke ends a key for good, and returns it. A revoked key stays as it is. Running
+// servers refuse it within KeysOptions.Cache.
 func (k *Keys) Revoke(ctx context.Context, id string) (*APIKey, error) {
 	return k.change(ctx, id, func(rec *keyRecord) error {
 		if rec.Revoked.IsZero() {
@@ -217,8 +217,8 @@ func (k *Keys) Revoke(ctx context.Context, id string) (*APIKey, error) {
 	})
 }
 
-// change replaces a key's record by what f makes of it, as often as somebody
-// else is quicker.
+// change replaces a key's record with the result of f. It repeats that if another
+// caller was quicker.
 func (k *Keys) change(ctx context.Context, id string, f func(*keyRecord) error) (*APIKey, error) {
 	doc, err := k.vault.Keep(ctx, keyName+id, nil, nil)
 	for {
@@ -245,14 +245,14 @@ func (k *Keys) change(ctx context.Context, id string, f func(*keyRecord) error) 
 	}
 }
 
-// keyRecord is a key as it is kept.
+// keyRecord is the stored form of a key.
 type keyRecord struct {
 	APIKey
 	Hash     []byte `json:"hash"`               // SHA-256 of the token
 	Previous []byte `json:"previous,omitempty"` // and of the one before, until GraceEnds
 }
 
-// Names under which things are kept in the vault.
+// Names in the vault.
 const (
 	keyName  = "apikey/" // and the ID
 	usedName = "apikey-used"

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// keyCache knows for a short time what the vault said of keys. Those that do
-// not exist have room of their own, so that made-up ones do not push others
-// out. Callers who need the same key at once ask the vault once.
+// keyCache keeps the vault's answers about keys for a short time. Keys that do not
+// exist are cached apart, so that made-up ones do not push others out. Callers who need
+// the same key at once ask the vault once.
 type keyCache struct {
 	keep time.Duration
 	now  func() time.Time
@@ -23,11 +23,11 @@ type keyCache struct {
 	drops   int // calls of drop
 }
 
-// keyEntry is what the vault said of one key; it does not change.
+// keyEntry is the vault's answer about one key. Except for used it does not change.
 type keyEntry struct {
 	rec  *keyRecord   // nil: there is none
 	at   time.Time    // when the vault was asked, or just before
-	used atomic.Int64 // the minute in which that was noted last
+	used atomic.Int64 // the minute in which the use was noted last
 }
 
 // Bounds of the cache, in keys.
@@ -41,7 +41,8 @@ func (c *keyCache) init(keep time.Duration, now func() time.Time, read func(cont
 	c.there, c.missing = map[string]*keyEntry{}, map[string]*keyEntry{}
 }
 
-// get returns what is known of a key, from the vault if it is as old as keep.
+// get returns the entry of a key. It asks the vault unless the entry is younger than
+// keep.
 func (c *keyCache) get(ctx context.Context, id string, keep time.Duration) (*keyEntry, error) {
 	now := c.now()
 	if e := c.known(id); e != nil {
@@ -49,8 +50,8 @@ func (c *keyCache) get(ctx context.Context, id string, keep time.Duration) (*key
 			return e, nil
 		}
 	}
-	// Others may wait for the answer who are still there when this caller has left.
-	// The vault answers in milliseconds or with an error.
+	// Other callers may still wait for the answer when this one has left. The vault
+	// answers in milliseconds or with an error.
 	detached := context.WithoutCancel(ctx)
 	e, _, err := c.asking.do(ctx, id, func() (*keyEntry, error) { return c.ask(detached, id, now) })
 	return e, err
@@ -90,8 +91,8 @@ func (c *keyCache) ask(ctx context.Context, id string, now time.Time) (*keyEntry
 	return e, nil
 }
 
-// drop forgets a key that this process has changed, and answers about it that are
-// on their way.
+// drop forgets a key that this process has changed, and answers about it that are under
+// way.
 func (c *keyCache) drop(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,7 +102,7 @@ func (c *keyCache) drop(id string) {
 	c.asking.calls.Forget(id)
 }
 
-// makeRoom removes any one of a full map.
+// makeRoom removes an arbitrary element of a full map.
 func makeRoom[K comparable, V any](m map[K]V, limit int) {
 	if len(m) < limit {
 		return

@@ -9,13 +9,13 @@ import (
 	"time"
 )
 
-// Last uses of all keys are kept in one record: writing it costs one commit a
-// minute, however many keys there are, and never meets somebody who changes a
-// key. It maps IDs to Unix seconds.
+// Last uses of all keys are in one record: writing it costs one commit a minute,
+// however many keys there are, and never conflicts with a change of a key. It maps IDs
+// to Unix seconds.
 type lastUses map[string]int64
 
-// parseUsed reads the record. One that cannot be read is begun anew: it is for
-// people to look at, and decides nothing.
+// parseUsed reads the record. One that cannot be read is begun anew: people look at it,
+// but nothing depends on it.
 func parseUsed(doc []byte) lastUses {
 	var u lastUses
 	if json.Unmarshal(doc, &u) != nil || u == nil {
@@ -37,8 +37,8 @@ type uses struct {
 	all lastUses
 }
 
-// note says that a key was used. There is an element for each key that exists
-// at most: others are not used.
+// note records that a key was used. There is at most one element for each key that
+// exists, because no other is used.
 func (u *uses) note(id string, at time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -57,14 +57,13 @@ func (u *uses) take() lastUses {
 	return all
 }
 
-// How often last uses are written, and how long the last time may take.
+// How often last uses are written, and how long the final write may take.
 const (
 	usedEvery = time.Minute
 	usedLast  = 5 * time.Second
 )
 
-// Run writes once a minute when keys were used last, and once more when ctx
-// ends.
+// Run writes the last uses of keys once a minute, and once more when ctx ends.
 func (k *Keys) Run(ctx context.Context) error {
 	tick := time.NewTicker(usedEvery)
 	defer tick.Stop()
@@ -81,8 +80,8 @@ func (k *Keys) Run(ctx context.Context) error {
 	}
 }
 
-// writeUsed writes what was noted. A failure is logged only: callers are let in
-// by their keys and not by this.
+// writeUsed writes what was noted. A failure is only logged: nobody is let in or
+// refused by it.
 func (k *Keys) writeUsed(ctx context.Context) {
 	fresh := k.used.take()
 	if len(fresh) == 0 {

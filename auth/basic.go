@@ -33,19 +33,19 @@ type Basic struct {
 	verify *verifier
 }
 
-// NewBasic returns a method that lets in the users of a file. It has a line for
-// each, made by HashPassword or by htpasswd -B:
+// NewBasic returns a method that lets in the users of a file. The file has a line for
+// each user, made by HashPassword or by htpasswd -B:
 //
 //	name:bcrypt hash
 //	name:bcrypt hash:tenant
 //	name:bcrypt hash:tenant:scopes and names of KeyRoles, with blanks in between
 //
-// Empty lines and lines that begin with # are ignored. Names are compared by bytes and tenants may be empty;
-// without scopes there are a2a.OwnScopes. All hashes should have the same cost, or the time that an answer
-// takes says something about the name.
+// Empty lines and lines that begin with # are ignored. Names are compared byte by byte,
+// and tenants may be empty. Users without scopes have a2a.OwnScopes. All hashes should
+// have the same cost, or the time of an answer says something about the name.
 //
-// The file is read again when it changes, within a second. One that is gone or
-// broken is logged, and the users stay as they were; one without users lets nobody in.
+// The file is read again within a second when it changes. If it is missing or broken,
+// that is logged and the users stay as they were; a file without users lets nobody in.
 func NewBasic(file string, o *BasicOptions) (*Basic, error) {
 	o = cmp.Or(o, new(BasicOptions))
 	b := &Basic{name: cmp.Or(o.Name, "basic")}
@@ -66,14 +66,14 @@ func (b *Basic) Scheme() (string, *a2a.SecurityScheme) {
 // Challenge implements Method.
 func (b *Basic) Challenge() string { return `Basic charset="UTF-8"` }
 
-// Authenticate implements Method. On its own it bounds how many passwords are
-// verified at once, but not how often somebody guesses: that is for a Guard.
+// Authenticate implements Method. By itself it bounds how many passwords are verified
+// at once, but not how often somebody guesses: a Guard does.
 func (b *Basic) Authenticate(r *http.Request) (*a2a.Caller, error) {
 	return b.login(r, goodFor, func(string) error { return nil })
 }
 
-// login implements guessable. It calls may once more when its turn has come, for many
-// may have been waiting.
+// login implements guessable. It calls may once more when its turn has come, because
+// many callers may have been waiting.
 func (b *Basic) login(r *http.Request, believe time.Duration, may func(user string) error) (*a2a.Caller, error) {
 	name, password, err := basicOf(r)
 	if name == "" || err != nil {
@@ -93,12 +93,11 @@ func (b *Basic) login(r *http.Request, believe time.Duration, may func(user stri
 	return &a2a.Caller{Subject: "user:" + name, Tenant: u.tenant, Scopes: u.scopes, Via: "basic"}, nil
 }
 
-// maxPassword is as much of a password as bcrypt looks at, in bytes: with a
-// longer one, any other end would do as well.
+// maxPassword is how many bytes of a password bcrypt looks at: of a longer one it would
+// accept any other end.
 const maxPassword = 72
 
-// basicOf returns the user name and the password in a request, "" if there are
-// none.
+// basicOf returns the user name and the password in a request; "" if there are none.
 func basicOf(r *http.Request) (name, password string, err error) {
 	scheme, rest, err := authorization(r)
 	switch {
@@ -127,10 +126,9 @@ func basicOf(r *http.Request) (name, password string, err error) {
 
 // guessable is a Method with credentials that people choose.
 type guessable interface {
-	// login is Authenticate that calls may with the user's name before it finds out
-	// anything about a password, and returns its error. A password that was right less
-	// than believe ago is compared again only when it, or what it is compared with, has
-	// changed.
+	// login is Authenticate, but calls may with the user's name before it finds out
+	// anything about a password, and returns may's error. A password that was right
+	// less than believe ago is compared again only if it or its hash has changed.
 	login(r *http.Request, believe time.Duration, may func(user string) error) (*a2a.Caller, error)
 }
 

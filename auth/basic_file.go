@@ -32,8 +32,8 @@ type basicFile struct {
 	failure string            // what was logged about it
 }
 
-// How often a file is looked at, and how young one may still be changed without
-// its time showing it.
+// How often a file is looked at, and how long after its time it may change without
+// showing it.
 const (
 	lookEvery = time.Second
 	youngFile = 2 * time.Second
@@ -48,9 +48,9 @@ func openBasicFile(path string, now func() time.Time, log *slog.Logger) (*basicF
 	return f, nil
 }
 
-// find returns a user, or somebody with a decoy for a hash.
+// find returns a user; an unknown one has a decoy for a hash.
 func (f *basicFile) find(name string) (u user, known bool) {
-	if f.mu.TryLock() { // whoever comes meanwhile goes by what is known
+	if f.mu.TryLock() { // concurrent callers use what is known
 		f.look()
 		f.mu.Unlock()
 	}
@@ -61,7 +61,7 @@ func (f *basicFile) find(name string) (u user, known bool) {
 	return u, known
 }
 
-// look reads the file if it seems to be another one. The lock is held.
+// look reads the file if it seems to have changed. The lock is held.
 func (f *basicFile) look() {
 	now := f.now()
 	if age := now.Sub(f.looked); 0 <= age && age < lookEvery {
@@ -84,8 +84,8 @@ func (f *basicFile) look() {
 	}
 }
 
-// load reads the file and reports whether it is another one. On errors the
-// users stay as they are.
+// load reads the file and reports whether its content has changed. On errors the users
+// stay as they are.
 func (f *basicFile) load() (changed bool, err error) {
 	text, info, err := readCredentials(f.path, maxBasicFile)
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
@@ -121,9 +121,9 @@ func (f *basicFile) load() (changed bool, err error) {
 
 var errNotRegular = errors.New("it is not a file")
 
-// readCredentials reads a file, limit bytes and one more at most, and returns how it
-// looked just before. It opens regular files only: to open a pipe would block until
-// somebody writes to it.
+// readCredentials reads at most limit bytes of a file, and one more, and returns its
+// FileInfo from just before. It opens regular files only, because opening a pipe would
+// block until somebody writes to it.
 func readCredentials(name string, limit int64) ([]byte, fs.FileInfo, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -137,7 +137,7 @@ func readCredentials(name string, limit int64) ([]byte, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	defer f.Close()
-	if info, err = f.Stat(); err != nil { // which may be another file by now
+	if info, err = f.Stat(); err != nil { // it may be another file by now
 		return nil, nil, err
 	}
 	if !info.Mode().IsRegular() {
@@ -147,7 +147,7 @@ func readCredentials(name string, limit int64) ([]byte, fs.FileInfo, error) {
 	return text, info, err
 }
 
-// bare takes the path off an error.
+// bare removes the path from an error.
 func bare(err error) error {
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
 		return p.Err

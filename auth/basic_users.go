@@ -20,11 +20,11 @@ type user struct {
 	scopes []string
 }
 
-// userSet is what a file says.
+// userSet is the content of a file.
 type userSet struct {
 	byName map[string]user
-	// decoy is what the passwords of others are compared with. Its outcome does
-	// not matter, only that it costs as much as the costliest of the file.
+	// decoy is compared with the passwords of unknown users. The outcome does not
+	// matter, only that it costs as much as the costliest hash of the file.
 	decoy []byte
 }
 
@@ -34,8 +34,8 @@ const (
 	hashCost = 10 // of HashPassword: some 50 milliseconds
 )
 
-// decoyHash is the decoy where there are no users: of a random text that nobody
-// has, of hashCost.
+// decoyHash is the decoy if there are no users: the hash, of hashCost, of a random text
+// that nobody has.
 const decoyHash = "$2a$10$R/2vpExwIvGWVZEreeO57.YWBevwuY5yOg.Eqy/igvjHShq.3iaiC"
 
 // HashPassword returns the line of a user for the file of NewBasic. Passwords
@@ -71,8 +71,8 @@ func checkUserName(name string) error {
 	return checkLabel(name)
 }
 
-// parseUsers reads a file of users. Errors name the line and nothing of
-// what could be a secret.
+// parseUsers reads a file of users. Errors name the line and quote nothing that could
+// be secret.
 func parseUsers(text string) (*userSet, error) {
 	set := &userSet{byName: map[string]user{}, decoy: []byte(decoyHash)}
 	highest := 0
@@ -128,8 +128,8 @@ func parseUser(line string) (name string, u user, err error) {
 	return name, u, err
 }
 
-// checkHash reports what is wrong with a hash. bcrypt reads the rest, behind
-// the cost, only when it compares.
+// checkHash reports what is wrong with a hash. bcrypt reads what follows the cost only
+// when it compares.
 func checkHash(hash string) error {
 	form := len(hash) == 60 && slices.Contains([]string{"$2a$", "$2b$", "$2y$"}, hash[:4]) && hash[6] == '$' &&
 		!strings.ContainsFunc(hash[7:], func(r rune) bool { return r > '~' || !isAlphanumeric(byte(r)) && r != '.' && r != '/' })

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/crypto/bcrypt"
 )
 
-// verifier compares passwords with hashes: a few at a time, for each takes a
-// core for a good part of a second, and once a minute for those that are right.
+// verifier compares passwords with hashes: a few at a time, because each comparison
+// takes a core for a good part of a second; and right ones only once a minute.
 type verifier struct {
 	now   func() time.Time
 	key   [32]byte      // random, of this process
@@ -28,7 +28,7 @@ type verifier struct {
 	waiting int // comparisons that have no slot yet
 }
 
-// digest stands for a name, a password and a hash, without telling them.
+// digest identifies a name, a password and a hash without revealing them.
 type digest [sha256.Size]byte
 
 const (
@@ -42,7 +42,7 @@ var errManyLogins = errors.New("auth: too many passwords wait to be verified")
 func newVerifier(now func() time.Time) *verifier {
 	v := &verifier{
 		now: now,
-		// Half of the machine, so that others get on with their work.
+		// Half of the machine, so that other work goes on.
 		slots: make(chan struct{}, max(1, min(runtime.NumCPU(), runtime.GOMAXPROCS(0))/2)),
 		good:  map[digest]time.Time{},
 	}
@@ -50,9 +50,9 @@ func newVerifier(now func() time.Time) *verifier {
 	return v
 }
 
-// check reports whether a password has a hash. An earlier comparison that was right
-// is believed for some time. Just before a comparison check calls may, and returns
-// its error. Callers with the same password and hash share one comparison.
+// check reports whether a password has a hash. It believes an earlier comparison that
+// was right for that time. Just before a comparison it calls may, and returns its
+// error. Concurrent callers with the same password and hash share one comparison.
 func (v *verifier) check(ctx context.Context, name, password string, hash []byte, believe time.Duration, may func() error) (bool, error) {
 	d := v.digest(name, password, hash)
 	for {
@@ -69,13 +69,13 @@ func (v *verifier) check(ctx context.Context, name, password string, hash []byte
 		if err == nil || own || ctx.Err() != nil {
 			return good, err
 		}
-		// The caller whose comparison it was left, or may not guess. This one makes
+		// The caller that did the comparison has left, or may not guess. This one makes
 		// its own.
 	}
 }
 
-// known reports whether a password is known to be right since a time that is recent
-// enough. It forgets it otherwise.
+// known reports whether a password was found right recently enough. It forgets an older
+// result.
 func (v *verifier) known(d digest, recent func(time.Time) bool) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -113,8 +113,8 @@ func (v *verifier) compare(ctx context.Context, d digest, password string, hash 
 	return good, nil
 }
 
-// wait counts the comparisons that wait for a slot. It reports whether there may be
-// one more.
+// wait counts the comparisons that wait for a slot. It reports false if there are too
+// many.
 func (v *verifier) wait(n int) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -125,8 +125,7 @@ func (v *verifier) wait(n int) bool {
 	return true
 }
 
-// digest depends on the hash, too, so that a password that was changed is
-// compared again.
+// digest includes the hash, so that a password that was changed is compared again.
 func (v *verifier) digest(name, password string, hash []byte) (d digest) {
 	m := hmac.New(sha256.New, v.key[:])
 	for _, s := range []string{name, password, string(hash)} {

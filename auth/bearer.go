@@ -10,8 +10,7 @@ import (
 const maxAuthorization = 8<<10 + 64
 
 // authorization returns the scheme of a request's Authorization header (RFC 9110
-// §11.6.2), in lower case, and what comes behind it; "" and "" where there is no
-// such header.
+// §11.6.2), in lower case, and what follows it; both are "" if there is no such header.
 func authorization(r *http.Request) (scheme, rest string, err error) {
 	values := r.Header["Authorization"]
 	switch {
@@ -35,8 +34,7 @@ func authorization(r *http.Request) (scheme, rest string, err error) {
 	return strings.ToLower(scheme), strings.TrimLeft(rest, " "), nil
 }
 
-// bearerToken returns the bearer token of a request (RFC 6750 §2.1), "" where it
-// has none.
+// bearerToken returns the bearer token of a request (RFC 6750 §2.1), "" if it has none.
 func bearerToken(r *http.Request) (string, error) {
 	scheme, token, err := authorization(r)
 	switch {

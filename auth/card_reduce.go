@@ -10,28 +10,28 @@ import (
 	"github.com/parley-a2a/parley/internal/json"
 )
 
-// shape says how the members of a message of the protocol are reduced for a
-// signature (specification §8.4.1), by their JSON names. It is what a2a.proto
-// says of REQUIRED and optional, which our types do not know.
+// shape says how the members of one of the protocol's messages are reduced for a
+// signature (specification §8.4.1), by their JSON names. It states what is REQUIRED and
+// optional in a2a.proto, which our types do not know.
 type shape map[string]member
 
 // member is one member of a message.
 type member struct {
 	kind  kind
-	shape shape // of a message, of each of a list or of a map; nil: taken as it stands
+	shape shape // of a message, or of each one in a list or map; nil: copied unchanged
 }
 
 type kind int
 
 const (
-	kept    kind = iota // REQUIRED, optional, a message or a choice: stays whenever it is there
-	plain               // goes when it is "", false, 0, [] or {}
-	list                // of messages; goes when it is empty
+	kept    kind = iota // REQUIRED, optional, a message or a choice: stays if it is there
+	plain               // removed if it is "", false, 0, [] or {}
+	list                // of messages; removed if it is empty
 	keptAll             // a list of messages that is REQUIRED
-	mapping             // to messages; goes when it is empty
+	mapping             // to messages; removed if it is empty
 )
 
-// What the protocol's messages have (a2a.proto of version 1.0).
+// The members of the protocol's messages (a2a.proto of version 1.0).
 var (
 	cardShape = shape{
 		"name": {}, "description": {}, "version": {}, "documentationUrl": {}, "iconUrl": {},
@@ -73,15 +73,14 @@ var (
 type Form int
 
 const (
-	// FormWhole has every member of the document but signatures.
+	// FormWhole has every member of the document except signatures.
 	FormWhole Form = iota
-	// FormProtocol has the members that version 1.0 of the protocol knows. It
-	// is what implementations sign that hold cards as protobuf messages.
+	// FormProtocol has the members that version 1.0 of the protocol knows.
+	// Implementations that hold cards as protobuf messages sign it.
 	FormProtocol
-	// FormStripped is FormProtocol without any empty string, list or object,
-	// REQUIRED or not, inside of extensions' parameters, too. The SDKs for
-	// JavaScript and Python sign it, against §8.4.1. It does not tell a scheme
-	// without scopes from no scheme.
+	// FormStripped is FormProtocol without any empty string, list or object, REQUIRED or
+	// not, even inside of extensions' parameters. The SDKs for JavaScript and Python sign
+	// it, against §8.4.1. It does not distinguish a scheme without scopes from no scheme.
 	FormStripped
 )
 
@@ -98,16 +97,16 @@ func (f Form) String() string {
 // A Payload is what a signature of a card covers.
 type Payload struct {
 	Form Form
-	// JSON is the canonical document. It is a card itself: what a program
-	// believes of a signed card, it should read from here.
+	// JSON is the canonical document. It is a card itself: a program should read from
+	// here what it believes of a signed card.
 	JSON []byte
-	// Uncovered are the paths of members that are in the card but not in the
-	// payload: with FormProtocol those the protocol does not know, such as
-	// what older versions have in other places.
+	// Uncovered are the paths of members that are in the card but not in the payload:
+	// with FormProtocol those that the protocol does not know, such as members that
+	// older versions have in other places.
 	Uncovered []string
-	// Empty are the paths of members that are in the card but, being empty, not in
-	// the payload: whoever passes the card on can take them away, or add others
-	// like them, and the signature still holds.
+	// Empty are the paths of members that are in the card but not in the payload
+	// because they are empty: anybody who passes the card on can remove them, or add
+	// others like them, and the signature still holds.
 	Empty []string
 }
 
@@ -140,11 +139,11 @@ func reduce(card map[string]any, f Form) (*Payload, error) {
 	return &Payload{Form: f, JSON: appendCanonical(nil, m), Uncovered: r.extra, Empty: r.empty}, nil
 }
 
-// reduction is the state of one.
+// reduction is the state of one call of reduce.
 type reduction struct {
-	all   bool     // members that the protocol does not know stay, too
-	extra []string // paths of the members that it left out for being unknown
-	empty []string // and of those for being empty
+	all   bool     // keep members that the protocol does not know
+	extra []string // paths of the members that were left out because they are unknown
+	empty []string // paths of those left out because they are empty
 }
 
 func (r *reduction) message(in map[string]any, s shape, path string) (map[string]any, error) {
@@ -182,8 +181,8 @@ func (r *reduction) message(in map[string]any, s shape, path string) (map[string
 	return out, nil
 }
 
-// member reduces one value. A value in another form than the protocol's is
-// taken as it stands: a signature does not judge it.
+// member reduces one value. A value that has not the protocol's form is copied
+// unchanged: a signature does not judge it.
 func (r *reduction) member(v any, m member, path string) (any, error) {
 	if m.shape == nil {
 		return v, nil
@@ -240,8 +239,8 @@ func empty(v any) bool {
 	return v == nil
 }
 
-// strip returns v without what is empty, or empty then; nil if nothing is left.
-// left are the paths of what it left out.
+// strip returns v without what is empty or becomes so; nil if nothing is left. left has
+// the paths of what it removed.
 func strip(v any, path string) (out any, left []string) {
 	switch v := v.(type) {
 	case string:
@@ -278,8 +277,8 @@ func strip(v any, path string) (out any, left []string) {
 	return nil, []string{path} // as a whole
 }
 
-// camel returns the member that name is the other spelling of, the one of
-// a2a.proto, which ProtoJSON reads as well; "" if there is none.
+// camel returns the member whose spelling in a2a.proto is name, which ProtoJSON reads
+// as well; "" if there is none.
 func (s shape) camel(name string) string {
 	if !strings.Contains(name, "_") {
 		return ""

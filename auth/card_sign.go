@@ -15,19 +15,18 @@ import (
 
 // SignOptions adjusts a signature. A nil *SignOptions means all defaults.
 type SignOptions struct {
-	// JKU is the address of a JSON Web Key Set that has the public key, for
-	// the signature to name. Empty names none.
+	// JKU is the address of a JSON Web Key Set with the public key, which the signature
+	// names. Empty names none.
 	JKU string
-	// Strict leaves out what Signatures adds for the SDKs for JavaScript and
-	// Python.
+	// Strict omits what Signatures adds for the SDKs for JavaScript and Python.
 	Strict bool
-	// Now is the clock that says whether the key has ended. Nil means time.Now.
+	// Now is the clock that tells whether the key has expired. Nil means time.Now.
 	Now func() time.Time
 }
 
-// SignCard adds a signature to card.Signatures; those that are there stay. The
-// card must not change any more, and what is served must be this card: the
-// signature covers what card.AppendJSON writes.
+// SignCard adds a signature to card.Signatures; present ones stay. The card must not
+// change any more, and exactly this card must be served: the signature covers what
+// card.AppendJSON writes.
 func SignCard(card *a2a.AgentCard, key *Key, o *SignOptions) error {
 	p, err := Reduce(card.AppendJSON(nil), FormProtocol)
 	if err != nil {
@@ -43,10 +42,9 @@ func SignCard(card *a2a.AgentCard, key *Key, o *SignOptions) error {
 	return err
 }
 
-// SignJSON returns the document of a card with a signature more, in canonical
-// form, and what the signature covers. That is FormProtocol, as
-// implementations everywhere verify it, unless the card has no
-// supportedInterfaces, as before version 1.0: then it is FormWhole.
+// SignJSON returns a card's document with one more signature, in canonical form, and
+// what the signature covers. That is FormProtocol, which all implementations verify, or
+// FormWhole if the card has no supportedInterfaces, as before version 1.0.
 func SignJSON(doc []byte, key *Key, o *SignOptions) ([]byte, *Payload, error) {
 	card, err := parseCard(doc)
 	if err != nil {
@@ -68,13 +66,13 @@ func SignJSON(doc []byte, key *Key, o *SignOptions) ([]byte, *Payload, error) {
 	return appendCanonical(nil, card), p, nil
 }
 
-// Signatures returns the signatures of a card's document by each of the keys,
-// in the form that SignJSON has.
+// Signatures returns the signatures of a card's document by each of the keys, over the
+// same form as SignJSON.
 //
-// Where the card has empty members, such as a requirement without scopes, each
-// key signs once more, over FormStripped, unless o says Strict: the SDKs for
-// JavaScript and Python take no other. Whoever passes the card on can then serve
-// it without these members, and every verifier takes it for signed.
+// If the card has empty members, such as a requirement without scopes, each key signs
+// once more, over FormStripped, unless o says Strict: the SDKs for JavaScript and
+// Python accept nothing else. Anybody who passes the card on can then serve it without
+// these members, and every verifier accepts it as signed.
 func Signatures(doc []byte, keys []*Key, o *SignOptions) ([]*a2a.AgentCardSignature, error) {
 	card, err := parseCard(doc)
 	if err != nil {
@@ -95,7 +93,7 @@ func Signatures(doc []byte, keys []*Key, o *SignOptions) ([]*a2a.AgentCardSignat
 		}
 	}
 	var all []*a2a.AgentCardSignature
-	for _, p := range payloads { // whoever looks at few looks at the best
+	for _, p := range payloads { // the best come first, for readers that look only at a few
 		for _, k := range keys {
 			s, err := sign(p.JSON, k, o)
 			if err != nil {

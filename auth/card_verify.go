@@ -15,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Why a signature does not hold. The errors of a Result wrap one of them.
+// Reasons why a signature does not hold. The errors of a Result wrap one of them.
 var (
 	ErrNotSigned  = errors.New("the card is not signed")
 	ErrMalformed  = errors.New("the signature is malformed")
@@ -28,10 +28,10 @@ var (
 // VerifyOptions adjusts a verification. A nil *VerifyOptions means all
 // defaults.
 type VerifyOptions struct {
-	// Stripped also takes signatures over FormStripped. Whoever passes the card
-	// on can then add and take away what is empty; see there.
+	// Stripped also accepts signatures over FormStripped. Anybody who passes the card
+	// on can then add and remove empty members; see there.
 	Stripped bool
-	// Now is the clock that says whether a key has ended. Nil means time.Now.
+	// Now is the clock that tells whether a key has expired. Nil means time.Now.
 	Now func() time.Time
 }
 
@@ -41,23 +41,23 @@ const (
 	maxProtected  = 8 << 10 // characters
 )
 
-// Result is what became of one signature.
+// Result is the outcome for one signature.
 type Result struct {
-	KeyID     string   // as the signature says, also where it does not hold
-	Algorithm string   // as the signature says, also where it does not hold
-	JKU       string   // as the signature says, also where it does not hold
+	KeyID     string   // as the signature says, even if it does not hold
+	Algorithm string   // as the signature says, even if it does not hold
+	JKU       string   // as the signature says, even if it does not hold
 	Key       *Key     // that it holds with; nil: it does not hold
 	Payload   *Payload // that it holds for; nil: it does not hold
 	Err       error    // why it does not hold
 }
 
-// Verification is what became of the signatures of a card.
+// Verification is the outcome for the signatures of a card.
 type Verification struct {
 	Results []Result // in the order of the card's
 }
 
-// Good returns the first signature that holds, the one that leaves the fewest
-// members uncovered; nil if none does.
+// Good returns, of the signatures that hold, the first that leaves the fewest members
+// uncovered; nil if none holds.
 func (v *Verification) Good() *Result {
 	var best *Result
 	for i := range v.Results {
@@ -68,8 +68,8 @@ func (v *Verification) Good() *Result {
 	return best
 }
 
-// Err returns nil if a signature holds, or else ErrNotSigned or why the
-// signatures do not hold.
+// Err returns nil if a signature holds, and otherwise ErrNotSigned or why none of them
+// holds.
 func (v *Verification) Err() error {
 	if v.Good() != nil {
 		return nil
@@ -84,17 +84,17 @@ func (v *Verification) Err() error {
 	return errors.Join(all...)
 }
 
-// VerifyCard judges the signatures of a card that was made here or parsed.
-// Prefer VerifyJSON for what came over a network: parsing leaves out what a
-// signature may cover.
+// VerifyCard judges the signatures of a card that was made here or parsed. Prefer
+// VerifyJSON for a card from the network: parsing leaves out members that a signature
+// may cover.
 func VerifyCard(ctx context.Context, card *a2a.AgentCard, keys KeySource, o *VerifyOptions) (*Verification, error) {
 	return VerifyJSON(ctx, card.AppendJSON(nil), keys, o)
 }
 
-// VerifyJSON judges the signatures of a card's document (§8.4.3). The error
-// says that the document cannot be judged at all, or that ctx is over; whether
-// a signature holds is for Verification.Err to say. Unprotected headers and
-// keys inside of signatures are not looked at.
+// VerifyJSON judges the signatures of a card's document (§8.4.3). The error says that
+// the document cannot be judged at all, or that ctx has ended; Verification.Err says
+// whether a signature holds. Unprotected headers and keys inside of signatures are
+// ignored.
 func VerifyJSON(ctx context.Context, doc []byte, keys KeySource, o *VerifyOptions) (*Verification, error) {
 	card, err := parseCard(doc)
 	if err != nil {
@@ -150,7 +150,7 @@ func (r *Result) verify(ctx context.Context, entry any, payloads []*Payload, key
 	if err := r.header(protected); err != nil {
 		return err
 	}
-	if !slices.Contains(Algorithms, r.Algorithm) { // also none, and HMAC with the public key as its secret
+	if !slices.Contains(Algorithms, r.Algorithm) { // also excludes none, and HMAC with the public key as its secret
 		return fmt.Errorf("%w: %.20q; those are %s", ErrAlgorithm, r.Algorithm, strings.Join(Algorithms, ", "))
 	}
 	candidates, err := keys.Keys(ctx, r.KeyID, r.JKU)

@@ -1,6 +1,7 @@
-// Package auth says who calls, signs in, and signs agent cards and verifies their signatures.
+// Package auth identifies callers, signs in, and signs agent cards and verifies their
+// signatures.
 //
-// # Who calls
+// # Callers
 //
 // A Guard has one or more Methods: API keys (Keys), tokens of an issuer (OIDC,
 // JWT), user names and passwords (Basic), client certificates (MutualTLS).
@@ -37,8 +38,8 @@
 //		doc = v.Good().Payload.JSON // what was signed, and nothing else
 //	}
 //
-// A signature says which key signed, and that is all: whose key it is, the
-// caller knows, by a KeySet or by the addresses that a Remote may fetch.
+// A signature says which key signed, and nothing else. The caller has to know whose key
+// it is, by a KeySet or by the addresses that a Remote may fetch.
 //
 // Everything here may be used by many goroutines at once; SignCard changes the
 // card it is given. Errors to test for are ErrNotSigned, ErrMalformed,

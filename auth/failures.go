@@ -12,11 +12,11 @@ import (
 
 // failures counts wrong credentials, by the address they come from and the user they
 // are for. An address or user with too many of them has to wait, longer with each
-// one more, and less so after each quiet minute.
+// further one, and less after each quiet minute.
 //
-// The keys of the count are hashes under a secret of this process: of an address, of
-// a user, or of both where that user came in from that address before. So guesses
-// from elsewhere do not lock the user out, and guesses from there count for no other
+// The keys of the count are hashes under a secret of this process: of an address, of a
+// user, or of both if that user signed in from that address before. So guesses from
+// elsewhere do not lock the user out, and guesses from that address count for no other
 // user.
 type failures struct {
 	limit int // in a minute; negative: no limit
@@ -28,12 +28,12 @@ type failures struct {
 	known map[uint64]time.Time // pairs of user and address, and when they were good last
 }
 
-// failed is what is known of one that failed.
+// failed is the state of an address or user with failures.
 type failed struct {
 	count float64   // failures; it falls by limit a minute
 	level int       // of the time to wait: 2^(level-1) seconds; it falls by one a quiet minute
-	last  time.Time // when the two above were as they are
-	until time.Time // nobody may guess before this
+	last  time.Time // the time of the two above
+	until time.Time // no guess is allowed before this
 }
 
 // Bounds, and how time counts.
@@ -45,7 +45,7 @@ const (
 	longestWait = 5 * time.Minute
 	knownFor    = 24 * time.Hour
 
-	highestLevel = 10 // whose time to wait is the longest
+	highestLevel = 10 // that with the longest time to wait
 	sampled      = 8  // of a full map; see room
 )
 
@@ -55,7 +55,7 @@ func (f *failures) init(limit int, now func() time.Time) {
 	f.all, f.known = map[uint64]failed{}, map[uint64]time.Time{}
 }
 
-// inherit takes over what another one has counted. Nobody uses f yet.
+// inherit copies the counts of another one. f must not be in use yet.
 func (f *failures) inherit(before *failures) {
 	before.mu.Lock()
 	defer before.mu.Unlock()
@@ -68,10 +68,10 @@ type origin struct {
 	user    string // "": none
 }
 
-// counts returns what the failures of an origin are counted by. The first one of
-// an address alone counts keys and tokens, which cannot be guessed: behind a NAT a
-// program with an old key must not keep those waiting who have a password. The
-// lock is held.
+// counts returns the hashes under which the failures of an origin are counted. For an
+// address alone the first one counts keys and tokens, which cannot be guessed: behind a
+// NAT, a program with an old key must not make people with a password wait. The lock is
+// held.
 func (f *failures) counts(o origin) (of [2]uint64, n int) {
 	if o.user == "" {
 		return [2]uint64{f.hash("keys", o.address), f.hash("address", o.address)}, 2
@@ -93,8 +93,7 @@ func (f *failures) hash(parts ...string) uint64 {
 	return h.Sum64()
 }
 
-// wait returns how long an origin has to wait before it may guess; 0: not at
-// all.
+// wait returns how long an origin has to wait before it may guess; 0: it need not wait.
 func (f *failures) wait(o origin) time.Duration {
 	if f.limit < 0 {
 		return 0
@@ -120,13 +119,13 @@ func (f *failures) fail(o origin) {
 	now := f.now()
 	of, n := f.counts(o)
 	if o.user == "" {
-		n = 1 // keys wait for those who guess passwords, and not the other way round
+		n = 1 // wrong passwords make keys wait, but wrong keys do not make passwords wait
 	}
 	for _, h := range of[:n] {
 		was, there := f.all[h]
 		e := was.at(now, f.limit)
 		if now.Before(e.until) {
-			continue // several that were judged at the same time count as one
+			continue // attempts that were judged at the same time count as one
 		}
 		e.count = min(e.count+1, float64(f.limit))
 		if e.level > 0 || e.count >= float64(f.limit) {
@@ -140,7 +139,7 @@ func (f *failures) fail(o origin) {
 	}
 }
 
-// succeed remembers that the user of an origin is at home there.
+// succeed remembers that the user of an origin is known there.
 func (f *failures) succeed(o origin) {
 	if f.limit < 0 || o.user == "" {
 		return
@@ -155,9 +154,9 @@ func (f *failures) succeed(o origin) {
 	delete(f.all, pair)
 }
 
-// room makes room for one more: of a few that chance picks it removes the one
-// that has least to answer for. An attacker who wants to be forgotten has to
-// fill the map with others that have more, which takes longer than to wait.
+// room makes room for one more: of a few random elements it removes the one with the
+// least failures. An attacker who wants to be forgotten has to fill the map with others
+// that have more, which takes longer than waiting.
 func (f *failures) room(now time.Time) {
 	if len(f.all) < maxFailed {
 		return
@@ -165,7 +164,7 @@ func (f *failures) room(now time.Time) {
 	var least uint64
 	var leastOf failed
 	n := 0
-	for h, e := range f.all { // begins anywhere
+	for h, e := range f.all { // in random order
 		if e = e.at(now, f.limit); n == 0 || e.less(leastOf) {
 			least, leastOf = h, e
 		}
@@ -180,7 +179,7 @@ func (e failed) less(other failed) bool {
 	return cmp.Or(cmp.Compare(e.level, other.level), cmp.Compare(e.count, other.count)) < 0
 }
 
-// at returns e as it is at a time.
+// at returns e as of a time.
 func (e failed) at(now time.Time, limit int) failed {
 	passed := now.Sub(e.last)
 	if e.last.IsZero() || passed < 0 {
@@ -189,16 +188,16 @@ func (e failed) at(now time.Time, limit int) failed {
 	}
 	e.count = max(0, e.count-float64(limit)*passed.Seconds()/failWindow.Seconds())
 	if quiet := now.Sub(e.until); e.level > 0 && quiet > 0 {
-		// It is counted once: whoever stores e has set until anew.
+		// Quiet time counts once: the caller, which stores e, sets until again.
 		e.level = max(0, e.level-int(quiet/failWindow))
 	}
 	e.last = now
 	return e
 }
 
-// addressOf returns what stands for where a request comes from: an address, of
-// IPv6 its first 64 bits, for that is what one subscriber has. What is not an
-// address, such as a socket's, is taken as it is.
+// addressOf returns the key for where a request comes from: an address, of IPv6 its
+// first 64 bits, which is what one subscriber has. What is not an address, such as a
+// socket's, is returned unchanged.
 func addressOf(from string) string {
 	if host, _, err := net.SplitHostPort(from); err == nil {
 		from = host

@@ -13,12 +13,12 @@ import (
 // same time. The zero value is ready for use.
 type flight[T any] struct{ calls singleflight.Group }
 
-// do returns what fn returns, or what the fn of another caller with the same key
-// returns whose call is under way. own says that it was this caller's fn.
+// do returns the result of fn, or of another caller's fn with the same key that is
+// under way. own reports that it was this caller's fn.
 //
 // ctx bounds how long a caller waits for another one's fn. The caller whose fn runs
-// stays until it ends, since others may wait for it: fn must have a time limit of its
-// own. A panic of fn goes on in the caller whose fn it is; the others get an error.
+// stays until it ends, because others may wait for it: fn must have a time limit of its
+// own. A panic of fn continues in its caller; the others get an error.
 func (f *flight[T]) do(ctx context.Context, key string, fn func() (T, error)) (v T, own bool, err error) {
 	var called atomic.Bool
 	done := f.calls.DoChan(key, func() (v any, err error) {

@@ -18,20 +18,19 @@ import (
 // Method is one way to authenticate. Its methods are called by many goroutines
 // at once.
 type Method interface {
-	// Scheme is how the card describes the method, under a name that no other
+	// Scheme returns the card's description of the method, under a name that no other
 	// method of a Guard has.
 	Scheme() (name string, s *a2a.SecurityScheme)
-	// Authenticate looks for credentials of this kind in a request. Without any
-	// it returns nil and nil. Credentials that are there and wrong are an error
-	// for which errors.Is with ErrCredentials holds; its text is for operators,
-	// who hear of it, and has no secret in it. Any other error means that it
-	// cannot be found out at the moment.
+	// Authenticate looks for credentials of this kind in a request. If there are none
+	// it returns nil and nil. If they are wrong, errors.Is with ErrCredentials holds
+	// for the error; its text is logged for operators, and has no secret in it. Any
+	// other error means that the credentials cannot be checked at the moment.
 	//
-	// Subjects must be different from those of all other methods, also by
-	// accident: each method puts its own word in front.
+	// Subjects must be different from those of all other methods, even by accident:
+	// each method prepends its own word.
 	Authenticate(r *http.Request) (*a2a.Caller, error)
-	// Challenge is the value of WWW-Authenticate that asks for such credentials,
-	// or "" where the header has no word for them.
+	// Challenge returns the value of WWW-Authenticate that asks for such credentials,
+	// or "" if the header has no scheme for them.
 	Challenge() string
 }
 
@@ -51,35 +50,34 @@ type GuardOptions struct {
 	Anonymous bool
 	// Realm is what challenges name. Empty means "a2a".
 	Realm string
-	// Failures is how often wrong credentials may come from one address, or for
-	// one user, in a minute; then who goes on has to wait, longer each time. Zero
-	// means 10; negative, without end.
+	// Failures is how many wrong credentials may come from one address, or for one
+	// user, in a minute; after that each further attempt has to wait, longer each time.
+	// Zero means 10; negative, no limit.
 	Failures int
-	// Address says where a request comes from. Nil takes the connection's
-	// address, which is that of a proxy where there is one in front.
+	// Address returns where a request comes from. Nil takes the connection's address,
+	// which is that of a proxy if there is one in front.
 	Address func(*http.Request) string
 	// Now is the clock. Nil means time.Now.
 	Now func() time.Time
 }
 
-// Guard says who makes a request. Its methods are alternatives, but whatever
-// credentials there are have to be good: of several good ones those of the
-// first method count, and wrong ones are refused beside good ones, for whoever
-// sends them does not mean to be somebody else. Credentials that no method knows
-// matter only where there are no others: then the caller is refused, also by a
-// guard that lets in who has none.
+// Guard identifies the caller of a request. Its methods are alternatives, but all
+// credentials in a request have to be good: of several good ones those of the first
+// method count. Wrong ones are refused even beside good ones, because their sender does
+// not mean to be identified by the others. Credentials that no method knows matter only
+// if there are no others: then the caller is refused, even by a guard that lets in
+// callers without any.
 //
-// It is the Identity of a server (package a2aserver), and what it checks is what
-// it writes on the card.
+// It is the Identity of a server (package a2aserver), and declares on the card what it
+// checks.
 type Guard struct {
 	methods  []Method
 	opts     GuardOptions
 	failures failures
 }
 
-// NewGuard returns a Guard of some methods, at least one. Client certificates
-// belong at the end: a key or a token says more about who calls than the
-// connection that it comes by.
+// NewGuard returns a Guard of one or more methods. Put client certificates last: a key
+// or a token says more about the caller than the connection.
 func NewGuard(methods []Method, o *GuardOptions) (*Guard, error) {
 	if len(methods) == 0 {
 		return nil, errors.New("auth: a guard needs a method")
@@ -90,7 +88,7 @@ func NewGuard(methods []Method, o *GuardOptions) (*Guard, error) {
 	}
 	g.opts.Realm = cmp.Or(g.opts.Realm, "a2a")
 	if strings.ContainsFunc(g.opts.Realm, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' }) {
-		return nil, errors.New("auth: a realm is made of printable characters of ASCII other than \" and \\") // it stands between two quotes
+		return nil, errors.New("auth: a realm is made of printable characters of ASCII other than \" and \\") // it is written between two quotes
 	}
 	if g.opts.Address == nil {
 		g.opts.Address = func(r *http.Request) string { return r.RemoteAddr }
@@ -110,9 +108,8 @@ func NewGuard(methods []Method, o *GuardOptions) (*Guard, error) {
 // Anonymous reports whether callers without credentials are let in.
 func (g *Guard) Anonymous() bool { return g.opts.Anonymous }
 
-// Declare writes on a card what the guard checks (specification §4.5, §7.3). A
-// card that has security schemes already is an error: they would be promises
-// that nobody keeps.
+// Declare writes on a card what the guard checks (specification §4.5, §7.3). A card
+// that has security schemes already is an error: nothing would enforce them.
 func (g *Guard) Declare(card *a2a.AgentCard) error {
 	if len(card.SecuritySchemes) > 0 || len(card.SecurityRequirements) > 0 {
 		return errors.New("auth: the card has security schemes of its own; those of the guard are added by itself")
@@ -129,10 +126,10 @@ func (g *Guard) Declare(card *a2a.AgentCard) error {
 	return nil
 }
 
-// Inherit takes over what a guard before this one knows: who sent wrong credentials and
-// has to wait, and the keys of the same issuers (NewOIDC), which count until an issuer
-// answers this guard, as they would have counted for the guard before. Call it before the
-// guard is used.
+// Inherit takes over the state of an earlier guard: who sent wrong credentials and has
+// to wait, and the keys of the same issuers (NewOIDC), which are used until an issuer
+// answers this guard, as the earlier one would have used them. Call it before the guard
+// is used.
 func (g *Guard) Inherit(before *Guard) {
 	g.failures.inherit(&before.failures)
 	for _, m := range g.methods {
@@ -148,7 +145,7 @@ func (g *Guard) Inherit(before *Guard) {
 	}
 }
 
-// Run does what the methods have to do beside requests, until ctx ends.
+// Run does the work that the methods have beside requests, until ctx ends.
 func (g *Guard) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	errs := make([]error, len(g.methods))
@@ -162,22 +159,22 @@ func (g *Guard) Run(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// Authenticate returns who makes a request.
+// Authenticate returns the caller of a request.
 func (g *Guard) Authenticate(r *http.Request) (a2a.Caller, error) {
 	return g.caller(r, g.ask, g.refusal)
 }
 
-// Again returns who makes a request that was let in before and is still being
-// answered: the same or, since a key was revoked, a token expired or a password
-// changed, an error. It counts nobody as guessing, and seldom compares a password.
+// Again returns the caller of a request that was let in before and is still being
+// answered: the same one or, if a key was revoked, a token has expired or a password
+// has changed, an error. It counts nothing as guessing, and seldom compares a password.
 func (g *Guard) Again(r *http.Request) (a2a.Caller, error) {
 	return g.caller(r, askAgain, expired)
 }
 
-// caller asks all methods, and tell for what the caller hears of an error.
+// caller asks all methods. tell turns an error into what the caller is told.
 func (g *Guard) caller(r *http.Request, ask func(Method, *http.Request) (*a2a.Caller, origin, error), tell func(*http.Request, origin, error) error) (a2a.Caller, error) {
 	var caller *a2a.Caller
-	var foreign error // why credentials are for somebody else
+	var foreign error // why credentials are for another method
 	for _, m := range g.methods {
 		c, from, err := ask(m, r)
 		switch {
@@ -206,8 +203,8 @@ func (g *Guard) caller(r *http.Request, ask func(Method, *http.Request) (*a2a.Ca
 	return a2a.Caller{}, a2a.Errorf(a2a.CodeUnauthenticated, "credentials are needed; the agent's card says of which kinds")
 }
 
-// ask lets a method look for credentials. Before it looks at a password it is
-// made sure that there was no guessing.
+// ask lets a method look for credentials. Before the method looks at a password, ask
+// makes sure that the caller does not have to wait because of wrong guesses.
 func (g *Guard) ask(m Method, r *http.Request) (*a2a.Caller, origin, error) {
 	p, ok := m.(guessable)
 	if !ok {
@@ -228,7 +225,7 @@ func (g *Guard) ask(m Method, r *http.Request) (*a2a.Caller, origin, error) {
 	return c, from, err
 }
 
-// askAgain is ask for a caller that was let in before, and has nothing to guess.
+// askAgain is ask for a caller that was let in before, and so does not guess.
 func askAgain(m Method, r *http.Request) (c *a2a.Caller, _ origin, err error) {
 	if p, ok := m.(guessable); ok {
 		c, err = p.login(r, math.MaxInt64, func(string) error { return nil })
@@ -238,15 +235,15 @@ func askAgain(m Method, r *http.Request) (c *a2a.Caller, _ origin, err error) {
 	return c, origin{}, err
 }
 
-// nameless is the error about a method that lets somebody in without saying who:
-// what such callers make would belong to all who have no credentials.
+// nameless returns the error for a method that lets in a caller without a subject: what
+// such callers make would belong to all who have no credentials.
 func nameless(m Method) error {
 	name, _ := m.Scheme()
 	return &a2a.Error{Code: a2a.CodeInternal, Cause: fmt.Errorf("auth: the method %q lets in a caller without a subject", name)}
 }
 
-// unread returns what is wrong with an Authorization header that no method took
-// for its own.
+// unread returns what is wrong with an Authorization header that no method accepted as
+// its own.
 func unread(r *http.Request) error {
 	scheme, _, err := authorization(r)
 	if err == nil && scheme != "" {

@@ -11,12 +11,12 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// refusal is why credentials are not good. Its text is written here, has nothing
-// of the credentials in it, and is the same for whoever may not know the
-// difference: the caller gets it.
+// refusal says why credentials are not good. The caller gets its text, which is written
+// here, has nothing of the credentials in it, and is the same for callers who must not
+// know the difference.
 type refusal struct {
 	text string
-	once bool // they were good once, so that nobody is guessing
+	once bool // they were good once: nobody is guessing
 }
 
 func (r *refusal) Error() string { return ErrCredentials.Error() + ": " + r.text }
@@ -31,7 +31,7 @@ func refuse(format string, args ...any) error {
 // outdated returns an error about credentials that were good once.
 func outdated(text string) error { return &refusal{text: text, once: true} }
 
-// slowDown is why a password is not even looked at.
+// slowDown says why a password is not even looked at.
 type slowDown struct{ wait time.Duration }
 
 func (*slowDown) Error() string { return "auth: too many wrong credentials before these" }
@@ -51,7 +51,7 @@ func (g *Guard) refusal(r *http.Request, from origin, err error) error {
 	if why, ok := errors.AsType[*refusal](err); ok {
 		e.Message = "your credentials are not good: " + why.text
 		if why.once {
-			return e // a caller that waits would not hear that there are new ones to get
+			return e // a caller that has to wait would not learn that it needs new ones
 		}
 	}
 	if from.address == "" {
@@ -64,7 +64,7 @@ func (g *Guard) refusal(r *http.Request, from origin, err error) error {
 	return e
 }
 
-// expired returns the error that a caller gets who was let in before.
+// expired returns the error for a caller who was let in before.
 func expired(r *http.Request, _ origin, err error) error {
 	var why *refusal
 	switch {
@@ -102,7 +102,7 @@ func (g *Guard) Challenges(e *a2a.Error) []string {
 		bearer := scheme == "Bearer"
 		switch {
 		case e.Code == a2a.CodePermissionDenied && (!bearer || e.Meta["scope"] == ""):
-			continue // other schemes have no word for it
+			continue // other schemes have no parameter for it
 		case e.Code == a2a.CodePermissionDenied:
 			params += fmt.Sprintf(`, error="insufficient_scope", scope=%q`, e.Meta["scope"])
 		case bearer && errors.Is(e.Cause, ErrCredentials):

@@ -13,15 +13,15 @@ import (
 	"github.com/parley-a2a/parley/internal/json"
 )
 
-// Canonical returns the canonical form of a JSON document (RFC 8785): members
-// sorted by UTF-16 code units, numbers as ECMAScript writes them, no white
-// space, as few escapes as possible. Documents that mean the same to everybody
-// have the same form, which can be signed.
+// Canonical returns the canonical form of a JSON document (RFC 8785): members sorted by
+// UTF-16 code units, numbers as ECMAScript writes them, no white space, as few escapes
+// as possible. Documents that mean the same to every reader have the same form, which
+// can be signed.
 //
-// Numbers are IEEE doubles, as the RFC has it: 9007199254740993 becomes
-// 9007199254740992. Refused are documents that two readers could understand
-// differently (a member twice, strings that are no Unicode, numbers beyond a
-// double), that are nested deeper than 100 levels, or larger than 4 MiB.
+// Numbers are IEEE doubles, as in the RFC: 9007199254740993 becomes 9007199254740992.
+// Canonical refuses documents that two readers could understand differently (a member
+// twice, strings that are not Unicode, numbers beyond a double), that are nested deeper
+// than 100 levels, or that are larger than 4 MiB.
 func Canonical(doc []byte) ([]byte, error) {
 	v, err := parseJSON(doc)
 	if err != nil {
@@ -62,9 +62,9 @@ func appendCanonical(b []byte, v any) []byte {
 	return append(b, "null"...)
 }
 
-// appendNumber appends a finite number as Number.prototype.toString of
-// ECMAScript does (RFC 8785 §3.2.2.3): the shortest digits that lead back to
-// it, with an exponent from 1e21 up and below 1e-6.
+// appendNumber appends a finite number as Number.prototype.toString of ECMAScript does
+// (RFC 8785 §3.2.2.3): the shortest digits that read back as f, with an exponent from
+// 1e21 up and below 1e-6.
 func appendNumber(b []byte, f float64) []byte {
 	if f == 0 { // also -0
 		return append(b, '0')
@@ -81,22 +81,22 @@ func appendNumber(b []byte, f float64) []byte {
 	return b
 }
 
-// compareUTF16 compares by UTF-16 code units (RFC 8785 §3.2.3). That is the
-// order of the bytes, except that what is beyond the basic plane begins with
-// a surrogate there and so comes before U+E000 to U+FFFF.
+// compareUTF16 compares by UTF-16 code units (RFC 8785 §3.2.3). That is the order of
+// the bytes, except that characters beyond the basic plane begin with a surrogate there
+// and so come before U+E000 to U+FFFF.
 func compareUTF16(a, b string) int {
 	return slices.Compare(utf16.Encode([]rune(a)), utf16.Encode([]rune(b)))
 }
 
-// Bounds of what is parsed.
+// Bounds of a document.
 const (
 	maxDocument = 4 << 20 // bytes
 	maxDepth    = 100
 )
 
-// parseJSON reads a document into nil, bool, float64, string, []any and
-// map[string]any. encoding/json would do, were it not for what it lets pass:
-// members that are there twice, and strings that are no Unicode.
+// parseJSON reads a document into nil, bool, float64, string, []any and map[string]any.
+// encoding/json would do if it did not accept duplicate members and strings that are
+// not Unicode.
 func parseJSON(doc []byte) (any, error) {
 	if len(doc) > maxDocument {
 		return nil, fmt.Errorf("the document is larger than %d bytes", maxDocument)

@@ -14,15 +14,15 @@ import (
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
-// keyring has the keys of an issuer and gets new ones. A request waits for that
-// only if it cannot be answered without; of those that wait one does the work.
+// keyring has the keys of an issuer and loads new ones. A request waits for a load only
+// if it cannot be answered without one; one of the requests that wait does the work.
 type keyring struct {
 	// set before use, then constant
 	load       func(context.Context) ([]*issuerKey, error)
 	algorithms []string
 	retry      time.Duration // the shortest time between two loads
 	refresh    time.Duration // after which they are loaded again
-	stale      time.Duration // after which they are not used any more; 0: never
+	stale      time.Duration // the time after which they are not used any more; 0: never
 	now        func() time.Time
 	log        *slog.Logger
 
@@ -37,8 +37,9 @@ type keyring struct {
 	running bool      // run loads when it is time
 }
 
-// inherit takes the keys of another keyring of the issuer, if there are none yet. They
-// are loaded again when it is used: it may ask the issuer in another way.
+// inherit takes the keys of another keyring of the issuer, if this one has none yet.
+// They are loaded again when this one is used, because it may ask the issuer in another
+// way.
 func (k *keyring) inherit(from *keyring) {
 	from.mu.Lock()
 	keys, loaded := from.keys, from.loaded
@@ -50,7 +51,7 @@ func (k *keyring) inherit(from *keyring) {
 	}
 }
 
-// every sets how often keys are loaded, where the operator has not.
+// every sets how often keys are loaded, unless the operator has set it.
 func (k *keyring) every(refresh, retry time.Duration) {
 	if k.refresh <= 0 {
 		k.refresh = refresh
@@ -61,16 +62,16 @@ func (k *keyring) every(refresh, retry time.Duration) {
 	k.retry = min(k.retry, k.refresh)
 }
 
-// find returns the keys that a token may be signed with, at least one. Errors are
-// of two kinds: there is no such key, which is the token's fault, and it cannot
-// be known at the moment.
+// find returns the keys that a token may be signed with, at least one. Errors are of
+// two kinds: there is no such key, which is the token's fault; or that cannot be known
+// at the moment.
 func (k *keyring) find(ctx context.Context, id, alg string) ([]*issuerKey, error) {
 	found, ask, err := k.look(id, alg, true)
 	if !ask {
 		return found, err
 	}
-	// Others wait for what this request does: it does it to the end, also when
-	// its caller hangs up.
+	// Others wait for what this request does, so it does it to the end, even if its
+	// caller hangs up.
 	if err := k.reload(ctx, context.WithoutCancel(ctx)); err != nil {
 		return nil, err
 	}
@@ -78,8 +79,8 @@ func (k *keyring) find(ctx context.Context, id, alg string) ([]*issuerKey, error
 	return found, err
 }
 
-// look answers from the keys there are, or says that others have to be asked for
-// first, if it may.
+// look answers from the keys that it has or, if may is true, says that they have to be
+// loaded first.
 func (k *keyring) look(id, alg string, may bool) (found []*issuerKey, ask bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -105,8 +106,8 @@ func (k *keyring) look(id, alg string, may bool) (found []*issuerKey, ask bool, 
 	return nil, false, refuse("the token is signed with a key that the issuer does not have")
 }
 
-// matching returns the keys with an id that are for an algorithm. Without an id
-// there must be just one (OpenID Connect Core §10.1).
+// matching returns the keys with an id that are for an algorithm. Without an id there
+// must not be more than one (OpenID Connect Core §10.1).
 func matching(keys []*issuerKey, id, alg string, now time.Time) ([]*issuerKey, error) {
 	var found []*issuerKey
 	for _, k := range keys {
@@ -120,7 +121,7 @@ func matching(keys []*issuerKey, id, alg string, now time.Time) ([]*issuerKey, e
 	return found, nil
 }
 
-// loadTime is how long looking for keys may take.
+// loadTime bounds a load of the keys.
 const loadTime = 10 * time.Second
 
 // reload loads the keys, or waits for the load under way. An error means that ctx
@@ -140,8 +141,8 @@ func (k *keyring) reload(ctx, work context.Context) error {
 	return err
 }
 
-// done takes what came of a load. It returns what is to be logged, which is not
-// done with the lock held.
+// done stores the result of a load. It returns what is to be logged, for the caller to
+// do without the lock.
 func (k *keyring) done(keys []*issuerKey, err error) (report func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -149,7 +150,7 @@ func (k *keyring) done(keys []*issuerKey, err error) (report func()) {
 	k.loading, k.ended, k.err = false, k.now(), err
 	switch {
 	case err != nil && (errors.Is(err, context.Canceled) || failed != nil && failed.Error() == err.Error()):
-		return func() {} // the server ends, or it was said already
+		return func() {} // the server ends, or this was logged already
 	case err != nil && first:
 		return func() {
 			k.log.Warn("the keys of a token issuer cannot be fetched; until they are, its tokens are refused", "error", err)
@@ -182,7 +183,7 @@ func ids(keys, others []*issuerKey) []string {
 	return out
 }
 
-// first loads the keys and says what came of it.
+// first loads the keys and returns why there are none.
 func (k *keyring) first(ctx context.Context) error {
 	_ = k.reload(ctx, ctx)
 	k.mu.Lock()
@@ -229,10 +230,9 @@ func (k *keyring) due() time.Duration {
 	}
 }
 
-// fromFile makes the keyring take its keys from a file. The file is read again
-// and again instead of watched: it is small, and a file that is put in the place
-// of another, on whatever file system, is seen for sure. The keys never get too
-// old; it is the operator who has them.
+// fromFile makes the keyring take its keys from a file. The file is read again and
+// again instead of watched: it is small, and this notices a replaced file on every file
+// system. The keys never get too old, because the operator has them.
 func (k *keyring) fromFile(name string) {
 	k.every(10*time.Second, time.Second)
 	k.load = func(context.Context) ([]*issuerKey, error) {

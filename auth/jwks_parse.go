@@ -16,21 +16,21 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// issuerKey is a public key of an issuer of tokens. A Key is for the three
-// algorithms of cards; issuers have more, and one key may be for several.
+// issuerKey is a public key of an issuer of tokens. A Key is for the three algorithms
+// of cards; issuers have more, and one key may be for several.
 type issuerKey struct {
 	id      string // may be ""
-	alg     string // "" if the set does not say: all that the kind of key can do
+	alg     string // "" if the set does not say: all algorithms of this kind of key
 	public  any
 	expires time.Time
 }
 
-// maxRSA is where crypto/tls stops, too: verifying takes time with the square.
+// maxRSA is the limit of crypto/tls, too: the time to verify grows with the square.
 const maxRSA = 8192 // bits
 
-// takes reports whether tokens with an algorithm may be verified with the key.
-// It is the key that says so, by its kind; with an algorithm that a token says,
-// a public key can be taken for a shared secret.
+// takes reports whether the key may verify tokens with an algorithm. The key's kind
+// decides: if the algorithm that a token names did, a public key could be taken for a
+// shared secret.
 func (k *issuerKey) takes(alg string) bool {
 	if k.alg != "" && k.alg != alg {
 		return false
@@ -60,8 +60,8 @@ func (k *issuerKey) equal(o *issuerKey) bool {
 	return ok && p.Equal(o.public) && k.alg == o.alg
 }
 
-// parseIssuerKeys reads a JSON Web Key Set. Keys for something else than some
-// algorithms are left out, and those that cannot be read (RFC 7517 §5).
+// parseIssuerKeys reads a JSON Web Key Set. Keys for none of the algorithms, and keys
+// that cannot be read, are left out (RFC 7517 §5).
 func parseIssuerKeys(doc []byte, algorithms []string) ([]*issuerKey, error) {
 	if len(doc) > maxKeys {
 		return nil, fmt.Errorf("the set of keys is larger than %d bytes", maxKeys)
@@ -85,7 +85,7 @@ func parseIssuerKeys(doc []byte, algorithms []string) ([]*issuerKey, error) {
 	return out, nil
 }
 
-// parseIssuerKey returns nil for what is not a key for signatures.
+// parseIssuerKey returns nil if doc is not a key for signatures.
 func parseIssuerKey(doc []byte) *issuerKey {
 	var jwk jose.JSONWebKey
 	var also struct {
@@ -114,7 +114,7 @@ func parseIssuerKey(doc []byte) *issuerKey {
 	return &issuerKey{id: jwk.KeyID, alg: jwk.Algorithm, public: jwk.Key, expires: end}
 }
 
-// private reports whether a set has a key that signs.
+// private reports whether a set has a key that can sign.
 func private(doc []byte) bool {
 	type key struct {
 		D json.RawMessage `json:"d"`

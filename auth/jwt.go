@@ -18,8 +18,8 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// TokenAlgorithms are those that tokens can be signed with: none that has a
-// secret shared with the server, and not none at all.
+// TokenAlgorithms are the algorithms that tokens may be signed with: none that has a
+// secret shared with the server, and never the algorithm none.
 var TokenAlgorithms = []string{
 	"RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
 }
@@ -30,39 +30,37 @@ type TokenOptions struct {
 	// Name is what the card calls the method. Empty means "oidc", or "jwt" for
 	// keys of a file; two issuers need two names.
 	Name string
-	// Algorithms are the ones to take, of TokenAlgorithms. Empty means RS256,
-	// ES256 and EdDSA. A token signed in another way is refused before a key is
-	// looked for.
+	// Algorithms are the accepted ones of TokenAlgorithms. Empty means RS256, ES256 and
+	// EdDSA. A token that is signed with another is refused before a key is looked for.
 	Algorithms []string
-	// Skew is how far the issuer's clock may be from ours, either way. Zero means
+	// Skew is how far the issuer's clock may differ from ours, either way. Zero means
 	// 60 s, negative not at all.
 	Skew time.Duration
-	// Claims says what tokens say about who has them.
+	// Claims says which claims of a token describe its holder.
 	Claims Claims
-	// Grants are the scopes of all callers where Claims has neither Scopes nor
-	// Roles. Nil means a2a.OwnScopes; empty, that they may do nothing.
+	// Grants are the scopes of all callers if Claims has neither Scopes nor Roles. Nil
+	// means a2a.OwnScopes; empty, that they may do nothing.
 	Grants []string
 	// Realm is what challenges name. Empty means "a2a".
 	Realm string
-	// Refresh is after which time keys are looked up again, so that those which
-	// the issuer has taken back are not used any longer. Zero means 10 minutes,
-	// and 10 s for a file.
+	// Refresh is how often keys are loaded again, so that keys which the issuer has
+	// withdrawn are not used any longer. Zero means 10 minutes, and 10 s for a file.
 	Refresh time.Duration
-	// Retry is the shortest time between two looks for keys, however many tokens
-	// name one that is not known. Zero means 10 s, and 1 s for a file.
+	// Retry is the shortest time between two loads of keys, however many tokens name an
+	// unknown one. Zero means 10 s, and 1 s for a file.
 	Retry time.Duration
 	// HTTPClient asks the issuer. Its Transport is used, with bounds of our own;
 	// nil means one that takes proxies from the environment.
 	HTTPClient *http.Client
-	// Logger hears of keys that come and go, and when they cannot be had. Nil
-	// discards.
+	// Logger gets a record when keys appear or disappear, and when they cannot be
+	// loaded. Nil discards.
 	Logger *slog.Logger
 	// Now is the clock. Nil means time.Now.
 	Now func() time.Time
 }
 
-// tokens checks bearer tokens of one issuer: it is what OIDC and JWT have in
-// common. It does not change once it is made, but for its keys.
+// tokens checks bearer tokens of one issuer: it is the common part of OIDC and JWT.
+// Except for its keys it does not change once it is made.
 type tokens struct {
 	name, via, issuer string
 	audiences         []string
@@ -116,7 +114,7 @@ func newTokens(via, issuer string, audiences []string, o *TokenOptions) (*tokens
 	return t, nil
 }
 
-// checkScopes refuses to grant what there is not.
+// checkScopes refuses to grant invalid scopes.
 func checkScopes(scopes []string) error {
 	for _, s := range scopes {
 		if err := CheckScope(s); err != nil {
@@ -126,13 +124,13 @@ func checkScopes(scopes []string) error {
 	return nil
 }
 
-// maxSkew is the most that makes sense: with more, tokens that have ended are
-// good for longer than many are meant to be.
+// maxSkew is the most that makes sense: with more, expired tokens are good for longer
+// than many are meant to be.
 const maxSkew = 10 * time.Minute
 
-// checkIssuer refuses names with which a subject could be somebody else's:
-// those of the other methods begin with a word and a colon, and where there is
-// a number sign in the issuer it does not tell where the subject begins.
+// checkIssuer refuses issuers with which a subject could be that of another caller:
+// subjects of the other methods begin with a word and a colon, and a number sign in the
+// issuer would hide where the subject begins.
 func checkIssuer(issuer string) error {
 	if word, _, found := strings.Cut(issuer, ":"); found && slices.Contains([]string{"key", "user", "cert"}, strings.ToLower(word)) {
 		return fmt.Errorf("auth: an issuer must not begin with %s: that is how other callers are named", word)
@@ -146,10 +144,10 @@ func checkIssuer(issuer string) error {
 // Challenge asks for a bearer token (RFC 6750 §3).
 func (t *tokens) Challenge() string { return fmt.Sprintf("Bearer realm=%q", t.realm) }
 
-// Run looks for keys that are new or gone until ctx ends, and for the first ones.
+// Run loads the keys at once and whenever it is time, until ctx ends.
 func (t *tokens) Run(ctx context.Context) error { return t.keys.run(ctx) }
 
-// Authenticate returns whose token a request has.
+// Authenticate returns the caller whose token a request has.
 func (t *tokens) Authenticate(r *http.Request) (*a2a.Caller, error) {
 	raw, err := bearerToken(r)
 	switch {
@@ -161,11 +159,11 @@ func (t *tokens) Authenticate(r *http.Request) (*a2a.Caller, error) {
 	return t.verify(r.Context(), raw)
 }
 
-// verify reads of an unverified token only which keys are to be tried: its
-// algorithm, its issuer and the name of its key. Everything else in it is judged
-// after the signature, so that no answer tells a stranger what a token for this
-// server must contain. A name that is not known asks the issuer no more often
-// than TokenOptions.Retry lets it.
+// verify reads from an unverified token only what selects the keys to try: its
+// algorithm, its issuer and the name of its key. It judges everything else after the
+// signature, so that no answer tells a stranger what a token for this server must
+// contain. Unknown key names make it ask the issuer no more often than
+// TokenOptions.Retry allows.
 func (t *tokens) verify(ctx context.Context, raw string) (*a2a.Caller, error) {
 	tok, err := parseToken(raw)
 	if err != nil {
@@ -200,7 +198,7 @@ func (t *tokens) verify(ctx context.Context, raw string) (*a2a.Caller, error) {
 	return t.caller(tok.claims)
 }
 
-// check holds what a token says against what it has to say.
+// check checks that a token is for this audience, and that it is not bound to a key.
 func (t *tokens) check(tok *token) error {
 	if !tok.meant(t.audiences) {
 		return refuse("the token is for another audience")
@@ -236,14 +234,13 @@ func (t *tokens) inTime(tok *token) error {
 	return nil
 }
 
-// JWT takes bearer tokens that are signed with a key of a file. Make one with
-// NewJWT.
+// JWT accepts bearer tokens that are signed with a key of a file. Make one with NewJWT.
 type JWT struct{ *tokens }
 
-// NewJWT returns a method that takes the tokens of an issuer which have one of
-// some audiences, and are signed with a key of a JSON Web Key Set (RFC 7517) in
-// a file. The file is read again when it changes; a broken one is logged and
-// leaves the keys as they were. It must hold no private keys.
+// NewJWT returns a method that accepts the tokens of an issuer that have one of the
+// audiences, and are signed with a key of a JSON Web Key Set (RFC 7517) in a file. The
+// file is read again when it changes; if it is broken, that is logged and the keys stay
+// as they were. It must hold no private keys.
 func NewJWT(issuer string, audiences []string, file string, o *TokenOptions) (*JWT, error) {
 	t, err := newTokens("jwt", issuer, audiences, o)
 	if err != nil {

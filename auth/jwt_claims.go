@@ -9,35 +9,34 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Claims says which claims of a token describe who has it. A claim is named as
-// it is in the token, or by the way to it with dots between the names, such as
-// realm_access.roles; names may have dots themselves.
+// Claims says which claims of a token describe its holder. A claim is given by its name
+// in the token, or by the path to it with dots between the names, such as
+// realm_access.roles; names may contain dots.
 type Claims struct {
 	// Subject is the claim with the name of the caller. Empty means sub. A token
-	// without it is refused, also where client_id or azp say which program has it:
-	// these name a program, not who uses it. Where tokens are only of programs,
-	// and have no sub, say "client_id" or "azp" here.
+	// without it is refused, even if client_id or azp say which program holds it: these
+	// name a program, not its user. If all tokens are of programs and have no sub, say
+	// "client_id" or "azp" here.
 	Subject string
 	// Tenant is the claim with the caller's tenant, a string. Empty means that
 	// callers have none. A token without it is refused.
 	Tenant string
-	// Scopes is the claim with what the caller may do: a string with blanks
-	// between them, as scope in RFC 9068, or a list. A caller without that claim may
-	// do nothing. Empty means that tokens say nothing about it; see Roles, and
-	// TokenOptions.Grants.
+	// Scopes is the claim with the caller's scopes: a string with blanks between them,
+	// as scope in RFC 9068, or a list. A caller without that claim may do nothing.
+	// Empty means that tokens have no scopes; see Roles, and TokenOptions.Grants.
 	Scopes string
-	// Prefix is cut off the scopes, such as api://parley/. A scope without it is
-	// not one of ours, whatever it is called.
+	// Prefix is removed from the scopes, such as api://parley/. A scope without it is
+	// ignored, whatever its name.
 	Prefix string
 	// Roles is the claim with the names of the caller's roles, a list, or a string
 	// with blanks between them. Grants says what each role may do. Scopes and
 	// Roles add up.
 	Roles string
-	// Grants are the scopes of each role. Roles that are not here may do nothing.
+	// Grants are the scopes of each role. Roles that are missing here allow nothing.
 	Grants map[string][]string
 }
 
-// caller is who a verified token says.
+// caller returns the caller that the claims of a verified token describe.
 func (t *tokens) caller(claims map[string]any) (*a2a.Caller, error) {
 	subject, err := nameClaim(claims, t.claims.Subject)
 	if err != nil {
@@ -55,7 +54,7 @@ func (t *tokens) caller(claims map[string]any) (*a2a.Caller, error) {
 	return c, nil
 }
 
-// scopes never returns nil, which would be everything.
+// scopes never returns nil, which would mean a2a.OwnScopes.
 func (t *tokens) scopes(claims map[string]any) ([]string, error) {
 	if t.claims.Scopes == "" && t.claims.Roles == "" {
 		return append([]string{}, t.grants...), nil
@@ -67,7 +66,7 @@ func (t *tokens) scopes(claims map[string]any) ([]string, error) {
 			return nil, err
 		}
 		for _, s := range has {
-			if bare, ours := strings.CutPrefix(s, t.claims.Prefix); ours { // else it is another service's
+			if bare, ours := strings.CutPrefix(s, t.claims.Prefix); ours { // otherwise it is another service's
 				out = append(out, bare)
 			}
 		}
@@ -85,8 +84,8 @@ func (t *tokens) scopes(claims map[string]any) ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-// claim finds a claim by its name, or by the way to it. There is one way to each
-// value, so it takes no longer than to look at all of them.
+// claim finds a claim by its name, or by the path to it. There is one path to each
+// value, so this takes no longer than looking at all of them.
 func claim(claims map[string]any, path string) (any, bool) {
 	if v, there := claims[path]; there {
 		return v, true
@@ -104,7 +103,7 @@ func claim(claims map[string]any, path string) (any, bool) {
 	return nil, false
 }
 
-// nameClaim returns a claim that names somebody.
+// nameClaim returns a claim that is a name.
 func nameClaim(claims map[string]any, path string) (string, error) {
 	v, there := claim(claims, path)
 	if !there {
@@ -117,8 +116,8 @@ func nameClaim(claims map[string]any, path string) (string, error) {
 	return s, nil
 }
 
-// wordsClaim returns a claim that is a list of words in either form, none where it is
-// not there.
+// wordsClaim returns a claim that is a list of words in either form; none if it is
+// missing.
 func wordsClaim(claims map[string]any, path string) ([]string, error) {
 	v, there := claim(claims, path)
 	if !there {
@@ -144,8 +143,8 @@ func wordsClaim(claims map[string]any, path string) ([]string, error) {
 // §2 has the same bound for sub).
 const maxName = 255
 
-// goodName reports whether s can name somebody: nothing that would make two
-// names look the same in a log, or begin a line there.
+// goodName reports whether s can be a name: it has nothing that would make two names
+// look the same in a log, or begin a line there.
 func goodName(s string) bool {
 	return s != "" && len(s) <= maxName && utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool {
 		return unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Zl, r) || unicode.Is(unicode.Zp, r)

@@ -12,18 +12,18 @@ import (
 // maxToken is the longest token that is looked at, in bytes.
 const maxToken = 8 << 10
 
-// errElsewhere says that a bearer token is not for the method that was asked.
-// Where no other takes it, it is wrong.
+// errElsewhere says that a bearer token is not for the method that was asked. If no
+// other method accepts it, it is wrong.
 var errElsewhere = refuse("the token is of another issuer, or of a kind that is not taken here")
 
-// token is a JWT (RFC 7519) that has been read and not been verified.
+// token is a JWT (RFC 7519) that has been read but not verified.
 type token struct {
 	alg, kid string
 	payload  []byte
 	claims   map[string]any
 }
 
-// parseToken reads a token in compact form. Errors have nothing of it.
+// parseToken reads a token in compact form. Errors contain nothing of it.
 func parseToken(raw string) (*token, error) {
 	if len(raw) > maxToken {
 		return nil, refuse("the bearer token has more than %d bytes", maxToken)
@@ -46,8 +46,8 @@ func parseToken(raw string) (*token, error) {
 	return t, t.header(header)
 }
 
-// section decodes the header or the claims: base64url without padding, of a
-// JSON object that has no member twice at any depth.
+// section decodes the header or the claims: base64url without padding, of a JSON object
+// without duplicate members at any depth.
 func section(s string) (map[string]any, []byte, error) {
 	doc, err := base64.RawURLEncoding.Strict().DecodeString(s)
 	if err != nil {
@@ -64,8 +64,9 @@ func section(s string) (map[string]any, []byte, error) {
 	return m, doc, nil
 }
 
-// header takes from the header what may decide something. Where it says to find
-// a key (jku, jwk, x5u, x5c) does not: that would be its own word for it.
+// header reads the members of the header that may decide something. It ignores where
+// the header says to find a key (jku, jwk, x5u, x5c), because the token would vouch for
+// itself.
 func (t *token) header(h map[string]any) error {
 	var ok bool
 	if t.alg, ok = h["alg"].(string); !ok || t.alg == "" {
@@ -77,8 +78,8 @@ func (t *token) header(h map[string]any) error {
 		}
 	}
 	if typ, there := h["typ"]; there {
-		// RFC 9068 §2.1: at+jwt for access tokens. JWTs of other types are for
-		// something else, and their issuer counts on nobody taking them here.
+		// RFC 9068 §2.1: at+jwt for access tokens. JWTs of other types have another
+		// purpose, and their issuer relies on not being accepted here.
 		s, _ := typ.(string)
 		s = strings.ToLower(s)
 		if s = strings.TrimPrefix(s, "application/"); s != "jwt" && s != "at+jwt" {
@@ -93,7 +94,7 @@ func (t *token) header(h map[string]any) error {
 	return nil
 }
 
-// meant reports whether the token is for one of some audiences.
+// meant reports whether the token is for one of the audiences.
 func (t *token) meant(audiences []string) bool {
 	switch aud := t.claims["aud"].(type) {
 	case string:
@@ -107,8 +108,7 @@ func (t *token) meant(audiences []string) bool {
 	return false
 }
 
-// time returns a claim that is a NumericDate (RFC 7519 §2), zero where it is
-// not there.
+// time returns a claim that is a NumericDate (RFC 7519 §2); zero if it is missing.
 func (t *token) time(name string) (time.Time, error) {
 	v, there := t.claims[name]
 	if !there {

@@ -14,14 +14,13 @@ import (
 // KeySource finds the keys that a signature names. It may be asked by many
 // goroutines at once.
 type KeySource interface {
-	// Keys returns the keys with the id kid. jku is where the signature says
-	// that they are; it is the signer's word, and whoever made the card up made
-	// this up, too. None found is an error for which errors.Is with
-	// ErrUnknownKey holds.
+	// Keys returns the keys with the id kid. jku is the address that the signature
+	// names for them; a signer who made the card up can have made this up, too. If
+	// there are none, errors.Is with ErrUnknownKey holds for the error.
 	Keys(ctx context.Context, kid, jku string) ([]*Key, error)
 }
 
-// Keys returns the keys of the set with an id, wherever jku points.
+// Keys returns the keys of the set with an id, whatever jku is.
 func (s KeySet) Keys(_ context.Context, kid, _ string) ([]*Key, error) {
 	found := slices.DeleteFunc(slices.Clone(s), func(k *Key) bool { return k.id != kid })
 	if len(found) == 0 {
@@ -30,12 +29,11 @@ func (s KeySet) Keys(_ context.Context, kid, _ string) ([]*Key, error) {
 	return found, nil
 }
 
-// Remote fetches key sets from the addresses that a card's signatures name,
-// if they are in a list of the caller's. It keeps nothing: a key that its
-// owner has taken back is not found any more.
+// Remote fetches key sets from the addresses that a card's signatures name, if they are
+// in a list of the caller's. It caches nothing: a withdrawn key is not found any more.
 type Remote struct {
-	// Allow are the addresses, whole: a signature with any other is not
-	// followed. Others than https must be on this machine.
+	// Allow are complete addresses: signatures that name any other are not followed.
+	// Addresses that are not https must be on this machine.
 	Allow []string
 	// HTTPClient fetches; nil means one of our own. Redirects are not followed.
 	HTTPClient *http.Client
@@ -81,7 +79,7 @@ func (r *Remote) fetch(ctx context.Context, where string) (KeySet, error) {
 	if r.HTTPClient != nil {
 		c = *r.HTTPClient
 	}
-	// This address is allowed, not the one it redirects to.
+	// Only this address is allowed, not one that it redirects to.
 	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	res, err := c.Do(req)
 	if err != nil {

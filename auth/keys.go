@@ -20,13 +20,13 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// Algorithms are those that cards are signed with (RFC 7518 §3.1, RFC 8037).
+// Algorithms are the algorithms that cards are signed with (RFC 7518 §3.1, RFC 8037).
 var Algorithms = []string{"ES256", "EdDSA", "RS256"}
 
 const minRSA = 2048 // bits; RS256 allows no less (RFC 7518 §3.3)
 
-// Key is a key that signs cards, or verifies them. It prints without what is
-// secret, and does not change once it is made.
+// Key is a key that signs cards, or verifies them. It prints without its secret, and
+// does not change once it is made.
 type Key struct {
 	id      string
 	alg     jose.SignatureAlgorithm
@@ -89,28 +89,28 @@ func newKey(from any) (*Key, error) {
 	return k, nil
 }
 
-// ID returns the key's id: what its document says, or its thumbprint
-// (RFC 7638), which says nothing and is never given twice.
+// ID returns the key's id: the one in its document, or its thumbprint (RFC 7638), which
+// reveals nothing and is unique.
 func (k *Key) ID() string { return k.id }
 
 // Algorithm returns the one algorithm that the key is used with.
 func (k *Key) Algorithm() string { return string(k.alg) }
 
-// Expires returns when the key ends; zero means never.
+// Expires returns when the key expires; zero means never.
 func (k *Key) Expires() time.Time { return k.expires }
 
 // Private reports whether the key can sign.
 func (k *Key) Private() bool { return k.private != nil }
 
-// Public returns the key without what is secret.
+// Public returns the key without its secret.
 func (k *Key) Public() *Key {
 	public := *k
 	public.private = nil
 	return &public
 }
 
-// Until returns the key with an end. It is written into documents as member
-// exp, as OpenID Federation has it, in whole seconds.
+// Until returns the key with an expiry. Documents have it as member exp, as in OpenID
+// Federation, in whole seconds.
 func (k *Key) Until(t time.Time) *Key {
 	with := *k
 	with.expires = t.Truncate(time.Second)
@@ -120,8 +120,8 @@ func (k *Key) Until(t time.Time) *Key {
 func (k *Key) String() string   { return k.Algorithm() + " key " + k.id }
 func (k *Key) GoString() string { return k.String() }
 
-// MarshalJSON returns the key as a JSON Web Key (RFC 7517), with what is
-// secret if it is private.
+// MarshalJSON returns the key as a JSON Web Key (RFC 7517), with its secret if it is
+// private.
 func (k *Key) MarshalJSON() ([]byte, error) {
 	jwk := jose.JSONWebKey{Key: k.public, KeyID: k.id, Algorithm: string(k.alg), Use: "sig"}
 	if k.private != nil {
@@ -135,7 +135,7 @@ func (k *Key) MarshalJSON() ([]byte, error) {
 }
 
 // PEM returns the key as PKCS #8, or as SubjectPublicKeyInfo if it is public.
-// It has no place for the id and the end.
+// It has no place for the id and the expiry.
 func (k *Key) PEM() ([]byte, error) {
 	block := &pem.Block{Type: "PUBLIC KEY"}
 	var err error
@@ -152,7 +152,7 @@ func (k *Key) PEM() ([]byte, error) {
 }
 
 // ParseKey reads a key from PEM (PKCS #8, PKCS #1, SEC 1 or a public key) or
-// from a JSON Web Key. No error has anything of the key in it.
+// from a JSON Web Key. No error contains anything of the key.
 func ParseKey(doc []byte) (*Key, error) {
 	if block, _ := pem.Decode(doc); block != nil {
 		return parseDER(block)
@@ -185,7 +185,7 @@ type jwkMembers struct {
 	Exp *json.Number `json:"exp"` // see Key.Until
 }
 
-// end returns when the key ends; zero means never.
+// end returns when the key expires; zero means never.
 func (m *jwkMembers) end() (time.Time, error) {
 	if m.Exp == nil {
 		return time.Time{}, nil
@@ -215,13 +215,13 @@ func parseDER(block *pem.Block) (*Key, error) {
 	return newKey(key)
 }
 
-// KeySet is keys to verify with.
+// KeySet is a set of keys to verify with.
 type KeySet []*Key
 
 const maxSet = 100 // keys
 
-// ParseKeySet reads a JSON Web Key Set, or one key as ParseKey does. Keys in a
-// set that are for something else are left out.
+// ParseKeySet reads a JSON Web Key Set, or one key as ParseKey does. Keys of a set that
+// are not for cards are left out.
 func ParseKeySet(doc []byte) (KeySet, error) {
 	var set struct {
 		Keys []json.RawMessage `json:"keys"`

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// CertificateName says which name of a certificate is whose it is.
+// CertificateName selects the name in a certificate that identifies its holder.
 type CertificateName string
 
 // The names that a certificate can have.
@@ -25,10 +25,11 @@ const (
 	NameDN    CertificateName = "dn"    // the whole subject, as RFC 2253 writes it
 )
 
-// CertificateTenant says what in a certificate's subject is the caller's tenant.
+// CertificateTenant selects the attribute of a certificate's subject that is the
+// caller's tenant.
 type CertificateTenant string
 
-// What can be a tenant.
+// The attributes that can be a tenant.
 const (
 	TenantNone CertificateTenant = ""
 	TenantO    CertificateTenant = "o"  // the organization
@@ -38,11 +39,11 @@ const (
 // MutualTLSOptions adjusts how client certificates become callers. A nil
 // *MutualTLSOptions means all defaults.
 type MutualTLSOptions struct {
-	// Subject is the name that the caller is known by; a certificate without it,
+	// Subject selects the name that the caller is known by; a certificate without it,
 	// or with two of them, is refused. Empty means NameCN.
 	Subject CertificateName
-	// Tenant is what says the caller's tenant; a certificate without it, or with
-	// two of them, is refused. Empty means that callers have none.
+	// Tenant selects the caller's tenant; a certificate without it, or with two of
+	// them, is refused. Empty means that callers have none.
 	Tenant CertificateTenant
 	// Grants are the scopes of all callers. Nil means a2a.OwnScopes; empty, that
 	// they may do nothing.
@@ -51,14 +52,13 @@ type MutualTLSOptions struct {
 	Now func() time.Time
 }
 
-// MutualTLS takes client certificates that the connection was made with. Make one
-// with NewMutualTLS.
+// MutualTLS accepts the client certificates of connections. Make one with NewMutualTLS.
 //
-// It believes what crypto/tls has verified, so the server's tls.Config needs
-// ClientCAs and the ClientAuth VerifyClientCertIfGiven, or
-// RequireAndVerifyClientCert; see ClientCAs. Every authority there may say every
-// name. Behind a proxy that ends TLS there are no certificates, and headers in
-// which one passes them on are not read: anybody could send them.
+// It relies on what crypto/tls has verified, so the server's tls.Config needs ClientCAs
+// and the ClientAuth VerifyClientCertIfGiven, or RequireAndVerifyClientCert; see
+// ClientCAs. Every authority there can vouch for every name. Behind a proxy that ends
+// TLS there are no certificates, and headers in which a proxy passes them on are not
+// read, because anybody could send them.
 type MutualTLS struct{ opts MutualTLSOptions }
 
 // NewMutualTLS returns a method that takes client certificates.
@@ -90,10 +90,10 @@ func (m *MutualTLS) Scheme() (string, *a2a.SecurityScheme) {
 	return "mtls", &a2a.SecurityScheme{MutualTLS: &a2a.MutualTLSSecurityScheme{Description: "A client certificate."}}
 }
 
-// Challenge returns "": TLS asks for certificates, HTTP has no word for them.
+// Challenge returns "": TLS asks for certificates, and HTTP has no scheme for them.
 func (m *MutualTLS) Challenge() string { return "" }
 
-// Authenticate returns whose certificate the connection of a request has.
+// Authenticate returns the caller whose certificate the connection of a request has.
 func (m *MutualTLS) Authenticate(r *http.Request) (*a2a.Caller, error) {
 	if r.TLS == nil || len(r.TLS.PeerCertificates) == 0 && len(r.TLS.VerifiedChains) == 0 {
 		return nil, nil
@@ -122,7 +122,7 @@ func (m *MutualTLS) Authenticate(r *http.Request) (*a2a.Caller, error) {
 	return c, nil
 }
 
-// only returns the one name that there must be.
+// only returns the name, of which there must be exactly one.
 func only(kind string, names []string) (string, error) {
 	if len(names) != 1 {
 		return "", refuse("the client's certificate has %d names of the kind %s; it must have one", len(names), kind)
@@ -162,8 +162,8 @@ func (t CertificateTenant) of(c *x509.Certificate) []string {
 	return inSubject(c, asn1.ObjectIdentifier{2, 5, 4, 10})
 }
 
-// inSubject returns all attributes of a kind; pkix.Name has only the last of
-// some.
+// inSubject returns all attributes of a kind; of some kinds, pkix.Name has only the
+// last one.
 func inSubject(c *x509.Certificate, kind asn1.ObjectIdentifier) []string {
 	var out []string
 	for _, a := range c.Subject.Names {

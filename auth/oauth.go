@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Grants are the ways to a token (RFC 6749, RFC 8628).
+// Ways to get a token (RFC 6749, RFC 8628).
 const (
 	GrantCode   = "code"               // a browser, and PKCE (RFC 7636, RFC 8252)
 	GrantDevice = "device"             // a browser on another device
@@ -28,7 +28,7 @@ type OAuth struct {
 	opts    OAuthOptions
 	scheme  string
 	oidc    bool
-	anchor  string   // what the card says of the server; see anchorOf
+	anchor  string   // what the card says about the server; see anchorOf
 	origins []string // of the agent's interfaces
 	scopes  []string
 	server  *server
@@ -37,22 +37,22 @@ type OAuth struct {
 
 // OAuthOptions adjusts an OAuth. ClientID is required.
 type OAuthOptions struct {
-	// ClientID and ClientSecret are what the authorization server knows the program
-	// as. Programs that people run have no secret.
+	// ClientID and ClientSecret identify the program to the authorization server.
+	// Programs that people run have no secret.
 	ClientID, ClientSecret string
-	// Scopes are what is asked for. Nil means those that the card requires.
+	// Scopes are the scopes to ask for. Nil means those that the card requires.
 	Scopes []string
-	// Resource is the agent that the tokens are for (RFC 8707). Empty says none: some
-	// servers refuse the parameter.
+	// Resource is the agent that the tokens are for (RFC 8707). Empty omits the
+	// parameter, which some servers refuse.
 	Resource string
-	// Issuer pins the authorization server, by its issuer's URL: what the card says
-	// must agree with what that publishes. Empty takes the card's word.
+	// Issuer pins the authorization server, by its issuer's URL: the card must agree
+	// with what the issuer publishes. Empty trusts the card.
 	Issuer string
 	// HTTPClient's transport is used for all requests. Nil means http.DefaultTransport.
 	HTTPClient *http.Client
 }
 
-// OAuthSchemes returns the names of a card's security schemes that NewOAuth takes,
+// OAuthSchemes returns the names of a card's security schemes that NewOAuth accepts,
 // those that the card requires first.
 func OAuthSchemes(card *a2a.AgentCard) []string {
 	var names []string
@@ -69,8 +69,8 @@ func OAuthSchemes(card *a2a.AgentCard) []string {
 	return list
 }
 
-// NewOAuth finds out where the tokens of a scheme come from. It asks the issuer, if
-// the card or the options name one.
+// NewOAuth finds the authorization server of a scheme. It asks the issuer, if the card
+// or the options name one.
 func NewOAuth(ctx context.Context, card *a2a.AgentCard, scheme string, o *OAuthOptions) (*OAuth, error) {
 	l := &OAuth{opts: *o, scheme: scheme, anchor: anchorOf(card, scheme)}
 	if l.anchor == "" {
@@ -112,7 +112,7 @@ func NewOAuth(ctx context.Context, card *a2a.AgentCard, scheme string, o *OAuthO
 	return l, nil
 }
 
-// Grants returns the ways to a token that the server offers, the best for a person
+// Grants returns the ways to get a token that the server offers, the best for a person
 // first.
 func (l *OAuth) Grants() []string {
 	var list []string
@@ -128,7 +128,7 @@ func (l *OAuth) Grants() []string {
 	return list
 }
 
-// Host says whom the user is asked to trust with signing in.
+// Host returns the host that the user is asked to trust with signing in.
 func (l *OAuth) Host() string {
 	for _, at := range []string{l.server.Issuer, l.server.AuthorizationURL, l.server.DeviceURL, l.server.TokenURL} {
 		if u, err := url.Parse(at); err == nil && u.Host != "" {
@@ -138,9 +138,9 @@ func (l *OAuth) Host() string {
 	return ""
 }
 
-// anchorOf returns what a card says of the server of a scheme, as one text: while it
-// is the same, tokens of that server are for this card's agent. "" if the scheme has
-// none.
+// anchorOf returns what a card says about the server of a scheme, as one text: while it
+// is the same, tokens of that server are for this card's agent. It is "" if the scheme
+// names no server.
 func anchorOf(card *a2a.AgentCard, scheme string) string {
 	s := card.SecuritySchemes[scheme]
 	switch {
@@ -159,7 +159,7 @@ func anchorOf(card *a2a.AgentCard, scheme string) string {
 	return ""
 }
 
-// originOf returns what a token is pinned to.
+// originOf returns the origin that a token is pinned to.
 func originOf(u *url.URL) string {
 	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	scheme := u.Scheme

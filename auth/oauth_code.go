@@ -16,12 +16,12 @@ import (
 	"time"
 )
 
-// callbackPath is where the browser comes back to on this machine.
+// callbackPath is the path on this machine that the browser returns to.
 const callbackPath = "/callback"
 
-// Code signs in with a browser on this machine: open tells the user, or the browser,
-// where to go. It comes back to a port of 127.0.0.1 that nobody else reaches (RFC
-// 8252 §7.3); 0 takes a free one.
+// Code signs in with a browser on this machine: open shows the address to the user, or
+// opens it in the browser. The browser returns to a port of 127.0.0.1, which other
+// machines cannot reach (RFC 8252 §7.3); port 0 takes a free one.
 func (l *OAuth) Code(ctx context.Context, port int, open func(address string)) (*OAuthSession, error) {
 	ln, err := new(net.ListenConfig).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", port))
 	if err != nil {
@@ -61,8 +61,8 @@ func (l *OAuth) Code(ctx context.Context, port int, open func(address string)) (
 	return got, err
 }
 
-// WebSignIn is a sign-in that a browser has begun. It holds secrets: the browser may
-// keep it only where it cannot read it.
+// WebSignIn is a sign-in that a browser has begun. It holds secrets: a browser may keep
+// it only in a form that it cannot read.
 type WebSignIn struct {
 	State    string `json:"state"`
 	Verifier string `json:"verifier"`
@@ -74,7 +74,7 @@ func (l *OAuth) begin(redirect string) WebSignIn {
 	return WebSignIn{State: rand.Text(), Verifier: rand.Text() + rand.Text(), Nonce: rand.Text(), Redirect: redirect}
 }
 
-// authorization is where the browser goes to sign in.
+// authorization returns the address at which the browser signs in.
 func (l *OAuth) authorization(s *WebSignIn) (string, error) {
 	at, err := url.Parse(l.server.AuthorizationURL)
 	if err != nil {
@@ -95,7 +95,7 @@ func (l *OAuth) authorization(s *WebSignIn) (string, error) {
 	return at.String(), nil
 }
 
-// expects is what the browser has to come back with.
+// expects returns what the browser has to return with.
 func (l *OAuth) expects(s *WebSignIn) callback {
 	want := callback{state: s.State, issuer: l.server.Issuer, says: l.server.SaysIssuer}
 	if at, err := url.Parse(l.server.AuthorizationURL); err == nil && want.issuer == "" {
@@ -104,7 +104,7 @@ func (l *OAuth) expects(s *WebSignIn) callback {
 	return want
 }
 
-// redeem gets the tokens that a code stands for: a session, and the ID token.
+// redeem gets the tokens for a code: a session, and the ID token.
 func (l *OAuth) redeem(ctx context.Context, s *WebSignIn, code string) (*OAuthSession, string, error) {
 	got, id, err := l.session(GrantCode).token(ctx, l.client, url.Values{
 		"grant_type": {"authorization_code"}, "code": {code}, "redirect_uri": {s.Redirect}, "code_verifier": {s.Verifier},
@@ -115,13 +115,13 @@ func (l *OAuth) redeem(ctx context.Context, s *WebSignIn, code string) (*OAuthSe
 	return got, id, l.verify(ctx, got, id, s.Nonce)
 }
 
-// answer is what the browser brought.
+// answer is what the browser returned with.
 type answer struct {
 	code string
 	err  error
 }
 
-// callback is what the browser has to bring.
+// callback is what the browser has to return with.
 type callback struct {
 	state  string
 	issuer string // "" if it is not known: then origin is the server's
@@ -129,7 +129,7 @@ type callback struct {
 	says   bool // the server names its issuer in every answer
 }
 
-// errNotOurs is of a request that another page may have made: it changes nothing.
+// errNotOurs refuses a request that another page may have made: it changes nothing.
 var errNotOurs = errors.New("not the answer to this sign-in")
 
 // parse reads the query of a callback.
@@ -167,7 +167,7 @@ func (c *callback) parse(query string) (code string, err error) {
 	return code, nil
 }
 
-// returned is the page that the browser comes back to.
+// returned is the page that the browser returns to.
 type returned struct {
 	want callback
 	host string
@@ -181,7 +181,7 @@ func (h *returned) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Security-Policy", "default-src 'none'")
 	w.Header().Set("Connection", "close")
 	code, err := "", errNotOurs
-	if r.Method == http.MethodGet && r.URL.Path == callbackPath && r.Host == h.host { // by another name a page elsewhere could ask
+	if r.Method == http.MethodGet && r.URL.Path == callbackPath && r.Host == h.host { // under another name, a page elsewhere could make this request
 		code, err = h.want.parse(r.URL.RawQuery)
 	}
 	switch {
@@ -209,17 +209,18 @@ type WebLogin struct {
 	http           *http.Client
 }
 
-// webLoginTime bounds what is asked of the issuer in one request of a browser.
+// webLoginTime bounds the requests to the issuer for one request of a browser.
 const webLoginTime = 15 * time.Second
 
-// NewWebLogin returns a sign-in at an issuer, which knows these pages as the client: a
+// NewWebLogin returns a sign-in at an issuer that knows these pages as the client: a
 // public one, without a secret. A nil HTTP client means one that takes proxies from the
 // environment. The issuer is not asked before somebody signs in.
 func NewWebLogin(issuer, client string, c *http.Client) *WebLogin {
 	return &WebLogin{issuer, client, c}
 }
 
-// server asks where the issuer has its endpoints: it is seldom, and issuers move.
+// server asks the issuer for its endpoints each time, because sign-ins are rare and
+// issuers move.
 func (w *WebLogin) server(ctx context.Context) (*OAuth, error) {
 	o := OAuthOptions{ClientID: w.client, Issuer: w.issuer, HTTPClient: w.http, Scopes: []string{"openid"}}
 	s, err := findIssuer(ctx, &o)
@@ -233,8 +234,8 @@ func (w *WebLogin) server(ctx context.Context) (*OAuth, error) {
 	return &OAuth{opts: o, oidc: true, scopes: o.Scopes, server: s, client: direct(w.http)}, nil
 }
 
-// Begin returns where the browser goes to sign in, and what Finish needs when it comes
-// back to the redirect URL.
+// Begin returns the address at which the browser signs in, and what Finish needs when
+// the browser returns to the redirect URL.
 func (w *WebLogin) Begin(ctx context.Context, redirect string) (to string, s WebSignIn, err error) {
 	ctx, cancel := context.WithTimeout(ctx, webLoginTime)
 	defer cancel()
@@ -247,8 +248,8 @@ func (w *WebLogin) Begin(ctx context.Context, redirect string) (to string, s Web
 	return to, s, err
 }
 
-// Finish reads what the browser came back with, and returns the tokens that it stands
-// for: the access token, and the ID token if there is one.
+// Finish reads what the browser returned with, and returns the tokens for it: the
+// access token, and the ID token if there is one.
 func (w *WebLogin) Finish(ctx context.Context, s WebSignIn, query string) (access, id string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, webLoginTime)
 	defer cancel()

@@ -17,7 +17,7 @@ import (
 type DeviceCode struct {
 	URL      string // to open
 	Code     string // to enter there
-	Complete string // has the code in it; "" if the server has none such
+	Complete string // includes the code; "" if the server has no such address
 	Expires  time.Time
 
 	secret   string

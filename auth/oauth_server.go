@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// server is what is known of an authorization server: its metadata (RFC 8414,
-// OpenID Connect Discovery), or what a card says of it.
+// server is what is known of an authorization server: its metadata (RFC 8414, OpenID
+// Connect Discovery), or what a card says about it.
 type server struct {
 	Issuer           string   `json:"issuer"` // "" if only the card speaks of it
 	AuthorizationURL string   `json:"authorization_endpoint"`
@@ -36,7 +36,7 @@ const (
 	oauthSuffix = "/.well-known/oauth-authorization-server"
 )
 
-// metadataURLs are where an issuer's metadata may be.
+// metadataURLs returns the addresses at which an issuer's metadata may be.
 func metadataURLs(issuer string) []string {
 	issuer = strings.TrimSuffix(issuer, "/")
 	list := []string{issuer + oidcSuffix, issuer + oauthSuffix}
@@ -50,8 +50,8 @@ func metadataURLs(issuer string) []string {
 	return list
 }
 
-// findServer reads the metadata at a URL. Its issuer must be one whose metadata is
-// there: nobody publishes for another.
+// findServer reads the metadata at a URL. The URL must be an address for the metadata
+// of the issuer that it names, so that nobody can publish for another issuer.
 func findServer(ctx context.Context, o *OAuthOptions, at string) (*server, error) {
 	u, err := url.Parse(at)
 	if err != nil || u.User != nil || u.RawQuery != "" || checkSecure(u) != nil {
@@ -101,8 +101,8 @@ func serverOf(ctx context.Context, o *OAuthOptions, s *a2a.OAuth2SecurityScheme)
 	if err := says.check(false); err != nil {
 		return nil, err
 	}
-	// A code of one server must not be redeemed at another (a mix-up, RFC 9700 §4.4):
-	// without metadata only the host says that both are one.
+	// A code of one server must not be redeemed at another (a mix-up, RFC 9700 §4.4).
+	// Without metadata, only the host shows that both are one.
 	token, _ := url.Parse(says.TokenURL)
 	for _, at := range []string{says.AuthorizationURL, says.DeviceURL} {
 		if u, _ := url.Parse(at); at != "" && originOf(u) != originOf(token) {
@@ -123,7 +123,8 @@ func findIssuer(ctx context.Context, o *OAuthOptions) (s *server, err error) {
 	return nil, all[0]
 }
 
-// unwrapURL takes the address out of an error, which may have a query.
+// unwrapURL removes the URL from an error, because it may have a query, and leaves the
+// host.
 func unwrapURL(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		host := ""
@@ -166,7 +167,8 @@ func parseServer(doc []byte, at string) (*server, error) {
 	return s, nil
 }
 
-// check judges the addresses of a server. One elsewhere does not lead to this machine.
+// check judges the addresses of a server. A server elsewhere must not name addresses of
+// this machine.
 func (s *server) check(elsewhere bool) error {
 	if s.TokenURL == "" {
 		return errors.New("auth: the issuer has no token_endpoint")

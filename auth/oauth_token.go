@@ -18,8 +18,8 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// OAuthSession is what an OAuth brought, in a form to be kept. Whoever reads it can
-// act as the user: it belongs into a file that others cannot read.
+// OAuthSession is the result of signing in, in a form to be stored. Anybody who reads
+// it can act as the user: store it in a file that others cannot read.
 type OAuthSession struct {
 	Grant    string    `json:"grant"`
 	Scheme   string    `json:"scheme"`            // of the card
@@ -33,15 +33,15 @@ type OAuthSession struct {
 	Refresh      string `json:"refreshToken,omitempty"`
 	ClientSecret string `json:"clientSecret,omitempty"`
 
-	Anchor    string   `json:"anchor"`  // what the card said of the server
+	Anchor    string   `json:"anchor"`  // what the card said about the server
 	Origins   []string `json:"origins"` // where the token may go
 	TokenURL  string   `json:"tokenUrl"`
 	RevokeURL string   `json:"revokeUrl,omitempty"`
 	Resource  string   `json:"resource,omitempty"`
-	InBody    bool     `json:"inBody,omitempty"` // where the secret goes
+	InBody    bool     `json:"inBody,omitempty"` // the secret goes into the body, not the header
 }
 
-// OAuthError is what an authorization server answered in place of a token.
+// OAuthError is an authorization server's answer that has no token.
 type OAuthError struct {
 	Host   string
 	Status int    // of HTTP
@@ -101,12 +101,12 @@ func parseAnswer(host string, status int, media string, body []byte) (*tokenAnsw
 	return &a, nil
 }
 
-// unusable says that the server gave a token that is of no use.
+// unusable says that the server gave a token that cannot be used.
 type unusable string
 
 func (u unusable) Error() string { return string(u) }
 
-// short is a server's word as it may stand in an error.
+// short cleans and shortens a server's text for an error.
 func short(s string) string {
 	s = strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f {
@@ -163,7 +163,7 @@ func (s OAuthSession) token(ctx context.Context, c *http.Client, form url.Values
 	}
 	s.Access, s.Expiry = a.Access, time.Time{}
 	if a.Refresh != "" {
-		s.Refresh = a.Refresh // another one; without, the old one stays good (RFC 6749 §6)
+		s.Refresh = a.Refresh // a new one; without it the old one stays good (RFC 6749 §6)
 	}
 	if n, err := a.Expires.Float64(); err == nil && n > 0 {
 		s.Expiry = asked.Add(time.Duration(min(n, maxLife.Seconds()) * float64(time.Second))).UTC().Truncate(time.Second)
@@ -174,7 +174,7 @@ func (s OAuthSession) token(ctx context.Context, c *http.Client, form url.Values
 	return &s, a.ID, nil
 }
 
-// session is what all tokens of l have in common.
+// session returns what all tokens of l have in common.
 func (l *OAuth) session(grant string) OAuthSession {
 	s := OAuthSession{
 		Grant: grant, Scheme: l.scheme, Issuer: l.server.Issuer, ClientID: l.opts.ClientID, ClientSecret: l.opts.ClientSecret, Scopes: l.scopes,
@@ -200,8 +200,8 @@ func (s *OAuthSession) clientForm() url.Values {
 	return form
 }
 
-// askedScopes are those of a person's sign-in: with the one that OpenID Connect wants,
-// and the one that refresh tokens want, if the server knows it.
+// askedScopes returns the scopes for a person's sign-in, including the one that OpenID
+// Connect requires, and the one for refresh tokens if the server knows it.
 func (l *OAuth) askedScopes() string {
 	scopes := slices.Clone(l.scopes)
 	if l.oidc && !slices.Contains(scopes, "openid") {
@@ -213,13 +213,13 @@ func (l *OAuth) askedScopes() string {
 	return strings.Join(scopes, " ")
 }
 
-// verify reads who signed in from an ID token, if there is one. A wrong one is no
-// sign-in: the answer is another's.
+// verify reads from an ID token, if there is one, who signed in. A wrong one is an
+// error: the answer belongs to another sign-in.
 func (l *OAuth) verify(ctx context.Context, s *OAuthSession, idToken, nonce string) error {
 	if idToken == "" || l.server.Issuer == "" || l.server.KeysURL == "" {
 		return nil
 	}
-	// Without the "none" and the keyed hashes that a server may list.
+	// Excludes "none" and the keyed hashes that a server may list.
 	algorithms := slices.DeleteFunc(slices.Clone(l.server.Algorithms), func(a string) bool { return !slices.Contains(TokenAlgorithms, a) })
 	ctx = oidc.ClientContext(ctx, issuerClient(l.opts.HTTPClient))
 	tok, err := oidc.NewVerifier(l.server.Issuer, oidc.NewRemoteKeySet(ctx, l.server.KeysURL),
@@ -234,7 +234,7 @@ func (l *OAuth) verify(ctx context.Context, s *OAuthSession, idToken, nonce stri
 		Email string `json:"email"`
 		Name  string `json:"preferred_username"`
 	}
-	_ = tok.Claims(&who) // what else it says may have any form
+	_ = tok.Claims(&who) // other claims may have any form
 	s.Subject = short(tok.Subject)
 	for _, name := range []string{who.Name, who.Email} {
 		if name != "" {
@@ -244,13 +244,13 @@ func (l *OAuth) verify(ctx context.Context, s *OAuthSession, idToken, nonce stri
 	return nil
 }
 
-// Good reports whether the access token outlasts d.
+// Good reports whether the access token is valid for longer than d.
 func (s *OAuthSession) Good(d time.Duration) bool {
 	return s.Expiry.IsZero() || time.Until(s.Expiry) > d
 }
 
 // Renew returns the session with a new access token. An *OAuthError says that the
-// server takes the old sign-in no more.
+// server no longer accepts the old sign-in.
 func (s *OAuthSession) Renew(ctx context.Context, c *http.Client) (*OAuthSession, error) {
 	var form url.Values
 	switch {
@@ -265,7 +265,8 @@ func (s *OAuthSession) Renew(ctx context.Context, c *http.Client) (*OAuthSession
 	return got, err
 }
 
-// Revoke tells the server that the session has ended (RFC 7009), if it wants to know.
+// Revoke tells the server that the session has ended (RFC 7009), if the server has an
+// address for that.
 func (s *OAuthSession) Revoke(ctx context.Context, c *http.Client) error {
 	if s.RevokeURL == "" {
 		return nil
@@ -281,7 +282,8 @@ func (s *OAuthSession) Revoke(ctx context.Context, c *http.Client) error {
 	return err
 }
 
-// For says why the token must not go to an address of the agent of a card; nil if it may.
+// For returns why the token must not go to an address of the agent of a card; nil if it
+// may.
 func (s *OAuthSession) For(card *a2a.AgentCard, to *url.URL) error {
 	switch {
 	case anchorOf(card, s.Scheme) != s.Anchor:

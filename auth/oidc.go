@@ -15,24 +15,23 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// OIDC takes bearer tokens of an issuer that says by OpenID Connect Discovery
+// OIDC accepts bearer tokens of an issuer that publishes by OpenID Connect Discovery
 // where its keys are. Make one with NewOIDC.
 type OIDC struct{ *tokens }
 
-// maxStale is for how long keys are used when they should have been looked up
-// again and the issuer does not answer: an outage does not end what runs on
-// good tokens, and a key that was stolen is not good for ever because somebody
-// keeps us from asking.
+// maxStale is how long keys stay in use after they should have been loaded again, while
+// the issuer does not answer: an outage must not end what runs on good tokens, and a
+// stolen key must not be good for ever because somebody keeps us from asking.
 const maxStale = time.Hour
 
-// NewOIDC returns a method that takes the tokens of an issuer which have one of
-// some audiences. The issuer is a URL by https, or on this machine, exactly as
-// in the tokens. It is not asked before Run, or the first token: a server starts
-// also when its issuer is down.
+// NewOIDC returns a method that accepts the tokens of an issuer that have one of the
+// audiences. The issuer is a URL by https, or on this machine, exactly as in the
+// tokens. It is not asked before Run, or the first token, so that a server starts even
+// if its issuer is down.
 //
-// Tokens may be access tokens (RFC 9068) or ID tokens; the audience decides. ID
-// tokens have the id of the client as theirs: whoever makes that an audience here
-// lets in all who signed in there.
+// Tokens may be access tokens (RFC 9068) or ID tokens; the audience decides. The
+// audience of ID tokens is the id of the client: if you make that an audience here, you
+// let in everybody who signed in to that client.
 func NewOIDC(issuer string, audiences []string, o *TokenOptions) (*OIDC, error) {
 	t, err := newTokens("oidc", issuer, audiences, o)
 	if err != nil {
@@ -55,7 +54,7 @@ func NewOIDC(issuer string, audiences []string, o *TokenOptions) (*OIDC, error) 
 	return &OIDC{t}, nil
 }
 
-// Reach asks the issuer for its keys, once, and says why there are none.
+// Reach asks the issuer for its keys, once, and returns why that failed.
 func (i *OIDC) Reach(ctx context.Context) error {
 	_, err := i.keys.load(ctx)
 	return err
@@ -69,8 +68,8 @@ func (i *OIDC) Scheme() (string, *a2a.SecurityScheme) {
 	}}
 }
 
-// discover returns the issuer's set of keys. Where that is is asked each time:
-// it is seldom, and issuers move.
+// discover returns the issuer's set of keys. It asks for the address of the set each
+// time, because that is rare and issuers move.
 func discover(ctx context.Context, client *http.Client, issuer string) ([]byte, error) {
 	provider, err := oidc.NewProvider(oidc.ClientContext(ctx, client), issuer)
 	if err != nil {

@@ -12,16 +12,16 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// issuerClient returns a client that asks an issuer and nobody else by accident:
-// by https or on this machine, following only what stays on a host, and reading
-// no more than a set of keys may have. Time is bounded by the context.
-// It has the transport of c, or the default one.
+// issuerClient returns a client that asks only the issuer, even by accident: by https
+// or on this machine, following only redirects that stay on a host, and reading no more
+// than a set of keys may have. Time is bounded by the context. It has the transport of
+// c, or the default one.
 func issuerClient(c *http.Client) *http.Client {
 	return &http.Client{CheckRedirect: checkRedirect, Transport: &issuerTransport{cmp.Or(direct(c).Transport, http.DefaultTransport)}}
 }
 
 // direct returns a client with the transport of c, or the default one, that follows no
-// redirects: what it sends is for one address.
+// redirects, because what it sends is for one address.
 func direct(c *http.Client) *http.Client {
 	own := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	if c != nil {
@@ -30,7 +30,7 @@ func direct(c *http.Client) *http.Client {
 	return own
 }
 
-// fetch returns the document at an address, as large as c lets it be.
+// fetch returns the document at an address, up to the size that c allows.
 func fetch(ctx context.Context, c *http.Client, at, accept string) ([]byte, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
 	if err != nil {
@@ -59,7 +59,8 @@ func checkRedirect(req *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// checkSecure says whether an address is reached without anybody between.
+// checkSecure returns an error unless an address is reached by https, or is on this
+// machine.
 func checkSecure(u *url.URL) error {
 	if u.Hostname() != "" && (u.Scheme == "https" || u.Scheme == "http" && a2a.IsLoopback(u.Hostname())) {
 		return nil
@@ -67,9 +68,9 @@ func checkSecure(u *url.URL) error {
 	return errors.New("issuers and keys are reached by https, or on this machine")
 }
 
-// issuerTransport answers with documents that are not too large, and with
-// nothing else: what else a server says would be in an error that a library
-// makes of it.
+// issuerTransport returns documents that are not too large. All other answers become
+// errors without the server's text, which a library would otherwise put into its own
+// error.
 type issuerTransport struct{ base http.RoundTripper }
 
 func (t *issuerTransport) RoundTrip(req *http.Request) (*http.Response, error) {
@@ -95,7 +96,7 @@ func (t *issuerTransport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// boundedBody is an error behind so many bytes, not an end: half of a document
+// boundedBody returns an error after so many bytes, and not an end: half of a document
 // must not be taken for the whole.
 type boundedBody struct {
 	io.ReadCloser

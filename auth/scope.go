@@ -15,7 +15,7 @@ import (
 // maxLabel bounds names, subjects and tenants, in bytes.
 const maxLabel = 256
 
-// checkLabel refuses what would be trouble in a log or a table.
+// checkLabel refuses what would cause trouble in a log or a table.
 func checkLabel(s string) error {
 	switch {
 	case len(s) > maxLabel:
@@ -28,8 +28,8 @@ func checkLabel(s string) error {
 	return nil
 }
 
-// CheckScope refuses what cannot be a scope, and what looks like one of
-// a2a.Scopes and is not: nothing would ever ask for it.
+// CheckScope refuses what cannot be a scope, and what looks like one of a2a.Scopes but
+// is not, because nothing would ever require it.
 func CheckScope(scope string) error {
 	if scope == "" || len(scope) > maxLabel {
 		return fmt.Errorf("a scope has between 1 and %d bytes", maxLabel)
@@ -48,8 +48,8 @@ func CheckScope(scope string) error {
 	return nil
 }
 
-// expandScopes returns scopes and those of roles, each once, in order;
-// a2a.OwnScopes where there are neither.
+// expandScopes returns scopes and those of roles, sorted and each once; a2a.OwnScopes
+// if there are neither.
 func expandScopes(scopes, roles []string) ([]string, error) {
 	if len(scopes) == 0 && len(roles) == 0 {
 		scopes = a2a.OwnScopes
