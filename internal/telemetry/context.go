@@ -41,10 +41,11 @@ func SpanContext(traceparent, tracestate string) trace.SpanContext {
 	return trace.NewSpanContext(c)
 }
 
-// size is how long a traceparent is.
+// size is the length of a traceparent.
 const size = len("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01")
 
-// Dropped reports whether a traceparent that SpanContext reads names a span that nobody keeps.
+// Dropped reports whether a traceparent that SpanContext reads names a span that is not
+// kept.
 func Dropped(traceparent string) bool {
 	return len(traceparent) == size && strings.HasSuffix(traceparent, "-00")
 }
@@ -52,7 +53,7 @@ func Dropped(traceparent string) bool {
 // TraceID returns the id of the trace of a traceparent that SpanContext reads.
 func TraceID(traceparent string) string { return traceparent[3:35] }
 
-// Format returns what SpanContext reads; nothing if c is not valid.
+// Format is the inverse of SpanContext; it returns nothing if c is not valid.
 func Format(c trace.SpanContext) (traceparent, tracestate string) {
 	if !c.IsValid() {
 		return "", ""
@@ -79,9 +80,9 @@ func WithRemote(ctx context.Context, traceparent, tracestate string) context.Con
 	return trace.ContextWithSpanContext(ctx, SpanContext(traceparent, tracestate))
 }
 
-// Outgoing returns the traceparent and tracestate of a call that is made in ctx: of
-// the context's span, or, where nothing is traced, those that came with the caller.
-// They are "" where there is no trace.
+// Outgoing returns the traceparent and tracestate of a call that is made in ctx: of the
+// context's span or, if nothing is traced, those that came with the caller. They are ""
+// if there is no trace.
 func Outgoing(ctx context.Context) (traceparent, tracestate string) {
 	if traceparent, tracestate = Format(trace.SpanContextFromContext(ctx)); traceparent != "" {
 		return traceparent, tracestate
@@ -90,27 +91,27 @@ func Outgoing(ctx context.Context) (traceparent, tracestate string) {
 	return c.Trace, c.TraceState
 }
 
-// Inject sets the headers of a request that is made in ctx, by the names that net/http
-// has them under. Where there is no trace, it leaves them alone.
+// Inject sets the headers of a request that is made in ctx, under the names that
+// net/http has for them. Without a trace it leaves them alone.
 func Inject(ctx context.Context, header map[string][]string) {
 	parent, state := Outgoing(ctx)
 	if parent == "" {
 		return
 	}
 	header["Traceparent"] = []string{parent}
-	delete(header, "Tracestate") // it would belong to another traceparent
+	delete(header, "Tracestate") // an old one would belong to another traceparent
 	if state != "" {
 		header["Tracestate"] = []string{state}
 	}
 }
 
-// Doing is what a step of a run does, for a client that asked for the traceability
-// extension. The step's function fills it in; it belongs to that function's goroutine
-// until the function returns.
+// Doing describes what a step of a run does, for a client that asked for the
+// traceability extension. The step's function fills it in; it belongs to that
+// function's goroutine until the function returns.
 type Doing struct {
 	ID     string // of the step, within its trace
-	Tool   string // what it calls; empty: the step's own name says it
-	Tokens int64  // that a model took and gave
+	Tool   string // the tool that it calls; empty: the step's own name says it
+	Tokens int64  // tokens that a model read and wrote
 }
 
 type doingKey struct{}
@@ -120,36 +121,36 @@ func WithDoing(ctx context.Context, d *Doing) context.Context {
 	return context.WithValue(ctx, doingKey{}, d)
 }
 
-// DoingIn returns the step that the context is in. It is nil outside of steps, and where
+// DoingIn returns the step that the context is in. It is nil outside of steps, and if
 // no client asked.
 func DoingIn(ctx context.Context) *Doing {
 	d, _ := ctx.Value(doingKey{}).(*Doing)
 	return d
 }
 
-// Calls notes which tool the context's step calls.
+// Calls records which tool the context's step calls.
 func Calls(ctx context.Context, tool string) {
 	if d := DoingIn(ctx); d != nil {
 		d.Tool = tool
 	}
 }
 
-// Spends notes how many tokens the context's step took of a model.
+// Spends adds to the tokens that the context's step used of a model.
 func Spends(ctx context.Context, tokens int64) {
 	if d := DoingIn(ctx); d != nil {
 		d.Tokens += tokens
 	}
 }
 
-// A process that is killed takes its open spans with it, while others, which were sent
-// or are still to come, name them as parents. So that the process that takes over can
-// write them, a run's span has an id that follows from the task, and the log keeps the
-// span of a call. A provider of export's takes the ids that it is told.
+// A killed process loses its open spans, while other spans, which were sent or are
+// still to come, name them as parents. So that the process that takes over can write
+// them, the id of a run's span follows from the task, and the log keeps the span of a
+// call. A provider of package export uses the ids that it is told.
 
 type identityKey struct{}
 
 // WithIdentity returns a context whose next span is to have c's ids. It is for Start
-// only: what the span's children are made in must not come from it.
+// only: the context of the span's children must not come from it.
 func WithIdentity(ctx context.Context, c trace.SpanContext) context.Context {
 	return context.WithValue(ctx, identityKey{}, c)
 }
@@ -160,7 +161,7 @@ func Identity(ctx context.Context) (c trace.SpanContext, ok bool) {
 	return c, ok
 }
 
-// RunID is the id of the span of a run: the same for every process.
+// RunID returns the id of the span of a run: the same in every process.
 func RunID(in trace.TraceID, tenant, owner, task, message string, attempt int32) (id trace.SpanID) {
 	h := sha256.New()
 	h.Write(in[:])
@@ -175,19 +176,19 @@ func RunID(in trace.TraceID, tenant, owner, task, message string, attempt int32)
 
 type callKey struct{}
 
-// WithCall notes what a call's span is that the context carries: the operation, and the
+// WithCall records in the context what the span of its call is: the operation, and the
 // traceparent that came with the call.
 func WithCall(ctx context.Context, operation, parent string) context.Context {
 	return context.WithValue(ctx, callKey{}, strings.TrimSpace(operation+" "+parent))
 }
 
-// Call is what WithCall noted, as one text; "" if nothing was.
+// Call returns what WithCall recorded, as one text; "" if there is nothing.
 func Call(ctx context.Context) string {
 	s, _ := ctx.Value(callKey{}).(string)
 	return s
 }
 
-// ReadCall reads what Call returned.
+// ReadCall is the inverse of Call: it reads its text.
 func ReadCall(s string) (operation, parent string) {
 	operation, parent, _ = strings.Cut(s, " ")
 	return operation, parent

@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// LogHandler adds to each record what its context knows, and the record does not have
-// already: the caller, and trace_id and span_id of the span, or else of the call's
+// LogHandler adds to each record what its context knows and the record does not have:
+// the caller, and trace_id and span_id of the span or, if there is none, of the call's
 // traceparent.
 func LogHandler(h slog.Handler) slog.Handler { return &logHandler{Handler: h} }
 

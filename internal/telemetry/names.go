@@ -26,7 +26,7 @@ const (
 	SpanOther   = "HTTP" // a method that is not known
 )
 
-// Other stands for a value that no convention has.
+// Other stands for a value that no convention names.
 const Other = "_OTHER"
 
 // Names of events of a run's span.
@@ -38,7 +38,7 @@ const (
 
 // Names of events of a client's span.
 const (
-	EventResume = "resume" // a stream was cut and is asked for again: with ResumedFrom, ErrorType
+	EventResume = "resume" // a stream was cut and is requested again: with ResumedFrom, ErrorType
 	EventRetry  = "retry"  // a message got no answer and is sent again: with ErrorType
 )
 
@@ -106,14 +106,14 @@ const (
 	Dialect     = attribute.Key("parley.dialect")             // the version that the client speaks, as 0.3
 	Code        = attribute.Key("parley.error.code")          // a2a.Code by name, the same on each binding; with ErrorType
 	Replayed    = attribute.Key("parley.replayed")            // the message had come before; this call changed nothing
-	ResumedFrom = attribute.Key("parley.stream.resumed_from") // the event id that a stream goes on behind
+	ResumedFrom = attribute.Key("parley.stream.resumed_from") // the event id after which a stream continues
 	Events      = attribute.Key("parley.stream.events")       // how many a stream sent
 
 	AgentKind = attribute.Key("parley.agent.kind") // func, exec, http, openai, proxy, mcp
 	Attempt   = attribute.Key("parley.attempt")    // of the turn, from 1
 	Turn      = attribute.Key("parley.turn")       // of the task, from 1
 	Lost      = attribute.Key("parley.lost")       // the process was killed, and the next one wrote the span
-	TakenOver = attribute.Key("parley.taken_over") // the run goes on for a process that was lost
+	TakenOver = attribute.Key("parley.taken_over") // the run continues that of a lost process
 
 	Generation     = attribute.Key("parley.generation")      // of the task, with the event
 	WebhookAttempt = attribute.Key("parley.webhook.attempt") // to deliver the event, from 1

@@ -13,9 +13,10 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Start begins a child of the context's span, by the provider of that span. If the
-// context has no span, telemetry is off, and if that is not kept its trace is not: the
-// context is returned as it is, with a span that does nothing. Build attributes that cost something only if span.IsRecording.
+// Start begins a child of the context's span, with the provider of that span. If the
+// context has no span, telemetry is off; if its span is not kept, neither is the trace.
+// In both cases Start returns the context as it is, with a span that does nothing.
+// Build attributes that cost something only if span.IsRecording.
 func Start(ctx context.Context, name string, kind trace.SpanKind, attrs ...attribute.KeyValue) (context.Context, trace.Span) {
 	parent := trace.SpanFromContext(ctx)
 	if !parent.IsRecording() {
@@ -27,15 +28,15 @@ func Start(ctx context.Context, name string, kind trace.SpanKind, attrs ...attri
 // Sampler is a tracer that decides whether a span is kept before it is begun.
 type Sampler interface {
 	trace.Tracer
-	// Sample decides on a span below parent, which is not valid if there is none. kept is
-	// nil if the span is dropped, and else the tracer that begins it. Of a span that is
-	// dropped, or the first of its trace, is has the ids.
+	// Sample decides on a span below parent, which is not valid if there is none. kept
+	// is nil if the span is dropped, and otherwise the tracer that begins it. is has
+	// the ids of a span that is dropped, or is the first of its trace.
 	Sample(parent trace.SpanContext) (is trace.SpanContext, kept trace.Tracer)
 }
 
-// Begin begins a span by t, below that of the context, and returns its ids. If t is a
+// Begin begins a span with t, below that of the context, and returns its ids. If t is a
 // Sampler that drops the span, the span is nil, the context stays as it is, and with is
-// not called: options are put together only for what is kept.
+// not called: options are built only for spans that are kept.
 func Begin(ctx context.Context, t trace.Tracer, name string, with func() []trace.SpanStartOption) (context.Context, trace.Span, trace.SpanContext) {
 	s, ok := t.(Sampler)
 	if !ok {
@@ -58,9 +59,10 @@ func Begin(ctx context.Context, t trace.Tracer, name string, with func() []trace
 // Tracer returns the tracer that all spans of Parley are written with.
 func Tracer(p trace.TracerProvider) trace.Tracer { return p.Tracer(Scope) }
 
-// End ends a span. If err is not nil the span's status is an error, of the type of
-// an *a2a.Error's code, and "_OTHER" for any other error. The text of an error that
-// is not an *a2a.Error is not written: nobody has said that it may leave the process.
+// End ends a span. If err is not nil the span's status is an error, of the type of an
+// *a2a.Error's code; the type of other errors is "canceled", "timeout" or "_OTHER". The
+// text of an error that is not an *a2a.Error is not written, because nobody has said
+// that it may leave the process.
 func End(span trace.Span, err error) {
 	if err != nil && span.IsRecording() {
 		Fail(span, err)
@@ -94,19 +96,19 @@ func WithContent(ctx context.Context) context.Context {
 	return context.WithValue(ctx, contentKey{}, true)
 }
 
-// Content reports whether what people and models wrote may be in spans: the opt-in
-// of the conventions for GenAIInputMessages and GenAIOutputMessages. It is for runs
-// of agents; it is false unless the operator said otherwise.
+// Content reports whether texts of people and models may be in spans: the opt-in of the
+// conventions for GenAIInputMessages and GenAIOutputMessages. It is for runs of agents;
+// it is false unless the operator said otherwise.
 func Content(ctx context.Context) bool { return ctx.Value(contentKey{}) != nil }
 
-// maxText is how many bytes of a text that others chose, such as an id, are in an
-// attribute.
+// maxText is how many bytes of a text that others chose, such as an id, an attribute
+// may have.
 const maxText = 256
 
-// Text is an attribute whose value others chose.
+// Text returns an attribute whose value others chose, cut to maxText.
 func Text(key attribute.Key, value string) attribute.KeyValue { return key.String(cut(value)) }
 
-// Texts is Text for a list, of which the first 32 are taken.
+// Texts is Text for a list, of which it takes the first 32.
 func Texts(key attribute.Key, values []string) attribute.KeyValue {
 	list := make([]string, min(len(values), 32))
 	for i := range list {
@@ -135,7 +137,7 @@ func Server(u *url.URL) []attribute.KeyValue {
 	return []attribute.KeyValue{ServerAddress.String(u.Hostname()), ServerPort.Int(n)}
 }
 
-// URL returns URLFull without what may be a secret: user, password and query.
+// URL returns URLFull without user, password and query, which may be secret.
 func URL(u *url.URL) attribute.KeyValue {
 	plain := url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}
 	return URLFull.String(plain.String())

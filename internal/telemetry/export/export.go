@@ -17,27 +17,28 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Settings are what an operator says of telemetry besides OTEL_*. Where both say
-// something, a field that is set is stronger. The zero value leaves all to OTEL_*.
+// Settings are an operator's settings for telemetry besides OTEL_*. A field that is set
+// takes precedence over OTEL_*, except Service and Version. The zero value leaves all
+// to OTEL_*.
 type Settings struct {
 	// Endpoint is the URL of an OTLP collector, as OTEL_EXPORTER_OTLP_ENDPOINT, with
 	// http:// for plain connections. It switches telemetry on.
 	Endpoint string
 	// Protocol is GRPC or HTTP. Empty means what OTEL_EXPORTER_OTLP_PROTOCOL says, or HTTP.
 	Protocol string
-	// Sample is which part of the traces that begin here is kept, from 0 to 1. A trace
-	// that began elsewhere is kept if it was there. Nil means what OTEL_TRACES_SAMPLER
-	// says, or all.
+	// Sample is the share of the traces beginning here that is kept, from 0 to 1. A
+	// trace that began elsewhere is kept if it was kept there. Nil means what
+	// OTEL_TRACES_SAMPLER says, or all.
 	Sample *float64
-	// Service and Version are the name and the version of the service where
-	// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES do not say them.
+	// Service and Version are the name and the version of the service, unless
+	// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES set them.
 	Service, Version string
-	// Scrape keeps metrics for those who ask for them: see Telemetry.Scrape.
+	// Scrape keeps metrics to be scraped: see Telemetry.Scrape.
 	Scrape bool
 	// Keep keeps metrics for this process itself: see Telemetry.Collect.
 	Keep bool
-	// Lookup finds variables of the environment that decide whether telemetry is on.
-	// Nil finds none. The exporters read os.Getenv.
+	// Lookup finds environment variables that decide whether telemetry is on. Nil finds
+	// none. The exporters read os.Getenv.
 	Lookup func(name string) (string, bool)
 	// Logger gets a line, once a minute at most, when telemetry cannot be sent. Nil discards.
 	Logger *slog.Logger
@@ -49,7 +50,7 @@ const (
 	HTTP = "http/protobuf"
 )
 
-// Telemetry is what is on. The zero value is off.
+// Telemetry has the parts that are switched on. The zero value is off.
 type Telemetry struct {
 	// TracerProvider makes the spans. Nil: no traces.
 	TracerProvider trace.TracerProvider
@@ -60,8 +61,8 @@ type Telemetry struct {
 	MeterProvider metric.MeterProvider
 	// Metrics says where they are sent, as Traces does. Empty: nowhere.
 	Metrics string
-	// Scrape answers with all metrics in the formats of Prometheus. It lets everybody
-	// in. Nil without Settings.Scrape.
+	// Scrape serves all metrics in the formats of Prometheus, to everybody. Nil without
+	// Settings.Scrape.
 	Scrape http.Handler
 	// Collect reads all metrics as they are now. Nil without Settings.Keep.
 	Collect func(ctx context.Context, to *metricdata.ResourceMetrics) error
@@ -69,9 +70,9 @@ type Telemetry struct {
 	stop []func(context.Context) error
 }
 
-// Start builds what the settings and the environment ask for. It connects to nothing
-// yet: whether a collector is there shows in the log. An error names the setting or
-// the variable that cannot be used. The caller calls Shutdown.
+// Start builds what the settings and the environment ask for. It does not connect yet:
+// the log shows whether a collector is there. An error names the setting or the
+// variable that cannot be used. The caller must call Shutdown.
 func Start(ctx context.Context, s Settings) (*Telemetry, error) {
 	t := new(Telemetry)
 	if disabled, _ := s.get("OTEL_SDK_DISABLED"); strings.EqualFold(disabled, "true") {
@@ -85,8 +86,8 @@ func Start(ctx context.Context, s Settings) (*Telemetry, error) {
 		return nil, errors.Join(err, t.Shutdown(ctx))
 	}
 	if len(t.stop) > 0 {
-		// OpenTelemetry tells a handler of the whole process what goes wrong behind
-		// its interfaces. Nothing but the log is reached by it.
+		// OpenTelemetry reports errors behind its interfaces to a handler of the whole
+		// process. This one only writes to the log.
 		otel.SetErrorHandler(report)
 	}
 	return t, nil
@@ -102,7 +103,7 @@ func (t *Telemetry) Shutdown(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// get reads a variable; what is empty counts as not set, as OTEL_* have it.
+// get reads a variable; an empty one counts as not set, as for all OTEL_*.
 func (s *Settings) get(names ...string) (value, name string) {
 	if s.Lookup == nil {
 		return "", ""
@@ -115,7 +116,8 @@ func (s *Settings) get(names ...string) (value, name string) {
 	return "", ""
 }
 
-// protocol returns how a signal, TRACES or METRICS, goes to its collector.
+// protocol returns the protocol by which a signal, TRACES or METRICS, is sent to its
+// collector.
 func (s *Settings) protocol(signal string) (string, error) {
 	p, from := s.Protocol, "telemetry.protocol"
 	if p == "" {
@@ -130,8 +132,8 @@ func (s *Settings) protocol(signal string) (string, error) {
 	return "", fmt.Errorf("%s is %q: expected %s or %s", from, p, HTTP, GRPC)
 }
 
-// wanted reports whether a signal is to be exported: the exporter is otlp, or one is
-// not named and there is an endpoint.
+// wanted reports whether a signal is to be exported: its exporter is otlp, or none is
+// named and there is an endpoint.
 func (s *Settings) wanted(signal string) (bool, error) {
 	name, from := s.get("OTEL_" + signal + "_EXPORTER")
 	at, some := s.get("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
@@ -139,7 +141,8 @@ func (s *Settings) wanted(signal string) (bool, error) {
 	case "none":
 		return false, nil
 	case "otlp", "":
-		// The exporters take no credentials from it, and name it as a whole where it is no URL.
+		// The exporters take no credentials from it, and quote it whole if it is no
+		// URL.
 		if u, err := url.Parse(at); s.Endpoint == "" && (err != nil || u.Host == "") && strings.ContainsAny(at, "@?") {
 			return false, fmt.Errorf("%s is no URL: expected one without credentials, such as http://127.0.0.1:4318; OTEL_EXPORTER_OTLP_HEADERS has those", some)
 		}
@@ -148,7 +151,7 @@ func (s *Settings) wanted(signal string) (bool, error) {
 	return false, fmt.Errorf("%s is %q: expected otlp or none", from, name)
 }
 
-// where says where a signal goes, without what may be secret in a URL.
+// where returns where a signal is sent, without what may be secret in a URL.
 func (s *Settings) where(signal, protocol string) string {
 	at := s.Endpoint
 	if at == "" {
@@ -160,13 +163,13 @@ func (s *Settings) where(signal, protocol string) string {
 	return protocol + " to " + plainURL(at)
 }
 
-// resource says what process it is that telemetry comes from.
+// resource describes the process that telemetry comes from.
 func (s *Settings) resource(ctx context.Context) (*resource.Resource, error) {
 	attrs := []attribute.KeyValue{attribute.String("service.name", s.Service)}
 	if s.Version != "" {
 		attrs = append(attrs, attribute.String("service.version", s.Version))
 	}
-	// The environment comes last: it is stronger.
+	// The environment comes last, because it takes precedence.
 	r, err := resource.New(ctx, resource.WithTelemetrySDK(), resource.WithHost(), resource.WithAttributes(attrs...), resource.WithFromEnv())
 	if err != nil && (r == nil || !errors.Is(err, resource.ErrPartialResource)) {
 		return nil, fmt.Errorf("OTEL_RESOURCE_ATTRIBUTES: %w", err)

@@ -21,15 +21,13 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/metrics"
 )
 
-// Bounds of scraping: a scrape reads all there is, which should not be done by many
-// at a time.
+// Bounds of scraping: a scrape reads everything, which many should not do at a time.
 const (
 	scrapesAtOnce = 4
 	scrapeTime    = 10 * time.Second
 )
 
-// startMetrics builds the provider with its readers: for those who scrape, and for a
-// collector.
+// startMetrics builds the provider with its readers: for scraping, and for a collector.
 func (t *Telemetry) startMetrics(ctx context.Context, s *Settings) error {
 	on, err := s.wanted("METRICS")
 	if err != nil || !on && !s.Scrape && !s.Keep {
@@ -63,7 +61,7 @@ func (t *Telemetry) startMetrics(ctx context.Context, s *Settings) error {
 		}
 		options = append(options, sdkmetric.WithReader(to))
 		t.Scrape = promhttp.HandlerFor(registry, promhttp.HandlerOpts{
-			EnableOpenMetrics: true, // which has exemplars
+			EnableOpenMetrics: true, // OpenMetrics has exemplars
 			ErrorHandling:     promhttp.ContinueOnError, MaxRequestsInFlight: scrapesAtOnce, Timeout: scrapeTime,
 		})
 	}
@@ -97,12 +95,12 @@ func (s *Settings) metricExporter(ctx context.Context, protocol string) (sdkmetr
 	return otlpmetrichttp.New(ctx, target(s, "/v1/metrics", otlpmetrichttp.WithEndpointURL)...)
 }
 
-// producer hands what a metrics.Local has to OpenTelemetry's readers.
-type producer struct{ of *metrics.Local } // nil: nothing
+// producer gives the data of a metrics.Local to OpenTelemetry's readers.
+type producer struct{ of *metrics.Local } // nil: no data
 
-// keepsOwn reports whether counters and histograms are kept by a metrics.Local, which
-// has them as they are by default: cumulative, in the table's buckets, with exemplars of
-// sampled traces. Otherwise OpenTelemetry's SDK does what the environment asks for.
+// keepsOwn reports whether a metrics.Local keeps counters and histograms. It has only
+// their default form: cumulative, in the table's buckets, with exemplars of sampled
+// traces. Otherwise OpenTelemetry's SDK does what the environment asks for.
 func (s *Settings) keepsOwn() bool {
 	_, asked := s.get("OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE", "OTEL_EXPORTER_OTLP_METRICS_DEFAULT_HISTOGRAM_AGGREGATION", "OTEL_METRICS_EXEMPLAR_FILTER")
 	return asked == ""

@@ -15,7 +15,7 @@ type outlet struct {
 	to     sdktrace.SpanExporter
 	report *reporter
 	over   context.Context
-	end    context.CancelFunc // ends what is being sent; nothing is sent any more
+	end    context.CancelFunc // ends what is being sent; nothing is sent afterwards
 }
 
 func newOutlet(to sdktrace.SpanExporter, report *reporter) *outlet {
@@ -42,10 +42,10 @@ func (o *outlet) Shutdown(ctx context.Context) error {
 	return o.to.Shutdown(ctx)
 }
 
-// quiet is how long nothing is said after a line about telemetry.
+// quiet is the least time between two log lines about telemetry.
 const quiet = time.Minute
 
-// reporter writes what goes wrong with telemetry to the log: a line now and then.
+// reporter logs failures of telemetry, with a line from time to time.
 type reporter struct {
 	log *slog.Logger
 
@@ -78,7 +78,8 @@ func (r *reporter) lost(err error, items int) {
 	r.log.Warn("telemetry cannot be sent; tasks go on without it", "error", short(err), "lost", lost, "failures", reports)
 }
 
-// short is the beginning of an error's text: a collector chooses how long it is.
+// short returns the beginning of an error's text, because a collector chooses how long
+// it is.
 func short(err error) string {
 	const most = 500
 	s := err.Error()

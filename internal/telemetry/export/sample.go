@@ -13,18 +13,18 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
-// sampled keeps a share of the traces, and decides before the SDK sees a span: what is
-// dropped costs a fraction of a span that the SDK makes and drops.
+// sampled keeps a share of the traces, and decides before the SDK sees a span: a
+// dropped span then costs a fraction of one that the SDK makes and drops.
 type sampled struct {
 	embedded.TracerProvider
 	of trace.TracerProvider // keeps every span
 	share
 }
 
-// share is which part of the traces is kept: of those that begin here, or of all.
+// share is the part of the traces that is kept: of those that begin here, or of all.
 type share struct {
-	below uint64 // by the trace's id, as the SDK's TraceIDRatioBased
-	all   bool   // those that began elsewhere, too; otherwise they are kept if they were there
+	below uint64 // of the trace's id, as in the SDK's TraceIDRatioBased
+	all   bool   // of traces that began elsewhere, too; otherwise these are kept if they were kept there
 }
 
 func newShare(part float64, all bool) share { return share{uint64(part * (1 << 63)), all} }
@@ -74,8 +74,8 @@ func (t *sampledTracer) Start(ctx context.Context, name string, o ...trace.SpanS
 	return ctx, span
 }
 
-// share is which part of the traces is kept, where that is all there is to decide.
-// Anything else that OTEL_TRACES_SAMPLER can say is the SDK's business.
+// share returns the part of the traces that is kept, if nothing else has to be decided.
+// The SDK handles all other values of OTEL_TRACES_SAMPLER.
 func (s *Settings) share() (part share, ok bool, err error) {
 	if s.Sample != nil {
 		return newShare(*s.Sample, false), true, nil
@@ -92,7 +92,7 @@ func (s *Settings) share() (part share, ok bool, err error) {
 	return newShare(n, name == "traceidratio"), from != "", nil
 }
 
-// identities makes the ids of spans: at random, but for those that the context names.
+// identities makes the ids of spans: random ones, except those that the context names.
 type identities struct{}
 
 func (identities) NewIDs(ctx context.Context) (trace.TraceID, trace.SpanID) {

@@ -11,9 +11,9 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// maxValue is how long an attribute may be, in characters, where
-// OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT does not say: the queue holds spans by
-// number, and clients choose ids.
+// maxValue is how long an attribute may be, in characters, unless
+// OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT says: the queue bounds only the number of
+// spans, and clients choose ids.
 const maxValue = 16 << 10
 
 func (t *Telemetry) startTraces(ctx context.Context, s *Settings, report *reporter) error {
@@ -57,8 +57,8 @@ func (t *Telemetry) startTraces(ctx context.Context, s *Settings, report *report
 	return nil
 }
 
-// sendTo is how spans get from whoever ends them to an outlet: through a queue that holds
-// OTEL_BSP_MAX_QUEUE_SIZE of them, 2048 by default, and drops more.
+// sendTo returns the options by which ended spans get to an outlet: through a queue
+// that holds OTEL_BSP_MAX_QUEUE_SIZE of them, 2048 by default, and drops the rest.
 func sendTo(out *outlet) []sdktrace.TracerProviderOption {
 	return []sdktrace.TracerProviderOption{sdktrace.WithBatcher(out), sdktrace.WithIDGenerator(identities{})}
 }
@@ -70,8 +70,8 @@ func (s *Settings) traceExporter(ctx context.Context, protocol string) (sdktrace
 	return otlptracehttp.New(ctx, target(s, "/v1/traces", otlptracehttp.WithEndpointURL)...)
 }
 
-// target is the collector's address as an option of an exporter, if it is set; route is
-// where a collector takes the signal over HTTP.
+// target returns the collector's address as an option of an exporter, if it is set;
+// route is the path at which a collector accepts the signal over HTTP.
 func target[O any](s *Settings, route string, endpoint func(string) O) (o []O) {
 	if s.Endpoint != "" {
 		o = append(o, endpoint(strings.TrimRight(s.Endpoint, "/")+route))
@@ -79,7 +79,7 @@ func target[O any](s *Settings, route string, endpoint func(string) O) (o []O) {
 	return o
 }
 
-// plainURL is a URL as it may be shown.
+// plainURL returns a URL without its secrets.
 func plainURL(s string) string {
 	u, err := url.Parse(s)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// scope names whoever measures, to those who collect from many.
+// scope names the program that measures, for those who collect from many.
 const scope = "github.com/parley-a2a/parley"
 
 // Meter makes instruments. Nil makes nil ones.
@@ -32,24 +32,24 @@ func New(p metric.MeterProvider) *Meter {
 // maxLabels is how many labels a metric may have.
 const maxLabels = 4
 
-// values are those of a metric's labels, in their order.
+// values are the values of a metric's labels, in their order.
 type values [maxLabels]string
 
-// series are the attribute sets of one metric, each made once. They are copied when
+// series are the attribute sets of one metric, each made once. The map is copied when
 // one is added, so that finding one takes no lock.
 type series struct {
 	id  ID
 	mu  sync.Mutex // held to add one
 	all atomic.Pointer[map[values]*labeled]
 
-	newest atomic.Pointer[labeled] // found: the next one is mostly the same
+	newest atomic.Pointer[labeled] // the one found last: the next one is mostly the same
 }
 
 // labeled is one series, ready for each kind of instrument.
 type labeled struct {
 	values values
 
-	// of a Local, and beside values because both are needed at once
+	// used by a Local; beside values because both are needed at once
 	n     atomic.Int64
 	cells cells // of a histogram
 
@@ -114,10 +114,10 @@ func (s *series) add(v values) *labeled {
 	return one
 }
 
-// Count is a counter, or one that may also go down.
+// Count is a counter, or an up-down counter.
 type Count struct {
 	series
-	up interface { // nil: a Local's
+	up interface { // nil: a Local counts
 		Add(context.Context, int64, ...metric.AddOption)
 	}
 }
@@ -128,7 +128,7 @@ func (m *Meter) Counter(id ID) *Count {
 		return nil
 	}
 	c, row := &Count{series: series{id: id}}, &Table[id]
-	// The names are good, as a test sees, and a provider that fails nevertheless
+	// The names are valid, as a test checks, and a provider that fails nevertheless
 	// returns an instrument that does nothing.
 	switch {
 	case m.local != nil:
@@ -138,8 +138,8 @@ func (m *Meter) Counter(id ID) *Count {
 	default:
 		c.up, _ = m.m.Int64Counter(row.Name, metric.WithUnit(row.Unit), metric.WithDescription(row.Help))
 	}
-	// Every series that is known is there from the start: a rate over one that begins
-	// with its first event does not have that event.
+	// Every known series exists from the start: a rate over one that begins with its
+	// first event would miss that event.
 	switch {
 	case len(row.Labels) == 0:
 		c.Add(context.Background(), 0)
@@ -165,7 +165,7 @@ func (c *Count) Add(ctx context.Context, n int64, labels ...string) {
 // Spread is a histogram.
 type Spread struct {
 	series
-	h metric.Float64Histogram // nil: a Local's
+	h metric.Float64Histogram // nil: a Local counts
 }
 
 // Histogram makes the histogram of a row.
@@ -181,7 +181,7 @@ func (m *Meter) Histogram(id ID) *Spread {
 	return s
 }
 
-// Record notes one value. labels are as for Count.Add.
+// Record adds one value. labels are as for Count.Add.
 func (s *Spread) Record(ctx context.Context, value float64, labels ...string) {
 	switch {
 	case s == nil:
@@ -192,7 +192,7 @@ func (s *Spread) Record(ctx context.Context, value float64, labels ...string) {
 	}
 }
 
-// Reading is what a function of Observe puts the values of gauges into.
+// Reading takes the values of gauges from a function of Observe.
 type Reading struct {
 	to     metric.Observer
 	gauges map[ID]*gauge
@@ -209,8 +209,8 @@ func (r Reading) Set(id ID, value float64, labels ...string) {
 	r.to.ObserveFloat64(g.is, value, g.of(labels).set)
 }
 
-// Observe calls read for the values of some gauges each time somebody collects
-// metrics, until stop is called. read must not wait for anything.
+// Observe calls read for the values of some gauges each time metrics are collected,
+// until stop is called. read must not wait for anything.
 func (m *Meter) Observe(read func(context.Context, Reading), ids ...ID) (stop func()) {
 	if m == nil {
 		return func() {}
@@ -230,5 +230,5 @@ func (m *Meter) Observe(read func(context.Context, Reading), ids ...ID) (stop fu
 	if err != nil {
 		return func() {}
 	}
-	return func() { _ = reg.Unregister() } // there is nothing to be done about an error
+	return func() { _ = reg.Unregister() } // nothing can be done about an error
 }

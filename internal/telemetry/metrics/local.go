@@ -13,11 +13,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Local is a provider that keeps counters and histograms of Table by itself and is
-// asked for them, by Read, when somebody collects. A value costs a few atomic additions; an
-// instrument of OpenTelemetry's SDK costs five to eight times that (BenchmarkRecord), and
-// a task has seven values.
-// Everything else, gauges included, is the business of the provider within.
+// Local is a provider that keeps the counters and histograms of Table itself, for Read
+// to return when metrics are collected. A value costs a few atomic additions; an
+// instrument of OpenTelemetry's SDK costs five to eight times that (BenchmarkRecord),
+// and a task has seven values. Everything else, gauges included, is left to the
+// provider within.
 type Local struct {
 	metric.MeterProvider
 	Began time.Time
@@ -30,8 +30,8 @@ type Local struct {
 // NewLocal returns a Local around a provider.
 func NewLocal(p metric.MeterProvider) *Local { return &Local{MeterProvider: p, Began: time.Now()} }
 
-// one returns the instrument at a place of a Local, of which there is one. There it is
-// fresh if it is the first.
+// one returns the only instrument at a place of a Local, which is fresh if there was
+// none.
 func one[T any](l *Local, at **T, fresh *T) *T {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -56,7 +56,7 @@ type Exemplar struct {
 	Span  trace.SpanContext
 }
 
-// Read calls each with what there is of every counter and histogram that has a value.
+// Read calls each with the points of every counter and histogram that has a value.
 func (l *Local) Read(each func(*Metric, []Point)) {
 	for id := range metrics {
 		l.mu.Lock()
@@ -80,7 +80,7 @@ func (l *Local) Read(each func(*Metric, []Point)) {
 	}
 }
 
-// cells are a histogram.
+// cells are the buckets of a histogram.
 type cells struct {
 	sum     atomic.Uint64 // the bits of a float64
 	buckets []cell

@@ -2,7 +2,7 @@ package metrics
 
 import "strings"
 
-// Kind is what a metric's number does.
+// Kind says how a metric's number changes.
 type Kind uint8
 
 const (
@@ -27,21 +27,21 @@ type Metric struct {
 }
 
 // Label is an attribute of a metric. No label has ids, contexts, callers or texts of
-// clients as values: their number would have no bound.
+// clients as values, because their number would have no bound.
 type Label struct {
 	Name   string
-	Values []string // all there are; anything else is counted as Other
-	Bound  string   // what bounds the values, where Values is nil
+	Values []string // all possible values; any other is counted as Other
+	Bound  string   // what bounds the values, if Values is nil
 }
 
-// DefaultAgent is the value of the label agent for the agent at /: an empty value would
-// be no label at all to Prometheus.
+// DefaultAgent is the value of the label agent for the agent at /, because Prometheus
+// takes an empty value for a missing label.
 const DefaultAgent = "default"
 
 // Other stands for a value that Label.Values does not have.
 const Other = "other"
 
-// ID is a metric: its place in Table.
+// ID identifies a metric: it is its index in Table.
 type ID uint8
 
 // The metrics of the protocol, of tasks, of the store, of webhooks and of the process.
@@ -102,18 +102,18 @@ var (
 	agentName = Label{Name: "agent", Bound: "the names in the configuration; `default` for the one at /"}
 )
 
-// States are the values of the label state: those of tasks, in small letters.
+// States are the values of the label state: the states of tasks, in lower case.
 var States = []string{"submitted", "working", "input_required", "auth_required", "completed", "canceled", "failed", "rejected"}
 
-// seconds are the bounds of times, from a commit to a task of a day.
+// quick and patient are bounds in seconds, from a commit to a task of a day.
 var (
 	quick   = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300}
 	patient = []float64{.01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 900, 3600, 14400, 86400}
 	counts  = []float64{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024}
 )
 
-// Limit is the cause of an error that refuses a call because of a limit, so that
-// whoever counts refusals can tell the limits apart.
+// Limit is the cause of an error that refuses a call because of a limit, so that a
+// counter of refusals can tell the limits apart.
 type Limit struct{ of string }
 
 // The limits that calls may run into; others are counted by the code of their error.
@@ -124,13 +124,13 @@ var (
 	LimitRunningPerCaller = &Limit{"running_per_caller"}
 )
 
-// Error is for logs: errors.As finds a *Limit in the error that it caused.
+// Error implements error: errors.As finds a *Limit in the error that it caused.
 func (l *Limit) Error() string { return "limit: " + l.of }
 
-// Name is the value of the label limit.
+// Name returns the value of the label limit.
 func (l *Limit) Name() string { return l.of }
 
-// Table is all metrics, by ID.
+// Table has all metrics, by ID.
 var Table = [metrics]Metric{
 	OperationDuration: {
 		Name: "a2a.server.operation.duration", Kind: Histogram, Unit: "s", Buckets: quick,
@@ -331,7 +331,7 @@ var Table = [metrics]Metric{
 
 var pool = Label{Name: "pool", Values: []string{"bodies", "tasks"}}
 
-// Prometheus is the metric's name at /metrics.
+// Prometheus returns the metric's name at /metrics.
 func (m *Metric) Prometheus() string {
 	name := strings.ReplaceAll(m.Name, ".", "_")
 	switch m.Unit {
@@ -346,5 +346,5 @@ func (m *Metric) Prometheus() string {
 	return name
 }
 
-// Prometheus is the label's name at /metrics.
+// Prometheus returns the label's name at /metrics.
 func (l *Label) Prometheus() string { return strings.ReplaceAll(l.Name, ".", "_") }
