@@ -2,8 +2,8 @@ package egress
 
 import "net/netip"
 
-// class is what an address is for, in the words a caller reads. The zero value
-// is what anybody may be sent to.
+// class is the kind of an address, in words for callers. The zero value means that
+// anybody may be sent there.
 type class string
 
 const (
@@ -17,9 +17,9 @@ const (
 	reserved  class = "an address that is not of the public internet"
 )
 
-// special lists the addresses that are not public, by prefix; the first that
-// matches counts. It holds the IANA registries of special-purpose addresses
-// (RFC 6890 and what was registered since), and what clouds made of others.
+// special lists the addresses that are not public, by prefix; the first that matches
+// counts. It has the IANA registries of special-purpose addresses (RFC 6890 and what
+// was registered since), and addresses that clouds use for metadata.
 var special = []struct {
 	prefix netip.Prefix
 	class  class
@@ -29,7 +29,7 @@ var special = []struct {
 	{netip.MustParsePrefix("100.100.100.200/32"), metadata}, // Alibaba
 	{netip.MustParsePrefix("100.64.0.0/10"), private},       // carrier-grade NAT
 	{netip.MustParsePrefix("127.0.0.0/8"), loopback},
-	{netip.MustParsePrefix("168.63.129.16/32"), metadata}, // Azure, for all its looks
+	{netip.MustParsePrefix("168.63.129.16/32"), metadata}, // Azure, though it looks public
 	{netip.MustParsePrefix("169.254.0.0/16"), linkLocal},
 	{netip.MustParsePrefix("172.16.0.0/12"), private},
 	{netip.MustParsePrefix("192.0.0.0/24"), reserved},    // protocol assignments, DS-Lite, Oracle's metadata
@@ -46,7 +46,7 @@ var special = []struct {
 	{netip.MustParsePrefix("::1/128"), loopback},
 	{netip.MustParsePrefix("::/96"), embedding},           // IPv4-compatible
 	{netip.MustParsePrefix("::ffff:0:0:0/96"), embedding}, // IPv4-translated
-	{netip.MustParsePrefix("64:ff9b:1::/48"), embedding},  // NAT64 of the own network
+	{netip.MustParsePrefix("64:ff9b:1::/48"), embedding},  // NAT64 within a network
 	{netip.MustParsePrefix("2001::/32"), embedding},       // Teredo
 	{netip.MustParsePrefix("2001::/23"), reserved},        // protocol assignments: benchmarks, ORCHID
 	{netip.MustParsePrefix("2001:db8::/32"), reserved},    // documentation
@@ -62,18 +62,18 @@ var special = []struct {
 }
 
 var (
-	globalUnicast = netip.MustParsePrefix("2000::/3")     // all that is given out of IPv6
+	globalUnicast = netip.MustParsePrefix("2000::/3")     // all assigned IPv6 addresses
 	nat64         = netip.MustParsePrefix("64:ff9b::/96") // stands for public IPv4 hosts (RFC 6052 §3.1)
 )
 
-// classify says what an address is for.
+// classify returns the class of an address.
 func classify(a netip.Addr) class {
 	if a.Zone() != "" {
 		return linkLocal // nothing else has one
 	}
 	a = a.Unmap()
 	if v4, ok := throughNAT64(a); ok {
-		// Where there is IPv6 only, every IPv4 host is reached so.
+		// In networks with IPv6 only, every IPv4 host is reached this way.
 		if classify(v4) == public {
 			return public
 		}
@@ -92,11 +92,10 @@ func classify(a netip.Addr) class {
 	case globalUnicast.Contains(a):
 		return public
 	}
-	return reserved // not given out yet, or to nobody: 100::/64, 5f00::/16
+	return reserved // not assigned yet, or to nobody: 100::/64, 5f00::/16
 }
 
-// throughNAT64 returns the IPv4 address that a translator's well-known prefix
-// leads to.
+// throughNAT64 returns the IPv4 address behind a translator's well-known prefix.
 func throughNAT64(a netip.Addr) (netip.Addr, bool) {
 	if !nat64.Contains(a) {
 		return netip.Addr{}, false
@@ -105,8 +104,8 @@ func throughNAT64(a netip.Addr) (netip.Addr, bool) {
 	return netip.AddrFrom4([4]byte(b[12:])), true
 }
 
-// isISATAP reports whether the interface of an IPv6 address is an IPv4 address
-// (RFC 5214 §6.1), under whatever prefix.
+// isISATAP reports whether the interface of an IPv6 address is an IPv4 address (RFC
+// 5214 §6.1), under any prefix.
 func isISATAP(a netip.Addr) bool {
 	b := a.As16()
 	return b[8]&^0x02 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe

@@ -15,23 +15,23 @@ import (
 	"github.com/parley-a2a/parley/internal/upload"
 )
 
-// Limits bounds the exchanges of a client. A nil *Limits means all defaults. How much of
-// a body is read is the caller's to bound; nothing is decompressed.
+// Limits bounds the exchanges of a client. A nil *Limits means all defaults. The caller
+// has to bound how much of a body is read; nothing is decompressed.
 type Limits struct {
 	// Timeout bounds an exchange from the look-up to the last byte of the
 	// body, redirects included. Zero means 10 s; negative means none.
 	Timeout time.Duration
 	// Patient dials again, for ten minutes at most, while this machine has no file
-	// descriptor or memory for a connection. Otherwise that is an error at once.
+	// descriptor or memory for a connection. Without it, that is an error at once.
 	Patient bool
 }
 
 func (l *Limits) timeout() time.Duration { return max(cmp.Or(l.Timeout, 10*time.Second), 0) }
 
-// Transport returns a transport that goes only where the policy lets it. It
-// keeps at most 128 idle connections, 8 for each host, for 30 s; share it, or
-// a Client, among all requests of a kind. It knows no timeout but that of a
-// dial, and no redirects: Client does.
+// Transport returns a transport that goes only where the policy allows. It keeps at
+// most 128 idle connections, 8 for each host, for 30 s; share it, or a Client, among
+// all requests of a kind. It has no timeout except that of a dial, and follows no
+// redirects: Client does both.
 func (p *Policy) Transport(l *Limits) *http.Transport {
 	p = p.orStrict()
 	dial := scarce.DialFunc(p.DialContext)
@@ -39,16 +39,16 @@ func (p *Policy) Transport(l *Limits) *http.Transport {
 		dial = scarce.Dial(dial)
 	}
 	t := Unjudged()
-	// Asked for each request that has no connection of HTTP/2 yet, this is
-	// where a transport can judge the scheme, too, and a copy of it still
-	// does. The proxy of the policy is DialContext's business.
+	// The transport calls this for each request that has no connection of HTTP/2 yet.
+	// It is where a transport, and even a copy of it, can judge the scheme, too.
+	// DialContext uses the proxy of the policy.
 	t.Proxy = func(r *http.Request) (*url.URL, error) {
 		_, err := p.checkURL(r.URL)
 		return nil, err
 	}
 	t.DialContext = dial
 	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-	t.DisableCompression = true // a body is as large as what came
+	t.DisableCompression = true // a body is as large as what was received
 	t.MaxIdleConns = 128
 	t.MaxIdleConnsPerHost = 8 // as many as the engine posts at a time for a caller
 	t.IdleConnTimeout = 30 * time.Second
@@ -58,8 +58,8 @@ func (p *Policy) Transport(l *Limits) *http.Transport {
 
 // Unjudged returns a transport that goes wherever its user says: for agents, whose
 // addresses the operator has named. It keeps at most 256 idle connections, 64 for each
-// host, for 90 s, dials for 10 s, and again while this machine has nothing left for a
-// connection. It knows no other timeout but that of a handshake, and no proxy.
+// host, for 90 s, dials for 10 s, and dials again while this machine has no resources
+// for a connection. It has no other timeout except that of a handshake, and no proxy.
 func Unjudged() *http.Transport {
 	return &http.Transport{
 		DialContext:            scarce.Dial((&net.Dialer{Timeout: dialTimeout}).DialContext),
@@ -73,14 +73,14 @@ func Unjudged() *http.Transport {
 	}
 }
 
-// Client returns a client that goes only where the policy lets it. It follows at most 3 redirects, each judged as the first
-// URL was; never from https to http, never from a public host to one that only
-// Loopback or a rule by its name or address opens, and never in a way that
-// drops the body of a request: such an answer is returned as it is. A redirect to another scheme,
-// host or port takes nothing along but headers that describe the content. It
-// has no cookies.
+// Client returns a client that goes only where the policy allows. It follows at most 3
+// redirects, each judged as the first URL was; never from https to http, never from a
+// public host to one that only Loopback or a rule by its name or address opens, and
+// never in a way that drops the body of a request: such an answer is returned as it is.
+// On a redirect to another scheme, host or port only headers that describe the content
+// are kept. It has no cookies.
 //
-// The *url.Error it returns has the URL in it, with its query.
+// The *url.Error that it returns contains the URL, with its query.
 func (p *Policy) Client(l *Limits) *http.Client {
 	p = p.orStrict()
 	return &http.Client{
@@ -109,13 +109,13 @@ func (j *judging) RoundTrip(r *http.Request) (*http.Response, error) {
 
 const maxRedirects = 3
 
-// harmless headers describe the content and nobody. All others stay behind
-// when a redirect leaves the host: a credential may be in any of them, and a
-// signature vouches for a request to this receiver.
+// harmless headers describe only the content. All others are removed when a redirect
+// leaves the host: any of them may contain a credential, and a signature vouches for a
+// request to this receiver.
 var harmless = []string{"Accept", "Accept-Encoding", "Accept-Language", "Content-Encoding", "Content-Language", "Content-Type", "User-Agent"}
 
-// checkRedirect is asked before a redirect is followed; the transport judges
-// the URL then.
+// checkRedirect is called before a redirect is followed; then the transport judges the
+// URL.
 func (p *Policy) checkRedirect(r *http.Request, via []*http.Request) error {
 	if len(via) > maxRedirects {
 		return refuse("redirects more than 3 times")
@@ -128,7 +128,7 @@ func (p *Policy) checkRedirect(r *http.Request, via []*http.Request) error {
 		return refuse("redirects from https to http")
 	}
 	if p.opened(r.URL) && !p.opened(last.URL) {
-		// An opened host is open to those who name it, not to every receiver.
+		// An opened host is open to callers who name it, not to every receiver.
 		return refuse("redirects to a host that is not public")
 	}
 	r.Header.Del("Referer") // the last URL, query and all
@@ -144,8 +144,8 @@ func (p *Policy) checkRedirect(r *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// opened reports whether a URL passes, if it does, because of Loopback or of a
-// rule that names its host or its address.
+// opened reports whether a URL that passes does so because of Loopback or of a rule
+// that names its host or its address.
 func (p *Policy) opened(u *url.URL) bool {
 	t, err := parseTarget(u.Hostname(), strings.HasPrefix(u.Host, "["), PortOf(u))
 	if err != nil {

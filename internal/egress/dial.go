@@ -15,13 +15,12 @@ const (
 	maxAnswers  = 4                // addresses of one name that are dialled
 )
 
-// DialContext connects to a host and port, if the policy lets it: the name is
-// looked up once, and only addresses that passed are dialled. It is meant for
-// transports. The error is a *Refused if nothing the name leads to may be
-// dialled.
+// DialContext connects to a host and port, if the policy allows: the name is looked up
+// once, and only addresses that passed are dialed. It is meant for transports. The
+// error is a *Refused if no address of the name may be dialed.
 func (p *Policy) DialContext(ctx context.Context, network, address string) (net.Conn, error) {
 	p = p.orStrict()
-	// net/http cuts the request's deadline off the context of a dial.
+	// net/http removes the request's deadline from the context of a dial.
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	name, port, err := net.SplitHostPort(address)
@@ -74,7 +73,7 @@ func (p *Policy) resolve(ctx context.Context, t target) ([]netip.Addr, error) {
 	case t.addr.IsValid():
 		return []netip.Addr{t.addr}, nil
 	case t.isLocal():
-		// Not asked for: a name server may say what it likes (RFC 6761 §6.3).
+		// Not looked up: a name server may answer anything (RFC 6761 §6.3).
 		return []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}, nil
 	}
 	var r Resolver = net.DefaultResolver
@@ -83,13 +82,13 @@ func (p *Policy) resolve(ctx context.Context, t target) ([]netip.Addr, error) {
 	}
 	name := t.name
 	if !p.named(t) {
-		name += "." // or the search list makes kubernetes.default a host
+		name += "." // otherwise the search list makes kubernetes.default a host
 	}
 	return r.LookupNetIP(ctx, "ip", name)
 }
 
-// spread picks the addresses to try, the first of the other family second: a
-// machine may have no way out for one of the two.
+// spread picks the addresses to try, with the first of the other family second: a
+// machine may have no route for one of the two.
 func spread(addrs []netip.Addr) []netip.Addr {
 	for i, a := range addrs {
 		if a.Is4() != addrs[0].Is4() {

@@ -11,10 +11,10 @@ type host struct {
 	addr netip.Addr // valid if the host is an address; then name is its text
 }
 
-// parseHost reads a host as net/url splits it off, brackets gone if it had
-// some. What one program takes for a name and another for an address, such as
-// 127.1 or 0x7f000001, is refused, and so is what needs a translation: the name
-// that is judged is the name that is looked up, byte for byte.
+// parseHost reads a host as net/url returns it, without brackets. It refuses a host
+// that one program takes for a name and another for an address, such as 127.1 or
+// 0x7f000001, and one that needs a translation: the name that is judged is the name
+// that is looked up, byte for byte.
 func parseHost(s string, bracketed bool) (host, error) {
 	if s == "" {
 		return host{}, refuse("has no host")
@@ -56,7 +56,7 @@ func parseHost(s string, bracketed bool) (host, error) {
 	return host{s, a}, nil
 }
 
-// labelChars are those of a label; the underscore is in names of containers.
+// labelChars are the characters of a label; names of containers have underscores.
 const labelChars = "abcdefghijklmnopqrstuvwxyz0123456789_-"
 
 func checkLabel(s string) error {
@@ -69,8 +69,8 @@ func checkLabel(s string) error {
 	return nil
 }
 
-// looksNumeric reports whether a resolver or a browser takes a host whose last
-// label this is for an IPv4 address: digits, or a number in hexadecimal.
+// looksNumeric reports whether a resolver or a browser takes a host with this last
+// label for an IPv4 address: digits, or a number in hexadecimal.
 func looksNumeric(label string) bool {
 	hex, isHex := strings.CutPrefix(label, "0x")
 	digits := "0123456789"
@@ -80,24 +80,23 @@ func looksNumeric(label string) bool {
 	return strings.Trim(label, digits) == ""
 }
 
-// isLocal reports whether a name means this machine, whoever is asked
-// (RFC 6761 §6.3).
+// isLocal reports whether a name always means this machine (RFC 6761 §6.3).
 func (h host) isLocal() bool {
 	return h.name == "localhost" || strings.HasSuffix(h.name, ".localhost")
 }
 
-// notPublic lists names that lead into some network and never to a public
-// host, with all names below them.
+// notPublic lists names that never lead to a public host, but into some network, and
+// stand for all names below them.
 var notPublic = []string{
 	"internal", "local", "localdomain", "intranet", "private", "corp", "home", "lan", "home.arpa", "in-addr.arpa", "ip6.arpa",
 	"invalid", "onion", "alt",
-	// The doors to cloud metadata that have public-looking names.
+	// Names of cloud metadata that look public.
 	"metadata.goog", "metadata.tencentyun.com", "metadata.platformequinix.com", "metadata.packet.net",
 }
 
-// judge refuses names that cannot be public. Their addresses would be refused
-// too, but only when they are dialled, and to find that out asks the name
-// servers of the network.
+// judge refuses names that cannot be public. Their addresses would be refused too, but
+// only when they are dialed, and finding that out would ask the name servers of the
+// network.
 func (h host) judge() error {
 	switch {
 	case h.isLocal():

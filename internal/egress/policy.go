@@ -11,40 +11,39 @@ import (
 	"strings"
 )
 
-// Policy says which addresses may be fetched. The zero Policy, and a nil one,
-// lets https to public hosts through and nothing else.
+// Policy says which addresses may be reached. The zero Policy, and a nil one, allow
+// only https to public hosts.
 type Policy struct {
-	// Loopback opens this machine, for http and https: the addresses
-	// 127.0.0.0/8 and ::1, written as such, and localhost. Names that lead
-	// there are not meant. It is for servers that themselves listen on
-	// loopback only.
+	// Loopback allows this machine, for http and https: the addresses 127.0.0.0/8 and
+	// ::1, written as such, and localhost. It does not cover other names that lead
+	// there. It is for servers that themselves listen on loopback only.
 	Loopback bool
-	// Allow are exceptions. A rule by address opens what it covers. One by
-	// name opens that name, also where it leads to private addresses; not
-	// where it leads to loopback, link-local or other special ones, which takes
-	// a rule by address. A rule with a port opens that port, bad or not.
+	// Allow has exceptions. A rule by address allows what it covers. A rule by name
+	// allows that name, even if it leads to private addresses; but if it leads to
+	// loopback, link-local or other special ones, that takes a rule by address. A rule
+	// with a port allows that port, bad or not.
 	Allow []Rule
-	// Deny are exceptions from all that, Allow and Loopback included.
+	// Deny has exceptions to all of that, including Allow and Loopback.
 	Deny []Rule
 
-	// Proxy is an HTTP proxy, http or https, with user and password if it wants
-	// some. All connections but those to loopback go through its CONNECT,
-	// with the address that was looked up and judged here. The proxy itself is
-	// not judged. Nil means none, whatever the environment says.
+	// Proxy is an HTTP proxy, http or https, with user and password if it needs them.
+	// All connections except those to loopback go through its CONNECT, to the address
+	// that was looked up and judged here. The proxy itself is not judged. Nil means
+	// none, whatever the environment says.
 	Proxy *url.URL
 
 	// Resolver looks names up. Nil means net.DefaultResolver.
 	Resolver Resolver
-	// Dial makes connections; address is that of the proxy, or one in digits
-	// that was judged. Nil means a net.Dialer.
+	// Dial makes connections; address is that of the proxy, or one in digits that was
+	// judged. Nil means a net.Dialer.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
 	// Logger gets a record at level warn for each refusal, with the host and
 	// what it led to, without the rest of the URL. Nil discards.
 	Logger *slog.Logger
 }
 
-// Resolver is what a policy needs of a *net.Resolver. Names end with a dot,
-// unless a rule allows the name: nothing is to be appended to those of strangers.
+// Resolver is the part of a *net.Resolver that a policy needs. Names end with a dot
+// unless a rule allows the name, so that nothing is appended to names from strangers.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
@@ -55,9 +54,9 @@ func (p *Policy) orStrict() *Policy { return cmp.Or(p, strict) }
 
 func (p *Policy) logger() *slog.Logger { return cmp.Or(p.Logger, slog.New(slog.DiscardHandler)) }
 
-// Check judges a URL as far as that is possible without asking anybody, and
-// returns it with scheme and host in one spelling, the default port left out.
-// The error is a *Refused.
+// Check judges a URL as far as that is possible without looking its name up, and
+// returns it with scheme and host in one spelling, without the default port. The error
+// is a *Refused.
 func (p *Policy) Check(raw string) (*url.URL, error) {
 	p = p.orStrict()
 	u, err := parseURL(raw)
@@ -72,7 +71,7 @@ func (p *Policy) Check(raw string) (*url.URL, error) {
 	return nil, err
 }
 
-// hostOf is the host of a URL that may have none, as short as a record needs.
+// hostOf returns the host of a URL, which may be nil, shortened for a record.
 func hostOf(u *url.URL) string {
 	if u == nil {
 		return ""
@@ -80,8 +79,8 @@ func hostOf(u *url.URL) string {
 	return u.Host[:min(len(u.Host), 253)]
 }
 
-// checkURL judges a URL without looking names up. It is asked again for each
-// request, as redirects lead to others.
+// checkURL judges a URL without looking names up. It is called again for each request,
+// because redirects lead to other URLs.
 func (p *Policy) checkURL(u *url.URL) (target, error) {
 	if u.Scheme != "https" && u.Scheme != "http" {
 		return target{}, refuse("must begin with https://")
@@ -123,8 +122,8 @@ func (p *Policy) checkTarget(t target) error {
 	return t.judge()
 }
 
-// checkAddr judges an address that the target is or leads to. This is the
-// check that counts: what passes is dialled.
+// checkAddr judges an address that the target is or leads to. This check decides: what
+// passes is dialed.
 func (p *Policy) checkAddr(t target, a netip.Addr) error {
 	a = a.Unmap()
 	inner, translated := throughNAT64(a)
@@ -143,7 +142,7 @@ func (p *Policy) checkAddr(t target, a netip.Addr) error {
 	case t.addr.IsValid():
 		return refuse("leads to " + string(c))
 	}
-	// Not which kind: names of the network's own are none of a caller's business.
+	// Not which kind: callers must not learn about names of the network's own.
 	return refuse("has a host that does not lead to a public address")
 }
 
@@ -152,7 +151,7 @@ func (p *Policy) named(t target) bool {
 	return slices.ContainsFunc(p.Allow, func(r Rule) bool { return r.ofName(t.host, t.port) })
 }
 
-// plainTo reports whether http is good enough for a target that has passed.
+// plainTo reports whether http is allowed for a target that has passed.
 func (p *Policy) plainTo(t target) bool {
 	if p.Loopback && (t.isLocal() || t.addr.IsValid() && classify(t.addr) == loopback) {
 		return true
@@ -162,9 +161,9 @@ func (p *Policy) plainTo(t target) bool {
 
 // Refused says why the policy forbids an address.
 type Refused struct {
-	// Reason is for whoever named the address: what is wrong with it, as the
-	// rest of a sentence that begins with "the URL" or "the host". It never
-	// tells the addresses of a name.
+	// Reason is for the caller that named the address: what is wrong with it, as the
+	// rest of a sentence that begins with "the URL" or "the host". It never tells the
+	// addresses of a name.
 	Reason string
 }
 

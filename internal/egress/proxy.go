@@ -16,8 +16,8 @@ import (
 // maxConnect bounds a proxy's answer to CONNECT, in bytes.
 const maxConnect = 64 << 10
 
-// connect asks the proxy for a connection to address. The transport could do
-// that, but only with the name, which the proxy would look up a second time.
+// connect asks the proxy for a connection to address. The transport could do that, but
+// only with the name, which the proxy would look up again.
 func (p *Policy) connect(ctx context.Context, address string) (_ net.Conn, err error) {
 	c, err := p.dial(ctx, "tcp", net.JoinHostPort(p.Proxy.Hostname(), PortOf(p.Proxy)))
 	if err != nil {
@@ -63,8 +63,8 @@ func (p *Policy) connect(ctx context.Context, address string) (_ net.Conn, err e
 	return &tunnel{c, tunnelEnd(address)}, nil
 }
 
-// tunnel is a connection through a proxy. Its other end is the target, not the
-// proxy: that is what a reader of RemoteAddr asks for.
+// tunnel is a connection through a proxy. Its RemoteAddr is the target, not the proxy,
+// because readers of RemoteAddr want the target.
 type tunnel struct {
 	net.Conn
 	end tunnelEnd
@@ -77,8 +77,8 @@ type tunnelEnd string
 func (tunnelEnd) Network() string  { return "tcp" }
 func (e tunnelEnd) String() string { return string(e) }
 
-// ParseProxy reads the URL of a proxy for Policy.Proxy. The error does not have the URL
-// in it, which may hold a password.
+// ParseProxy reads the URL of a proxy for Policy.Proxy. The error does not contain the
+// URL, which may hold a password.
 func ParseProxy(raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "" ||

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Reach is how far a document or an answer may send its reader. It depends on
-// the address it came from: a peer on the internet must not send us into our own
-// network.
+// Reach is how far a document or an answer may send its reader. It depends on the
+// address that the document came from: a peer on the internet must not send us into our
+// own network.
 type Reach int8
 
 const (
@@ -18,10 +18,10 @@ const (
 	Internet              // from a public address: public addresses only
 )
 
-// ReachOf returns the reach of what came from an address. An address that stands
-// for an IPv4 address may lead out of the private network: anybody who has a public
-// prefix can choose an interface of that form (ISATAP), and 6to4, Teredo and
-// translators lead to public hosts.
+// ReachOf returns the reach of a document from an address. An address that stands for
+// an IPv4 address may lead out of the private network: anybody with a public prefix can
+// choose an interface of that form (ISATAP), and 6to4, Teredo and translators lead to
+// public hosts.
 func ReachOf(a netip.Addr) Reach {
 	switch classify(a) {
 	case loopback:
@@ -32,9 +32,9 @@ func ReachOf(a netip.Addr) Reach {
 	return Network
 }
 
-// ReachOfURL returns the reach of what came from a URL whose address is not
-// known, as behind an HTTP proxy: an address in digits says it, and so do names
-// that are never public.
+// ReachOfURL returns the reach of a document from a URL whose address is not known, as
+// behind an HTTP proxy: an address in digits determines it, and so does a name that is
+// never public.
 func ReachOfURL(u *url.URL) Reach {
 	h, err := parseHost(u.Hostname(), strings.HasPrefix(u.Host, "["))
 	switch {
@@ -50,8 +50,8 @@ func ReachOfURL(u *url.URL) Reach {
 	return Internet
 }
 
-// Policy returns the policy that keeps to the reach; nil stands for Anywhere.
-// It does not judge schemes: see CheckHost.
+// Policy returns the policy that enforces the reach; nil for Anywhere. It is for CheckHost
+// and DialContext, which do not judge schemes.
 func (r Reach) Policy() *Policy {
 	switch r {
 	case Anywhere:
@@ -62,8 +62,8 @@ func (r Reach) Policy() *Policy {
 	return new(Policy)
 }
 
-// withinNetwork are every private host, and the addresses that some VPNs hand
-// out in place of those of public names.
+// withinNetwork allows every private host, and the addresses that some VPNs return in
+// place of those of public names.
 var withinNetwork = []Rule{mustRule("*"), mustRule("198.18.0.0/15")}
 
 func mustRule(s string) Rule {
@@ -84,8 +84,7 @@ func (p *Policy) CheckHost(u *url.URL) error {
 	return p.orStrict().checkTarget(t)
 }
 
-// AddrOf returns the address of the other end of a connection, invalid if it
-// has none.
+// AddrOf returns the address of a connection's peer; it is invalid if there is none.
 func AddrOf(c net.Conn) netip.Addr {
 	remote := c.RemoteAddr()
 	if remote == nil {

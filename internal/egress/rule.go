@@ -28,9 +28,9 @@ type Rule struct {
 //	10.1.2.3, 10.0.0.0/8     addresses
 //	fd00::1, fd00::/8
 //
-// each also with a port: example.com:8443, 10.0.0.0/8:8443, [fd00::/8]:8443. An
-// http:// in front lets plain http through as well; where a rule denies, it
-// says nothing. Names are ASCII, in any case.
+// each also with a port: example.com:8443, 10.0.0.0/8:8443, [fd00::/8]:8443. An http://
+// in front allows plain http as well; in a rule that denies, it has no effect. Names
+// are ASCII, in any case.
 func ParseRule(s string) (Rule, error) {
 	r := Rule{text: s}
 	rest := strings.ToLower(strings.TrimSpace(s))
@@ -62,7 +62,7 @@ func badRule(s string) error {
 		" with a port after a colon or without")
 }
 
-// readHost takes the host of a rule, and reports whether it is one.
+// readHost reads the host of a rule, and reports whether it is valid.
 func (r *Rule) readHost(s string) bool {
 	if in, ok := strings.CutPrefix(s, "["); ok {
 		if s, ok = strings.CutSuffix(in, "]"); !ok {
@@ -101,8 +101,8 @@ func (r *Rule) readAddr(s string) bool {
 		return true
 	}
 	p, err := netip.ParsePrefix(s)
-	// A prefix with bits behind its length is a slip of the pen; one of mapped
-	// addresses would match nothing.
+	// A prefix with bits beyond its length is a typing mistake; one of mapped addresses
+	// would match nothing.
 	if err != nil || p != p.Masked() || p.Addr().Is4In6() {
 		return false
 	}
@@ -113,7 +113,7 @@ func (r *Rule) readAddr(s string) bool {
 // String returns the rule as it was written.
 func (r Rule) String() string { return r.text }
 
-// ofName reports whether the rule has this host in it by its name.
+// ofName reports whether the rule covers this host by its name.
 func (r *Rule) ofName(h host, port uint16) bool {
 	if r.port != 0 && r.port != port {
 		return false
@@ -121,12 +121,12 @@ func (r *Rule) ofName(h host, port uint16) bool {
 	return r.any || r.self && h.name == r.name || r.below && strings.HasSuffix(h.name, "."+r.name)
 }
 
-// ofAddr reports whether the rule has this address in it.
+// ofAddr reports whether the rule covers this address.
 func (r *Rule) ofAddr(a netip.Addr, port uint16) bool {
 	return (r.port == 0 || r.port == port) && r.prefix.IsValid() && r.prefix.Contains(a)
 }
 
-// of reports whether the rule has this target in it as it is written.
+// of reports whether the rule covers this target as it is written.
 func (r *Rule) of(t target) bool {
 	return r.ofName(t.host, t.port) || t.addr.IsValid() && r.ofAddr(t.addr, t.port)
 }

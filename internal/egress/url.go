@@ -10,13 +10,12 @@ import (
 // MaxURL bounds a URL, in bytes.
 const MaxURL = 2048
 
-// parseURL reads a URL and refuses what a URL that is meant to be posted to
-// has no use for.
+// parseURL reads a URL and refuses parts that are of no use in a URL to post to.
 func parseURL(raw string) (*url.URL, error) {
 	if len(raw) > MaxURL {
 		return nil, refuse("is longer than " + strconv.Itoa(MaxURL) + " bytes")
 	}
-	// Space, control characters and backslashes are what parsers disagree on.
+	// Parsers disagree on space, control characters and backslashes.
 	if strings.ContainsFunc(raw, func(r rune) bool { return r <= ' ' || r == 0x7f || r == '\\' || r == 0xfffd }) {
 		return nil, refuse("has a character in it that no URL has")
 	}
@@ -36,7 +35,7 @@ type target struct {
 	port uint16
 }
 
-// authority is the target as a URL has it.
+// authority returns the target as in a URL.
 func (t target) authority(scheme string) string {
 	if t.port == 443 && scheme == "https" || t.port == 80 && scheme == "http" {
 		if t.addr.Is6() {
@@ -47,7 +46,7 @@ func (t target) authority(scheme string) string {
 	return t.String()
 }
 
-// String is the target as a dialer has it.
+// String returns the target as a dialer needs it.
 func (t target) String() string { return net.JoinHostPort(t.name, strconv.Itoa(int(t.port))) }
 
 // parseTarget reads a host and a port.
@@ -74,8 +73,8 @@ func PortOf(u *url.URL) string {
 	return "443"
 }
 
-// badPorts are those on which something listens that might take a request for
-// its own language: the list of the Fetch standard ("port blocking"), sorted.
+// badPorts are the ports of services that might take a request for their own language:
+// the list of the Fetch standard ("port blocking"), sorted.
 var badPorts = []uint16{
 	1, 7, 9, 11, 13, 15, 17, 19, 20, 21, 22, 23, 25, 37, 42, 43, 53, 69, 77, 79, 87, 95,
 	101, 102, 103, 104, 109, 110, 111, 113, 115, 117, 119, 123, 135, 137, 139, 143, 161, 179,

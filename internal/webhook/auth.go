@@ -16,15 +16,15 @@ const (
 	maxNotifyToken = 1 << 10
 )
 
-// The names under which a token goes: the first is that of versions before
-// 1.0, the second that of a client in Go which looks for nothing else.
+// The headers that carry a token: the first is that of versions before 1.0; a client in
+// Go looks only for the second.
 const (
 	HeaderToken  = "X-A2a-Notification-Token"
 	HeaderToken2 = "A2a-Notification-Token"
 )
 
-// schemes are those of RFC 7235 registries that clients name in any case, as
-// they are written.
+// schemes maps the schemes of the RFC 7235 registries, which clients write in any case,
+// to their spelling.
 var schemes = map[string]string{
 	"bearer": "Bearer", "jwt": "Bearer", "basic": "Basic", "digest": "Digest", "dpop": "DPoP", "hoba": "HOBA", "mutual": "Mutual",
 	"negotiate": "Negotiate", "vapid": "vapid", "hawk": "Hawk", "token": "Token",
@@ -33,21 +33,21 @@ var schemes = map[string]string{
 
 const apiKey = "ApiKey"
 
-// Authorize sets the headers with which a client wants to be posted to, as its
-// scheme and credentials say. Schemes are compared without case:
+// Authorize sets the headers by which a client wants deliveries to be authenticated,
+// from its scheme and credentials. Schemes are compared without case:
 //
 //   - bearer, jwt: Authorization: Bearer and the credentials. Without
 //     credentials nothing is set; see WantsJWT.
-//   - basic: credentials with a colon are user:password, in any letters;
-//     others are that in base64 already.
-//   - apiKey, api-key, api_key, x-api-key: X-API-Key, and Authorization:
-//     ApiKey, which is what the text of 1.0 makes of it.
+//   - basic: credentials with a colon are user:password, in any letters; others are
+//     that in base64 already.
+//   - apiKey, api-key, api_key, x-api-key: X-API-Key, and Authorization: ApiKey, as the
+//     text of 1.0 has it.
 //   - none, or no scheme and no credentials: nothing.
-//   - any other: Authorization with both as they are.
+//   - any other: Authorization with both unchanged.
 //
-// The error says which field of the configuration is wrong, and h is then as it
-// was; a configuration is refused for it when it is made, with an h that is
-// thrown away. a may be nil.
+// The error says which field of the configuration is wrong, and leaves h unchanged.
+// Check finds that error when a configuration is made, with an h that is thrown away. a
+// may be nil.
 func Authorize(h http.Header, a *a2a.AuthenticationInfo) error {
 	if a == nil || a.Scheme == "" && a.Credentials == "" {
 		return nil
@@ -113,13 +113,13 @@ func basic(s string) (string, bool) {
 	return base64.StdEncoding.EncodeToString([]byte(pair)), true
 }
 
-// isValue reports whether s can be a header's value as it is. net/http refuses
-// the worst of the others, but only when it sends.
+// isValue reports whether s can be a header's value unchanged. net/http refuses the
+// worst of the others, but only when it sends.
 func isValue(s string) bool {
 	return s != "" && s == strings.Trim(s, " ") && !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r >= 0x7f })
 }
 
-// letters are those of a word in a header that need no thought.
+// letters are the letters and digits, which are harmless in a header.
 const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
 
 // isToken reports whether s is a token of RFC 9110 §5.6.2.
@@ -141,8 +141,8 @@ func CheckToken(token string) error {
 	return nil
 }
 
-// SetToken sends a token that CheckToken let through along with a delivery. One
-// that begins with whsec_ is a secret to sign with, which is never sent.
+// SetToken adds a token that CheckToken accepted to a delivery. A token that begins
+// with whsec_ is a secret to sign with, which is never sent.
 func SetToken(h http.Header, token string) {
 	if token == "" || strings.HasPrefix(token, secretPrefix) {
 		return

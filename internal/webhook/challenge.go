@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Challenge answers a GET with a validationToken, by which servers of 0.1 ask whether a
-// receiver is there, and reports whether the request is one.
+// Challenge answers a GET with a validationToken, by which servers of 0.1 check that a
+// receiver exists, and reports whether the request is one.
 func Challenge(w http.ResponseWriter, r *http.Request) bool {
 	token := r.URL.Query().Get("validationToken")
 	if r.Method != http.MethodGet || token == "" || len(token) > 256 || strings.ContainsFunc(token, func(r rune) bool {

@@ -6,11 +6,11 @@ import (
 	"github.com/parley-a2a/parley/internal/json"
 )
 
-// Compact appends a JSON document as the serializers of JavaScript and Python
-// write it: without white space, with only those escapes that JSON demands.
-// Bodies that Keys.Bearer vouches for are sent so, because the receivers of the
-// samples parse a body, write it again and hash that. Numbers and the order of
-// members stay as they are, and so does a string with half a character, which has no
+// Compact appends a JSON document as the serializers of JavaScript and Python write it:
+// without white space, with only those escapes that JSON requires. Bodies that
+// Keys.Bearer vouches for are sent in this form, because the receivers of the samples
+// parse a body, write it again and hash the result. Numbers and the order of members do
+// not change, and neither does a string with half of a surrogate pair, which has no
 // other form. doc must be valid.
 func Compact(dst, doc []byte) []byte {
 	for len(doc) > 0 {

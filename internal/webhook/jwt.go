@@ -19,8 +19,8 @@ const tokenLife = 5 * time.Minute
 
 const maxToken = 8 << 10 // bytes of a JWT that are read
 
-// Claims are what the JWT of a delivery says. There is no audience: a receiver
-// that does not expect one refuses it, and those of the samples do not.
+// Claims are the claims in the JWT of a delivery. There is no audience: a receiver that
+// does not expect one refuses it, and those of the samples expect none.
 type Claims struct {
 	ID         string           `json:"jti,omitempty"` // of the delivery; of those without one, a hash of all claims
 	IssuedAt   *jwt.NumericDate `json:"iat"`
@@ -30,8 +30,8 @@ type Claims struct {
 	BodySHA256 string           `json:"request_body_sha256"`
 }
 
-// Bearer sets Authorization to a JWT that vouches for the body as it is sent,
-// which should have gone through Compact.
+// Bearer sets Authorization to a JWT that vouches for the body as it is sent. The body
+// should have gone through Compact.
 func (k *Keys) Bearer(h http.Header, id, taskID, url string, at time.Time, body []byte) error {
 	sum := sha256.Sum256(body)
 	url, _, _ = strings.Cut(url, "?")
@@ -47,13 +47,13 @@ func (k *Keys) Bearer(h http.Header, id, taskID, url string, at time.Time, body 
 	return nil
 }
 
-// Token is a JWT that was read and not yet judged.
+// Token is a JWT that was read but not yet verified.
 type Token struct{ jwt *jwt.JSONWebToken }
 
 var (
-	// ErrMissing means that a delivery does not have the headers in question.
+	// ErrMissing means that a delivery lacks the headers in question.
 	ErrMissing = errors.New("the delivery is not signed")
-	// ErrMalformed means that it has, and that they make no sense.
+	// ErrMalformed means that it has them, but they are invalid.
 	ErrMalformed = errors.New("the signature of the delivery cannot be read")
 	// ErrUnknownKey means that the key is not in the set.
 	ErrUnknownKey = errors.New("the delivery is signed with a key that is not known")
@@ -61,8 +61,8 @@ var (
 	ErrForged = errors.New("the signature is not that of the delivery")
 )
 
-// ReadToken reads the JWT of a delivery. It is ErrMissing if there is another
-// credential in its place, such as the client's own, which may be a JWT, too.
+// ReadToken reads the JWT of a delivery. The error is ErrMissing if another credential
+// is in its place, such as the client's own, which may be a JWT, too.
 func ReadToken(h http.Header) (*Token, error) {
 	values := h["Authorization"]
 	if len(values) == 0 {
@@ -75,7 +75,7 @@ func ReadToken(h http.Header) (*Token, error) {
 	case !strings.EqualFold(scheme, "Bearer") || len(raw) > maxToken:
 		return nil, ErrMissing
 	}
-	// The list is what keeps a token from choosing how it is judged.
+	// The list keeps a token from choosing how it is verified.
 	t, err := jwt.ParseSigned(raw, []jose.SignatureAlgorithm{jose.RS256})
 	if err != nil || len(t.Headers) != 1 {
 		return nil, ErrMissing
@@ -83,9 +83,9 @@ func ReadToken(h http.Header) (*Token, error) {
 	return &Token{t}, nil
 }
 
-// Claims judges a token, and returns what it says if it says that of this body.
-// When it was issued is for the caller to judge. The same token may be written in
-// several ways, so one without an id is known again by its claims alone.
+// Claims verifies a token, and returns its claims if they are about this body. The
+// caller has to check when it was issued. The same token may be written in several
+// ways, so a token without an id gets a hash of its claims as its id.
 func (t *Token) Claims(keys *KeySet, body []byte) (*Claims, error) {
 	key := keys.rsa[t.jwt.Headers[0].KeyID]
 	if key == nil {

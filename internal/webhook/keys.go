@@ -14,23 +14,23 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// Overlap is how long after a rotation deliveries are signed with the key
-// before as well.
+// Overlap is how long after a rotation deliveries are also signed with the previous
+// key.
 const Overlap = 7 * 24 * time.Hour
 
 const (
-	keptSets = 2    // the current keys and those before
+	keptSets = 2    // the current keys and the previous ones
 	rsaBits  = 2048 // of keys we make; RS256 allows no less (RFC 7518 §3.3)
 )
 
-// Keys are a server's own: an Ed25519 key for signatures and an RSA key for
-// the JWTs of versions before 1.0, and those before the last rotation.
+// Keys are a server's own keys: an Ed25519 key for signatures and an RSA key for the
+// JWTs of versions before 1.0, and those from before the last rotation.
 type Keys struct {
 	sets []keyset // the current one first
 	jwks []byte
 }
 
-// keyset is what one rotation makes.
+// keyset has the keys that one rotation makes.
 type keyset struct {
 	made   time.Time
 	ed     ed25519.PrivateKey
@@ -47,8 +47,8 @@ func GenerateKeys(now time.Time) (*Keys, error) {
 	return newKeys([]keyset{s})
 }
 
-// Rotate returns keys of which the current ones are new and the others are the
-// current ones of k; those before are gone. k stays as it is.
+// Rotate returns keys whose current ones are new and whose previous ones are the
+// current ones of k; older ones are dropped. k does not change.
 func (k *Keys) Rotate(now time.Time) (*Keys, error) {
 	s, err := generate(now)
 	if err != nil {
@@ -93,8 +93,8 @@ func newKeys(sets []keyset) (*Keys, error) {
 	return k, err
 }
 
-// jwk describes a private key. Its id is that of the public one (RFC 7638), so
-// that it says nothing and is never given twice.
+// jwk describes a private key. Its id is the thumbprint of the public one (RFC 7638),
+// which reveals nothing and is unique.
 func jwk(private any, public crypto.PublicKey, alg jose.SignatureAlgorithm) (jose.JSONWebKey, error) {
 	print, err := (&jose.JSONWebKey{Key: public}).Thumbprint(crypto.SHA256)
 	if err != nil {
@@ -116,7 +116,7 @@ func (k *Keys) PublicKey() string {
 // Made returns when the current keys were made.
 func (k *Keys) Made() time.Time { return k.sets[0].made }
 
-// storedSet is a set of keys as Marshal writes it.
+// storedSet is a set of keys in the form of Marshal.
 type storedSet struct {
 	Made    time.Time       `json:"made"`
 	Ed25519 jose.JSONWebKey `json:"ed25519"`
@@ -127,8 +127,8 @@ type stored struct {
 	Sets []storedSet `json:"sets"`
 }
 
-// Marshal returns the keys, the private ones, too, as JSON for ParseKeys.
-// Anybody who has them can sign for the server.
+// Marshal returns the keys, including the private ones, as JSON for ParseKeys. Anybody
+// who has them can sign for the server.
 func (k *Keys) Marshal() []byte {
 	var doc stored
 	for _, s := range k.sets {
@@ -141,7 +141,7 @@ func (k *Keys) Marshal() []byte {
 	return b
 }
 
-// ParseKeys reads what Marshal wrote. The error has nothing of the keys in it.
+// ParseKeys reads what Marshal wrote. The error reveals nothing of the keys.
 func ParseKeys(doc []byte) (*Keys, error) {
 	var in stored
 	if json.Unmarshal(doc, &in) != nil || len(in.Sets) == 0 || len(in.Sets) > keptSets {

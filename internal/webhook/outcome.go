@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/wire"
 )
 
-// judge says what follows from an answer.
+// judge returns the outcome for an answer.
 func judge(res *http.Response, at time.Time) a2a.Outcome {
 	out := a2a.Outcome{Reason: "the receiver answered " + strconv.Itoa(res.StatusCode)}
 	switch code := res.StatusCode; {
@@ -39,14 +39,14 @@ func judge(res *http.Response, at time.Time) a2a.Outcome {
 	return out
 }
 
-// failedPost says what follows from no answer. The words of net/http have the
-// URL in them, which may be a secret, so they stay here.
+// failedPost returns the outcome if there was no answer. The text of net/http contains
+// the URL, which may be a secret, so it is not passed on.
 func failedPost(err error) a2a.Outcome {
 	if refused, ok := errors.AsType[*egress.Refused](err); ok {
 		return a2a.Outcome{Verdict: a2a.GiveUp, Reason: "the URL " + refused.Reason}
 	}
 	if outer, ok := errors.AsType[*url.Error](err); ok {
-		err = outer.Err // or it would be the one that is asked for Timeout, and know only of some
+		err = outer.Err // otherwise it would answer Timeout, and it knows only of some
 	}
 	return a2a.Outcome{Verdict: a2a.DeliverAgain, Down: true, Reason: whyNoAnswer(err)}
 }

@@ -22,8 +22,8 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
-// Sender posts push notifications to their receivers (specification §4.3.3):
-// an a2a.Notifier. A receiver gets what the protocol version has in which its
+// Sender posts push notifications to their receivers (specification §4.3.3): it is an
+// a2a.Notifier. A receiver gets the form of the protocol version in which its
 // configuration was made; docs/webhooks.md describes it. A Sender may be used
 // concurrently.
 type Sender struct {
@@ -47,15 +47,15 @@ func NewSender(policy *egress.Policy, name, version string) *Sender {
 	return &Sender{
 		policy: policy,
 		// Notify bounds the body, because only the status counts. The engine bounds
-		// connections, for each caller: a bound for each host would let the posts of
-		// one caller that hang block those of others to a shared host.
+		// connections for each caller: with a bound for each host, posts of one caller
+		// that hang would block those of others to a shared host.
 		client: policy.Client(nil),
 		agent:  strings.Trim(product(name)+"/"+product(version), "/"),
 		linger: time.Second,
 	}
 }
 
-// product keeps what a product in a User-Agent may have.
+// product keeps the characters that a product in a User-Agent may have.
 func product(s string) string {
 	return strings.Map(func(r rune) rune {
 		if strings.ContainsRune(letters+".-_", r) {
@@ -99,7 +99,7 @@ func (s *Sender) Notify(ctx context.Context, n *a2a.Notification) a2a.Outcome {
 	if span.IsRecording() {
 		span.SetAttributes(append(telemetry.Server(req.URL), telemetry.HTTPMethod.String(req.Method))...)
 	}
-	// All that is left of what the event took.
+	// What is still in memory of the event.
 	budget.From(ctx).Set(int64(n.Task.Size()+n.Event.Size()) + req.ContentLength)
 	var res *http.Response
 	err = scarce.Again(ctx, func() (err error) { // what this machine lacks is not the receiver's fault
@@ -122,16 +122,16 @@ func (s *Sender) Notify(ctx context.Context, n *a2a.Notification) a2a.Outcome {
 		span.SetAttributes(telemetry.ErrorType.String(strconv.Itoa(res.StatusCode)))
 	}
 	if res.StatusCode >= 200 {
-		// Only the receiver's status matters, but a connection can be used
-		// again only when the whole answer was read. Neither length nor
-		// slowness of an answer is worth more than a new connection.
+		// Only the receiver's status matters, but a connection can be used again only
+		// if the whole answer was read. A long or slow answer costs more than a new
+		// connection.
 		defer time.AfterFunc(s.linger, cancel).Stop()
 		_, _ = io.CopyN(io.Discard, res.Body, maxAnswer)
 	}
 	return out
 }
 
-// maxAnswer is what is read of an answer's body, in bytes.
+// maxAnswer is how many bytes of an answer's body are read.
 const maxAnswer = 16 << 10
 
 // request makes the request of one attempt.
@@ -139,12 +139,12 @@ func (s *Sender) request(ctx context.Context, n *a2a.Notification, keys *Keys) (
 	body, media := notice(n)
 	jwt := n.Task != nil && keys != nil && WantsJWT(n.Config.Authentication)
 	if jwt {
-		// Receivers hash what they read and write again.
+		// Receivers hash what they have read and written again.
 		body = Compact(nil, body)
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, n.Config.URL, bytes.NewReader(body))
 	if err != nil {
-		return nil, errors.New("the URL cannot be used") // its own words have the URL in them
+		return nil, errors.New("the URL cannot be used") // its own text contains the URL
 	}
 	h, at := req.Header, time.Now()
 	h.Set("User-Agent", s.agent)
@@ -167,8 +167,8 @@ func (s *Sender) request(ctx context.Context, n *a2a.Notification, keys *Keys) (
 	return req, nil
 }
 
-// notice is the body of a notification: the event as HTTP+JSON has it, whatever
-// binding the task came by, or before 1.0 the Task.
+// notice returns the body of a notification: the event in the form of HTTP+JSON,
+// whatever the task's binding; before 1.0, the Task.
 func notice(n *a2a.Notification) (body []byte, media string) {
 	d, _ := dialect.ParseVersion(n.Version.String())
 	if n.Task == nil {
@@ -182,12 +182,12 @@ func notice(n *a2a.Notification) (body []byte, media string) {
 	return codec.AppendResult(make([]byte, 0, dialect.EncodedSize(n.Task)), dialect.GetTask, &a2a.GetTaskRequest{ID: n.Task.ID}, n.Task), "application/json"
 }
 
-// SetKeys says what is signed with from now on. Before the first call nothing
-// is, but with the tokens of configurations.
+// SetKeys sets the keys that sign from now on. Before the first call only the tokens of
+// configurations sign.
 func (s *Sender) SetKeys(k *Keys) { s.keys.Store(k) }
 
-// LoadKeys makes load find the keys when they are needed first. Call it before
-// anything is sent. If it fails nothing is sent, and it is called again.
+// LoadKeys makes load get the keys when they are needed first. Call it before anything
+// is sent. If load fails nothing is sent, and it is called again.
 func (s *Sender) LoadKeys(load func(context.Context) (*Keys, error)) { s.load = load }
 
 // loadTimeout is how long reading or making the keys may take.
@@ -199,8 +199,8 @@ func (s *Sender) current(ctx context.Context) (*Keys, error) {
 		return k, nil
 	}
 	// Making a key takes seconds on a slow machine and cannot be stopped. A caller that
-	// stops waiting must not lose the keys for the others, so nobody's context ends the
-	// load. It ends by itself.
+	// stops waiting must not lose the keys for the others, so no caller's context ends
+	// the load. It has a time limit of its own.
 	loaded := s.loads.DoChan("", func() (any, error) {
 		if k := s.keys.Load(); k != nil {
 			return k, nil

@@ -24,9 +24,8 @@ const (
 
 const secretPrefix = "whsec_"
 
-// Secret returns the HMAC key that a token of a configuration is: the decoded
-// rest of one that begins with whsec_, any other as it is. The key of an empty
-// token is nil.
+// Secret returns the HMAC key of a configuration's token: the decoded rest of a token
+// that begins with whsec_, any other token unchanged. The key of an empty token is nil.
 func Secret(token string) ([]byte, error) {
 	in, ok := strings.CutPrefix(token, secretPrefix)
 	if !ok {
@@ -42,12 +41,11 @@ func Secret(token string) ([]byte, error) {
 // signing is held while a large body is signed.
 var signing sync.Mutex
 
-// Sign sets the headers of Standard Webhooks on a delivery: its id, which is
-// the same for each attempt and has no dot in it, the time of this attempt,
-// and signatures over both and over the body as it is sent. There is one with
-// the token, if there is one, and one with the keys, if k is not nil; for
-// Overlap after a rotation also one with the key before, for receivers that
-// have not heard of the new one.
+// Sign sets the headers of Standard Webhooks on a delivery: its id, which is the same
+// for each attempt and contains no dot; the time of this attempt; and signatures over
+// both and over the body as it is sent. There is one with the token, if there is one,
+// and one with the keys, if k is not nil; for Overlap after a rotation also one with
+// the previous key, for receivers that do not know the new one yet.
 func (k *Keys) Sign(h http.Header, id string, at time.Time, body []byte, token string) {
 	stamp := strconv.FormatInt(at.Unix(), 10)
 	h[HeaderID] = []string{id}
@@ -58,7 +56,7 @@ func (k *Keys) Sign(h http.Header, id string, at time.Time, body []byte, token s
 		return
 	}
 	if len(body) > budget.Small {
-		signing.Lock() // which takes a copy and a processor for some 30 ms
+		signing.Lock() // signing takes a copy and a processor for some 30 ms
 		defer signing.Unlock()
 	}
 	content := signedContent(id, stamp, body)
@@ -90,13 +88,13 @@ func signedContent(id, stamp string, body []byte) []byte {
 	return append(b, body...)
 }
 
-// The id of a delivery is msg_<source>_<rest>. The source stands for the caller
-// whose configuration it is; because the id is part of what is signed, a signature
-// made for one caller never holds for another.
+// The id of a delivery is msg_<source>_<rest>. The source stands for the caller that
+// owns the configuration; because the id is part of what is signed, a signature made
+// for one caller never holds for another.
 
-// SourceHeader is the header, and the metadata over gRPC, in which a server tells
-// a caller the source of his own webhooks. It is never sent with a delivery: there
-// the signed id has it, and a header beside it could be forged.
+// SourceHeader is the header, and the metadata over gRPC, in which a server tells a
+// caller the source of its webhooks. It is never sent with a delivery: there the signed
+// id has the source, and a header could be forged.
 const SourceHeader = "Parley-Webhook-Source"
 
 const (
@@ -104,7 +102,8 @@ const (
 	sourceSize = 32 // letters of base32
 )
 
-// SourcedID puts a source into a delivery's id. Without one the id stays.
+// SourcedID puts a source into a delivery's id. Without a source the id does not
+// change.
 func SourcedID(source, id string) string {
 	if source == "" {
 		return id
@@ -112,9 +111,9 @@ func SourcedID(source, id string) string {
 	return idPrefix + source + "_" + strings.TrimPrefix(id, idPrefix)
 }
 
-// SourceOf returns the source in a delivery's id, "" if it has none, as of
-// other servers and of Parley before it had sources. It proves nothing unless the
-// id was verified.
+// SourceOf returns the source in a delivery's id, "" if it has none, as with other
+// servers and with Parley before it had sources. It proves nothing unless the id was
+// verified.
 func SourceOf(id string) string {
 	rest, ok := strings.CutPrefix(id, idPrefix)
 	if !ok || len(rest) < sourceSize+2 || rest[sourceSize] != '_' || !ValidSource(rest[:sourceSize]) {

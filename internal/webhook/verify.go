@@ -24,11 +24,11 @@ const (
 	maxID         = 256      // bytes
 	maxHeader     = 4 << 10  // bytes of Webhook-Signature
 	maxKeySet     = 64 << 10 // bytes
-	maxRSABits    = 8192     // what a larger key costs is for others to pay
+	maxRSABits    = 8192     // verifying with larger keys costs too much
 )
 
-// Signed are the headers of Standard Webhooks of one delivery, read and not
-// yet judged.
+// Signed has the headers of Standard Webhooks of one delivery, which were read but not
+// yet verified.
 type Signed struct {
 	ID string
 	At time.Time
@@ -38,8 +38,8 @@ type Signed struct {
 	signs [][]byte // v1a
 }
 
-// ReadSigned reads the headers of a delivery. Signatures of other kinds are
-// passed over. The error is ErrMissing if there are no such headers at all.
+// ReadSigned reads the headers of a delivery. Signatures of other kinds are skipped.
+// The error is ErrMissing if there is no signature header.
 func ReadSigned(h http.Header) (*Signed, error) {
 	id, stamp, list := h[HeaderID], h[HeaderTimestamp], h[HeaderSignature]
 	if len(list) == 0 {
@@ -71,8 +71,8 @@ func ReadSigned(h http.Header) (*Signed, error) {
 	return s, nil
 }
 
-// validID reports whether a delivery's id is one. With a dot in it, id and time
-// could be split in two ways over the same signature.
+// validID reports whether a delivery's id is valid. With a dot in it, id and time could
+// be split in two ways under the same signature.
 func validID(id string) bool {
 	return id != "" && len(id) <= maxID && !strings.ContainsFunc(id, func(r rune) bool { return r <= ' ' || r >= 0x7f || r == '.' })
 }
@@ -110,8 +110,8 @@ type KeySet struct {
 	rsa map[string]*rsa.PublicKey // by key id
 }
 
-// ParseKeySet reads a JSON Web Key Set. Keys of kinds that no webhook is signed
-// with are passed over, also those of kinds yet to come.
+// ParseKeySet reads a JSON Web Key Set. Keys of kinds that no webhook is signed with,
+// including future kinds, are skipped.
 func ParseKeySet(doc []byte) (*KeySet, error) {
 	var in struct{ Keys []json.RawMessage }
 	if len(doc) > maxKeySet || json.Unmarshal(doc, &in) != nil || in.Keys == nil {
