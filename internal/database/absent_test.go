@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// What is wrong with a database decides what a command advises, not that it is a file.
+// The advice of a command depends on the error of the database, not on its being a file.
 func TestWhatToDoAboutADatabaseThatCannotBeRead(t *testing.T) {
 	p := &Location{File: "d/parley.db", Data: "d"}
 	shared := &Location{Address: "postgres://h/d"}

@@ -7,17 +7,17 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// DeleteBatch is how many tasks or receipts are deleted at once. Nobody waits meanwhile,
-// but an interrupt should not take long either.
+// DeleteBatch is how many tasks or receipts are deleted at once. No other caller waits
+// meanwhile, but an interrupt should not take long either.
 const DeleteBatch = 256
 
-// Erase deletes all tasks of a context, in any state, and the receipts that name it.
-// deleted is the number of tasks so far. If it fails, it may have deleted a part.
+// Erase deletes all tasks of a context, in any state, and the receipts that name it. deleted
+// counts the tasks while Erase runs. If Erase fails, it may have deleted a part.
 func Erase(ctx context.Context, st store.Store, tenant, owner, contextID string, deleted *atomic.Int64) (tasks, receipts int, err error) {
-	if _, err := st.Delete(ctx, nil); err != nil { // what a killed erase left
+	if _, err := st.Delete(ctx, nil); err != nil { // the rest of an erase that was killed
 		return 0, 0, err
 	}
-	q := store.Query{Tenant: tenant, Owner: owner, Context: contextID, Limit: DeleteBatch, MaxBytes: store.PageBytes} // of which only the rows matter
+	q := store.Query{Tenant: tenant, Owner: owner, Context: contextID, Limit: DeleteBatch, MaxBytes: store.PageBytes} // only the rows matter
 	for more := true; more; {
 		page, err := st.List(ctx, q)
 		if err != nil {
@@ -33,12 +33,12 @@ func Erase(ctx context.Context, st store.Store, tenant, owner, contextID string,
 			return tasks, 0, err
 		}
 	}
-	// Direct answers made no task, but the receipts of their messages hold them.
+	// Direct answers created no task, but the receipts of their messages contain them.
 	receipts, err = Forget(ctx, st, store.ForgetQuery{Tenant: tenant, Owner: owner, Context: contextID, Limit: DeleteBatch})
 	return tasks, receipts, err
 }
 
-// Forget removes all receipts that q selects, and returns how many they were.
+// Forget removes all receipts that q selects, and returns how many it removed.
 func Forget(ctx context.Context, st store.Store, q store.ForgetQuery) (total int, err error) {
 	for {
 		n, err := st.Forget(ctx, q)

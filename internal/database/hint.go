@@ -12,8 +12,7 @@ import (
 	"github.com/parley-a2a/parley/store/postgres"
 )
 
-// Hint returns what to do about an error of the database; "" if it says that
-// itself.
+// Hint returns what to do about an error of the database, or "" if the error itself says so.
 func (p *Location) Hint(err error) string {
 	if p.Address != "" {
 		return p.postgresHint(err)
@@ -24,7 +23,7 @@ func (p *Location) Hint(err error) string {
 		return path + " is damaged inside: restore it from a backup, or name another directory with --data"
 	case errors.Is(err, store.ErrFull):
 		return "make room where " + path + " is: even to delete takes a little"
-	case errors.Is(err, store.ErrBusy) && !strings.Contains(err.Error(), "in use by"): // a server, which it names
+	case errors.Is(err, store.ErrBusy) && !strings.Contains(err.Error(), "in use by"): // the error names the server
 		return "another program, such as sqlite3, has " + path + " locked: end it, and try again"
 	case errors.Is(err, store.ErrReadOnly), errors.Is(err, sqlite3.CANTOPEN):
 		return path + " and its directory must be writable: look at their mode and owner, and whether the file system is read-only; --data names another directory"

@@ -1,8 +1,7 @@
-// Package database is where a server keeps its tasks: a file of SQLite, a
-// database of PostgreSQL, or memory. It reads the flags that say so, opens the
-// database for a server, for commands beside a server and for commands that must
-// have it alone, and says what to do about its errors, all without showing a
-// password.
+// Package database locates and opens the database in which a server keeps its tasks: an
+// SQLite file, a PostgreSQL database, or memory. It reads the flags that choose it, opens the
+// database for a server, for commands beside a server and for commands that need exclusive
+// use, and says what to do about its errors. It never shows a password.
 package database
 
 import (
@@ -22,21 +21,20 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// Env is the variable for --store. Every user of the machine can read command
+// Env is the variable that replaces --store. Every user of the machine can read command
 // lines, so an address with a password belongs in the variable.
 const Env = "PARLEY_STORE"
 
-// InMemory is the value of --store for tasks that end with their server.
+// InMemory is the value of --store for tasks that are lost when their server ends.
 const InMemory = "memory"
 
 // DefaultData is the default of --data.
 const DefaultData = ".parley"
 
-// Flags say where tasks are kept.
+// Flags holds the flags that say where tasks are kept.
 type Flags struct{ store, data string }
 
-// Register declares --store and --data. memory says that tasks may be kept in
-// memory.
+// Register declares --store and --data. memory means that tasks may be kept in memory.
 func (f *Flags) Register(fs *pflag.FlagSet, memory bool) {
 	usage := "where tasks are kept: the `address` of a PostgreSQL database (postgres://user@host/database), which any number of servers share, or the path of an SQLite file"
 	if memory {
@@ -46,29 +44,30 @@ func (f *Flags) Register(fs *pflag.FlagSet, memory bool) {
 	fs.StringVar(&f.data, "data", DefaultData, "`directory` of the database; with PostgreSQL, of the audit log alone")
 }
 
-// Location is where tasks are kept: a file of SQLite, a database of PostgreSQL, or,
-// if it is neither, memory.
+// Location is where tasks are kept: an SQLite file, a PostgreSQL database or, if both are
+// empty, memory.
 type Location struct {
 	File    string
-	Address string // with its password
+	Address string // may contain a password
 	Data    string // directory for the audit log
 
-	// AllowAsyncCommit opens a shared database for a server although it may lose what it
-	// has acknowledged.
+	// AllowAsyncCommit opens a PostgreSQL database for a server even if it may lose
+	// acknowledged commits.
 	AllowAsyncCommit bool
 
-	// Migrating is told how many steps are done, when Open brings a database of an
-	// older version to this one. Nil is told nothing.
+	// Migrating is called when Open migrates a database of an older version. It gets how many
+	// steps are done. Nil calls nothing.
 	Migrating func(done, of int)
 }
 
 // Memory reports whether tasks are kept in memory.
 func (p *Location) Memory() bool { return p.File == "" && p.Address == "" }
 
-// Shared reports whether other servers may use it, too.
+// Shared reports whether other servers may use the database too.
 func (p *Location) Shared() bool { return p.Address != "" }
 
-// Size returns how many bytes the file has on disk, with its log; 0 if there is none.
+// Size returns the size in bytes of the SQLite file and its write-ahead log; 0 if there is no
+// file.
 func (p *Location) Size() (n int64) {
 	for _, name := range []string{p.File, p.File + "-wal"} {
 		if info, err := os.Stat(name); err == nil && !p.Memory() && !p.Shared() {
@@ -78,8 +77,8 @@ func (p *Location) Size() (n int64) {
 	return n
 }
 
-// Command is a command line of program that means this database. Of one that is shared
-// the address is not in it, which may have a password.
+// Command returns a command line of program for this database. It omits a PostgreSQL address,
+// which may have a password.
 func (p *Location) Command(program, verb string) string {
 	line := program + " " + verb
 	switch {
@@ -91,8 +90,8 @@ func (p *Location) Command(program, verb string) string {
 	return line
 }
 
-// AdminFile is where a server that runs with it says how the users of this machine
-// reach its administration; "" for memory.
+// AdminFile returns the file in which a server with this database says how the users of this
+// machine reach its administration; "" for memory.
 func (p *Location) AdminFile() string {
 	switch {
 	case p.File != "":
@@ -105,14 +104,14 @@ func (p *Location) AdminFile() string {
 	return filepath.Join(p.Data, fmt.Sprintf("admin-%016x", h.Sum64()))
 }
 
-// Resolve returns the location that the flags in set and the variable name.
-// ephemeral is serve's flag. Passwords are hidden from w.
+// Resolve returns the location that the flags in set and the variable name. ephemeral is the
+// value of serve's flag. Passwords are hidden from w.
 func (f *Flags) Resolve(set *pflag.FlagSet, lookup func(string) (string, bool), w *plain.Writer, ephemeral bool) (*Location, error) {
 	value, from := f.store, "--store"
 	if !set.Changed("store") {
 		value, _ = lookup(Env)
 		if from = Env; ephemeral {
-			value = "" // a flag is stronger
+			value = "" // the flag overrides the variable
 		}
 	}
 	data := set.Changed("data")
@@ -128,7 +127,7 @@ func (f *Flags) Resolve(set *pflag.FlagSet, lookup func(string) (string, bool), 
 		return &Location{File: filepath.Join(f.data, "parley.db"), Data: f.data}, nil
 	case isURL && (scheme == "postgres" || scheme == "postgresql"):
 		w.Hide(Passwords(value)...)
-		if _, err := url.Parse(value); err != nil { // whose text has the value
+		if _, err := url.Parse(value); err != nil { // its text contains the value
 			return nil, failure.Usagef("%s is not a URL", from).WithHint("as in postgres://parley@db.example.org/parley; in a password write %%40 for @, %%2F for / and %%25 for %%")
 		}
 		return &Location{Address: value, Data: f.data}, nil
@@ -141,10 +140,10 @@ func (f *Flags) Resolve(set *pflag.FlagSet, lookup func(string) (string, bool), 
 	return &Location{File: value, Data: filepath.Dir(value)}, nil
 }
 
-// Passwords returns what is secret in the address of a database.
+// Passwords returns the secrets in the address of a database.
 func Passwords(address string) (secrets []string) {
 	if head, rest, ok := strings.Cut(address, "://"); ok && head != "" {
-		// As it stands, also where it is no URL.
+		// Unparsed, because it may not be a URL.
 		if at := strings.LastIndexByte(rest, '@'); at >= 0 {
 			if _, secret, ok := strings.Cut(rest[:at], ":"); ok {
 				secrets = append(secrets, secret)
@@ -160,7 +159,7 @@ func Passwords(address string) (secrets []string) {
 	}
 	for pair := range strings.SplitSeq(u.RawQuery, "&") {
 		name, value, _ := strings.Cut(pair, "=")
-		if value, err = url.PathUnescape(value); err != nil { // libpq leaves + as it is, too
+		if value, err = url.PathUnescape(value); err != nil { // unlike url.Values, libpq does not read + as a space
 			continue
 		}
 		switch name {
@@ -173,7 +172,7 @@ func Passwords(address string) (secrets []string) {
 	return secrets
 }
 
-// String is what it is called, without what is secret.
+// String describes the location, without secrets.
 func (p *Location) String() string {
 	switch {
 	case p.File != "":
@@ -192,7 +191,7 @@ func (p *Location) database() string {
 	return cmp.Or(u.Query().Get("dbname"), strings.TrimPrefix(u.Path, "/"), os.Getenv("PGDATABASE"), "of the user's name")
 }
 
-// Host is where PostgreSQL is.
+// Host returns the host of the PostgreSQL server, with the port if it is given.
 func (p *Location) Host() string {
 	u, err := url.Parse(p.Address)
 	if err != nil {

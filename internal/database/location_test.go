@@ -13,8 +13,8 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// Where tasks are kept, as flags and the variable say it; and that no password is
-// ever in what is said of it.
+// Flags and the variable select where tasks are kept, and no text about it ever contains a
+// password.
 func TestWhereTasksAre(t *testing.T) {
 	const address = "postgres://parley:s3cret%2Fword@db.example.org:5433/tasks"
 	const odd = "postgresql:///tasks?host=/run/pg&password=s3cret/word&listen=postgres%3A%2F%2Fu%3As3cret%252Fword%40h%2Fd"

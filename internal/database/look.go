@@ -12,24 +12,24 @@ import (
 	"github.com/parley-a2a/parley/store/sqlite"
 )
 
-// State is what a database says of itself.
+// State is the state of a database.
 type State struct {
-	Version, Knows int64  // of its schema, and of this program's
-	Users          string // the program that has it open, or ""
-	Lossy          error  // how it may lose what it has acknowledged; nil: it does not
-	Refused        error  // why this program cannot use it; nil: it can
+	Version, Knows int64  // of the schema: of the database, and of this program
+	Users          string // programs that have it open, or ""
+	Lossy          error  // how it may lose acknowledged commits; nil: it does not
+	Refused        error  // why this program cannot use the database; nil if it can
 
-	// Kept and Tasks read it. They are nil where that would change something.
+	// Kept and Tasks read the database. They are nil if reading would change something.
 	Kept  func(ctx context.Context) (map[string][]byte, error)
 	Tasks func(ctx context.Context, after *store.Key, limit int) ([]store.Row, error)
-	// Packing is how many of its tasks of an older version are packed. It is nil, too,
-	// where none are.
+	// Packing returns how many tasks of an older version are packed. It is nil for PostgreSQL
+	// too, which packs none.
 	Packing func(ctx context.Context) (done, of int64, err error)
 
 	close func() error
 }
 
-// Close ends the reading.
+// Close stops the reading.
 func (s *State) Close() error {
 	if s.close == nil {
 		return nil
@@ -37,8 +37,8 @@ func (s *State) Close() error {
 	return s.close()
 }
 
-// Look looks at a database without changing anything, also while servers use it. If
-// there is none yet it is fs.ErrNotExist.
+// Look examines a database without changing anything, even while servers use it. If there is
+// none yet, the error is fs.ErrNotExist.
 func (p *Location) Look(ctx context.Context) (*State, error) {
 	if p.Address == "" {
 		l, err := sqlite.Look(p.File)

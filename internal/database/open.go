@@ -16,8 +16,8 @@ import (
 	"github.com/parley-a2a/parley/store/sqlite"
 )
 
-// Store is an open database. What it has beside store.Store is for operators; a
-// server does not need it.
+// Store is an open database. The methods beyond store.Store are for operators; a server does
+// not need them.
 type Store interface {
 	store.Store
 	AllPushes(ctx context.Context, after int64, limit int) ([]store.PushState, error)
@@ -26,8 +26,8 @@ type Store interface {
 	AllWork(ctx context.Context, idle []int32) ([]store.Work, error)
 }
 
-// Open opens the database for a server, or for a command that has it alone, and
-// makes it if it is not there. The caller closes it.
+// Open opens the database for a server, or for a command that has exclusive use, and creates
+// it if there is none. The caller closes it.
 func (p *Location) Open(ctx context.Context, log *slog.Logger, overwrite bool) (Store, error) {
 	switch {
 	case p.Address != "":
@@ -38,8 +38,8 @@ func (p *Location) Open(ctx context.Context, log *slog.Logger, overwrite bool) (
 	return store.NewMemory(), nil
 }
 
-// forCommand is the location for a command: whether the database may lose what it
-// acknowledges is judged when a server starts.
+// forCommand returns the location for a command, which does not check whether the database
+// may lose acknowledged commits: that is checked when a server starts.
 func (p *Location) forCommand() *Location {
 	q := *p
 	q.AllowAsyncCommit = true
@@ -62,7 +62,7 @@ type Reader interface {
 	Close() error
 }
 
-// OpenBeside opens a database that exists for reading, while servers may use it.
+// OpenBeside opens an existing database for reading, while servers may use it.
 func (p *Location) OpenBeside(ctx context.Context) (Reader, error) {
 	if p.Address != "" {
 		return p.openThere(ctx)
@@ -74,7 +74,7 @@ func (p *Location) OpenBeside(ctx context.Context) (Reader, error) {
 	return r, nil
 }
 
-// openThere opens a database of PostgreSQL that exists.
+// openThere opens an existing PostgreSQL database.
 func (p *Location) openThere(ctx context.Context) (*postgres.Store, error) {
 	st, err := postgres.Open(ctx, p.Address, &postgres.Options{Existing: true})
 	if err != nil {
@@ -83,8 +83,8 @@ func (p *Location) openThere(ctx context.Context) (*postgres.Store, error) {
 	return st, nil
 }
 
-// OpenAlone opens a database that exists for commands that change it. It fails
-// while a server uses it, which would not see that its tasks are deleted.
+// OpenAlone opens an existing database for commands that change it. It fails while a server
+// uses the database, because the server would not notice that its tasks are deleted.
 func (p *Location) OpenAlone(ctx context.Context, overwrite bool) (Store, error) {
 	if p.Address != "" {
 		st, err := p.openThere(ctx)
@@ -96,7 +96,7 @@ func (p *Location) OpenAlone(ctx context.Context, overwrite bool) (Store, error)
 		}
 		return st, nil
 	}
-	r, err := sqlite.OpenReader(p.File) // which makes nothing where nothing is
+	r, err := sqlite.OpenReader(p.File) // creates nothing if there is no database
 	if err != nil {
 		return nil, p.Absent(err)
 	}
@@ -106,7 +106,7 @@ func (p *Location) OpenAlone(ctx context.Context, overwrite bool) (Store, error)
 	return p.OpenOrMake(ctx, overwrite)
 }
 
-// OpenOrMake is OpenAlone for commands that may make the database.
+// OpenOrMake is OpenAlone for commands that may create the database.
 func (p *Location) OpenOrMake(ctx context.Context, overwrite bool) (Store, error) {
 	st, err := p.forCommand().Open(ctx, nil, overwrite)
 	if err == nil {
@@ -125,11 +125,11 @@ func (p *Location) OpenOrMake(ctx context.Context, overwrite bool) (Store, error
 
 const aloneHint = "stop the server first. backup and export work beside it; so do gc and push redeliver, if you are the server's user. To delete old tasks without stopping: parley serve --retain-completed"
 
-// aliveFor is how long a server that says nothing more counts as one that runs.
-// It is longer than any --dead-after should be, which is not known here.
+// aliveFor is how long a silent server counts as running. It is longer than any --dead-after
+// should be, which is not known here.
 const aliveFor = time.Minute
 
-// unserved wants no server to be at work with a database.
+// unserved returns an error if a server uses the database.
 func (p *Location) unserved(ctx context.Context, st *postgres.Store) error {
 	alive, err := st.Living(ctx, aliveFor)
 	if err != nil || len(alive) == 0 {
@@ -139,7 +139,7 @@ func (p *Location) unserved(ctx context.Context, st *postgres.Store) error {
 		WithHint("stop all servers for it; one that was killed counts for a minute. A server deletes by itself with --retain-completed, --retain-failed and --retain-waiting, and export works beside it")
 }
 
-// Absent is the failure of a command that finds no database, or none that it can use.
+// Absent returns the failure of a command that finds no usable database.
 func (p *Location) Absent(err error) error {
 	f := failure.New(failure.CodeAdmin, err.Error(), err)
 	f.Hint = p.Hint(err)
@@ -164,8 +164,8 @@ type Vault interface {
 	Close() error
 }
 
-// Vault opens the part of a database that holds API keys, also while servers use
-// it. makes says that the database is made if it is not there.
+// Vault opens the part of a database that holds API keys, even while servers use it. makes
+// means that the database is created if there is none.
 func (p *Location) Vault(ctx context.Context, makes bool) (Vault, error) {
 	if p.Address != "" {
 		v, err := postgres.OpenVault(ctx, p.Address)
@@ -190,12 +190,12 @@ func (p *Location) Vault(ctx context.Context, makes bool) (Vault, error) {
 	return v, nil
 }
 
-// beginDatabase makes a database, so that the first key can be made before the
-// first start of the server.
+// beginDatabase creates a database, so that the first key can be created before the server's
+// first start.
 func beginDatabase(file string) error {
 	st, err := sqlite.Open(file, nil)
 	if errors.Is(err, store.ErrBusy) {
-		return nil // a server makes it at this moment
+		return nil // a server is creating it
 	} else if err != nil {
 		return err
 	}

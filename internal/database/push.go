@@ -10,8 +10,8 @@ import (
 // PushBatch is how many webhooks or dead letters are read at once.
 const PushBatch = 500
 
-// EachPush calls f with every webhook that list, AllPushes of a database, has, in the
-// order in which they were made.
+// EachPush calls f for every webhook in a database, whose AllPushes is list, in the order in
+// which they were created.
 func EachPush(ctx context.Context, list func(ctx context.Context, after int64, limit int) ([]store.PushState, error), f func(*store.PushState) error) error {
 	for after := int64(0); ; {
 		page, err := list(ctx, after, PushBatch)
@@ -42,8 +42,8 @@ func CountIdle(ctx context.Context, idle func(context.Context, store.IdleQuery) 
 	}
 }
 
-// EachLetters calls f with all dead letters that list, DeadLetters of a database, has,
-// page by page.
+// EachLetters calls f with all dead letters of a database, whose DeadLetters is list, page by
+// page.
 func EachLetters(ctx context.Context, list func(context.Context, store.LetterQuery) ([]store.DeadLetter, error), f func([]store.DeadLetter) error) error {
 	q := store.LetterQuery{Limit: PushBatch}
 	for {
@@ -63,16 +63,16 @@ func EachLetters(ctx context.Context, list func(context.Context, store.LetterQue
 	}
 }
 
-// What a webhook does.
+// States of a webhook's deliveries.
 const (
 	PushIdle      = "idle"      // everything is delivered, more may come
-	PushPending   = "pending"   // something is to be delivered
-	PushRetrying  = "retrying"  // an attempt has failed, the next one is due
-	PushDisabled  = "disabled"  // the receiver wants no more
-	PushCompleted = "completed" // everything is delivered, and no more comes
+	PushPending   = "pending"   // there are entries to deliver
+	PushRetrying  = "retrying"  // an attempt has failed, the next one is scheduled
+	PushDisabled  = "disabled"  // the receiver wants no more deliveries
+	PushCompleted = "completed" // everything is delivered, and no more will come
 )
 
-// PushDoes returns what a webhook does.
+// PushDoes returns the state of a webhook's deliveries.
 func PushDoes(p *store.PushState) string {
 	switch {
 	case !p.Live && p.Cursor < p.Last:
@@ -87,16 +87,16 @@ func PushDoes(p *store.PushState) string {
 	return PushIdle
 }
 
-// Redelivered is what Redeliver has set back.
+// Redelivered counts what Redeliver has reset.
 type Redelivered struct {
 	Letters, Enabled, Hastened int
-	IDs                        []store.PushID // of all that is delivered again
+	IDs                        []store.PushID // the webhooks that deliver again
 }
 
-// Redeliver sets back what was given up, of the webhooks that has picks: dead
-// letters; webhooks that their receiver had disabled; and those that wait for another
-// try. A server delivers it when it starts, or when it is told. After an error what
-// was done so far stays done.
+// Redeliver resets abandoned deliveries of the webhooks for which has returns true: dead
+// letters, webhooks that their receiver had disabled, and those that wait for another
+// attempt. A server delivers them when it starts, or when it is told to. After an error, the
+// changes made so far stay.
 func Redeliver(ctx context.Context, st Store, has func(store.PushID) bool) (r Redelivered, err error) {
 	err = EachLetters(ctx, st.DeadLetters, func(page []store.DeadLetter) error {
 		var again []store.DeadLetter
@@ -139,7 +139,7 @@ func Redeliver(ctx context.Context, st Store, has func(store.PushID) bool) (r Re
 			return nil
 		}
 		r.IDs = append(r.IDs, p.PushID())
-		// A day of tries begins anew.
+		// The time for attempts, a day, starts again.
 		changed = append(changed, store.Advance{PushID: p.PushID(), Created: p.Created, Progress: store.Progress{Cursor: p.Cursor}, Live: true})
 		if len(changed) < PushBatch {
 			return nil

@@ -12,9 +12,10 @@ type File interface {
 	Stat() (os.FileInfo, error)
 }
 
-// Spool copies what can be read once to a file that goes when it is closed: beside the
-// database, where there is room and nobody else reads, or in the directory for temporary
-// files if the database is on a server. If ctx ends first, a read of in may go on.
+// Spool copies input that can be read only once to a file that is deleted when it is closed.
+// The file is beside the database, where there is space and only the same user can read, or
+// in the directory for temporary files if the database is on a server. If ctx ends first, a
+// read of in may continue.
 func (p *Location) Spool(ctx context.Context, in io.Reader) (File, error) {
 	dir := p.Data
 	if p.Shared() {
@@ -29,7 +30,7 @@ func (p *Location) Spool(ctx context.Context, in io.Reader) (File, error) {
 	}
 	spool := &spooled{f}
 	copied := make(chan error, 1)
-	go func() { // which cannot be told to stop reading; the process ends instead
+	go func() { // this goroutine cannot be told to stop reading; it ends with the process
 		_, err := io.Copy(f, in)
 		copied <- err
 	}()
@@ -48,7 +49,7 @@ func (p *Location) Spool(ctx context.Context, in io.Reader) (File, error) {
 	return spool, nil
 }
 
-// spooled is a file that goes when it is closed.
+// spooled is a file that is deleted when it is closed.
 type spooled struct{ *os.File }
 
 func (s *spooled) Close() error {

@@ -1,7 +1,6 @@
-// Package storecheck judges a database server that speaks PostgreSQL's protocol: it
-// runs the suite of all stores (store/storetest) on a scratch database there, and says
-// what holds. It is a package of its own so that nothing but the command links the
-// suite.
+// Package storecheck judges a database server that speaks PostgreSQL's protocol: it runs the
+// suite of all stores (store/storetest) on a scratch database there, and reports which tests
+// pass. It is a separate package so that only the command links the suite.
 package storecheck
 
 import (
@@ -16,18 +15,18 @@ import (
 	"github.com/parley-a2a/parley/store/storetest"
 )
 
-// Report says how a server did.
+// Report is the result for a server.
 type Report struct {
-	Server     string   `json:"server"`   // as it says of itself
+	Server     string   `json:"server"`   // the version that it reports
 	Database   string   `json:"database"` // where the tests ran
-	Without    []string `json:"without"`  // what it lacks, and what that means
+	Without    []string `json:"without"`  // features that it lacks, and the consequences
 	Durability string   `json:"durability"`
 	Areas      []Area   `json:"areas"`
 	Tests      int      `json:"tests"`
 	Failed     int      `json:"failed"`
-	Only       []string `json:"only,omitempty"` // areas; none: all were run
-	// Usable says that Parley can be used with it: all tests that were run hold, and a
-	// server would not refuse it for what may be lost.
+	Only       []string `json:"only,omitempty"` // areas that were run; none: all
+	// Usable means that Parley can use the server: all tests that were run passed, and Parley
+	// would not refuse to start because the server may lose commits.
 	Usable bool `json:"usable"`
 }
 
@@ -42,23 +41,23 @@ type Area struct {
 // Failure is a test that failed.
 type Failure struct {
 	Test   string `json:"test"`
-	Reason string `json:"reason"` // the first one
+	Reason string `json:"reason"` // the first failure
 }
 
-// Areas are the parts of the suite.
+// Areas returns the names of the suite's parts.
 func Areas() []string { return storetest.Areas() }
 
-// Run runs the tests in a place that was made, and empties it before each: those of the areas
-// named in only, or all. told is
-// called with each area when it is done; what comes before the areas is known then.
-// After an error, as when ctx ends, the report is not complete.
+// Run runs the tests of the areas named in only, or of all areas, in a scratch place that
+// Make made, which it empties before each test. It calls told with each area when that is
+// done; by then the rest of the report, except for later areas, is known. After an error,
+// also when ctx ends, the report is incomplete.
 func Run(ctx context.Context, s *Scratch, only []string, told func(*Report, *Area) error) (*Report, error) {
 	r := &Report{Server: s.state.Server, Database: s.Name, Durability: s.state.Durability, Only: only}
 	st, err := s.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	r.Without = append([]string{}, st.Without()...) // which is a list where it is empty, too
+	r.Without = append([]string{}, st.Without()...) // so that JSON has a list even if it is empty
 	hints := !slices.ContainsFunc(r.Without, func(w string) bool { return strings.HasPrefix(w, "LISTEN") })
 	if err := st.Close(); err != nil {
 		return nil, err

@@ -16,27 +16,27 @@ import (
 	"github.com/parley-a2a/parley/store/postgres"
 )
 
-// Scratch is a place on a server for tests: a database that is made for them or, in an
-// existing one, the schema parley. Nothing else of the server is changed.
+// Scratch is a place for tests on a server: a new database or, in an existing one, a new
+// schema parley. Nothing else on the server is changed.
 type Scratch struct {
 	Name string // of the database
-	Made bool   // it was made, and is not dropped yet
+	Made bool   // the place exists: Make made it, and Remove has not removed it
 
 	state   *postgres.State
-	server  string // address of the database that was given, without parameters of Parley's
-	address string // of the place
+	server  string // address of the given database, without Parley's parameters
+	address string // address of the place
 	here    bool
 }
 
-// ErrSchemaThere is why a database is not used for tests, and ErrMayNotCreate why none
-// was made.
+// ErrSchemaThere means that a database cannot be used for tests. ErrMayNotCreate means that
+// no database could be created.
 var (
 	ErrSchemaThere  = errors.New("the database has a schema parley already, which may hold tasks")
 	ErrMayNotCreate = errors.New("the role may not create a database")
 )
 
-// NewScratch looks at a server, and chooses the place: a database of a name that is not
-// in use or, with here, the one of the address. Nothing is changed yet.
+// NewScratch examines a server and chooses the place: a database with an unused name or, with
+// here, the database of the address. It changes nothing yet.
 func NewScratch(ctx context.Context, address string, here bool) (*Scratch, error) {
 	state, err := postgres.Look(ctx, address, time.Minute)
 	if err != nil {
@@ -51,7 +51,7 @@ func NewScratch(ctx context.Context, address string, here bool) (*Scratch, error
 	}
 	c, err := pgx.ParseConfig(s.server)
 	if err != nil {
-		return nil, err // pgx leaves the password out
+		return nil, err // pgx omits the password
 	}
 	if s.Name = c.Database; !here {
 		s.Name = "parley_check_" + strings.ToLower(rand.Text()[:12])
@@ -60,12 +60,12 @@ func NewScratch(ctx context.Context, address string, here bool) (*Scratch, error
 	return s, err
 }
 
-// inDatabase is an address for another database of the same server, where it has a name,
-// and so is that of the connection that listens. plain leaves out what only Parley knows.
+// inDatabase returns an address with the database replaced by name, if that is not empty, and
+// also in its listen parameter. plain omits the parameters that only Parley knows.
 func inDatabase(address, name string, plain bool) (string, error) {
 	u, err := url.Parse(address)
 	if err != nil {
-		return "", errors.New("the address is not a URL") // whose text may have a password
+		return "", errors.New("the address is not a URL") // its text may contain a password
 	}
 	var all []string
 	for pair := range strings.SplitSeq(u.RawQuery, "&") {
@@ -80,7 +80,7 @@ func inDatabase(address, name string, plain bool) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			pair = "listen=" + strings.ReplaceAll(url.QueryEscape(value), "+", "%20") // libpq does not take + for a space
+			pair = "listen=" + strings.ReplaceAll(url.QueryEscape(value), "+", "%20") // libpq does not read + as a space
 		}
 		all = append(all, pair)
 	}
@@ -91,7 +91,7 @@ func inDatabase(address, name string, plain bool) (string, error) {
 	return u.String(), nil
 }
 
-// Make makes the place. It is empty until the first Open.
+// Make makes the place. It is empty until the first open.
 func (s *Scratch) Make(ctx context.Context) error {
 	statement := "CREATE SCHEMA parley"
 	if !s.here {
@@ -113,7 +113,7 @@ func (s *Scratch) open(ctx context.Context) (*postgres.Store, error) {
 	return postgres.Open(ctx, s.address, &postgres.Options{AllowAsyncCommit: true})
 }
 
-// empty removes all rows. No store may be open. Statements that each engine does
+// empty removes all rows. No store may be open. It uses statements that each engine executes
 // quickly: some take seconds to truncate a table.
 func (s *Scratch) empty(ctx context.Context) error {
 	address, err := inDatabase(s.address, "", true)
@@ -136,7 +136,7 @@ func (s *Scratch) empty(ctx context.Context) error {
 	for _, table := range tables {
 		sql := "DELETE FROM parley." + pgx.Identifier{table}.Sanitize()
 		for n := 0; ; n++ {
-			if _, err = c.Exec(ctx, sql); !is(err, "40001", "40P01") || n == 9 { // conflicts with what a store left behind
+			if _, err = c.Exec(ctx, sql); !is(err, "40001", "40P01") || n == 9 { // a conflict with transactions that a store left behind
 				break
 			}
 		}
@@ -156,7 +156,7 @@ func (s *Scratch) Remove(ctx context.Context) error {
 	if s.here {
 		err = run(ctx, s.server, "DROP SCHEMA parley CASCADE")
 	} else {
-		err = run(ctx, s.server, "DROP DATABASE "+s.Name+" WITH (FORCE)") // a connection may be still ending
+		err = run(ctx, s.server, "DROP DATABASE "+s.Name+" WITH (FORCE)") // a connection may still be closing
 		if is(err, "0A000", "42601") {
 			err = run(ctx, s.server, "DROP DATABASE "+s.Name)
 		}
@@ -165,7 +165,7 @@ func (s *Scratch) Remove(ctx context.Context) error {
 	return err
 }
 
-// run runs a statement that no transaction may have around it.
+// run runs a statement that must not be in a transaction.
 func run(ctx context.Context, address, sql string) error {
 	c, err := connect(ctx, address)
 	if err != nil {
@@ -182,7 +182,7 @@ func connect(ctx context.Context, address string) (*pgx.Conn, error) {
 	return pgx.Connect(ctx, address)
 }
 
-// is reports whether an error is the server's and has one of these codes.
+// is reports whether an error comes from the server and has one of these codes.
 func is(err error, codes ...string) bool {
 	var pg *pgconn.PgError
 	return errors.As(err, &pg) && slices.Contains(codes, pg.Code)

@@ -8,8 +8,8 @@ import (
 	"github.com/parley-a2a/parley/internal/terminal"
 )
 
-// Lines is an area as a line of a table, and below it each test that failed. Before the
-// first area it describes the server.
+// Lines returns an area as a line of a table, followed by its failed tests. Before the first
+// area it describes the server.
 func (r *Report) Lines(a *Area) string {
 	var b strings.Builder
 	if a.Name == r.Areas[0].Name {
@@ -26,7 +26,7 @@ func (r *Report) Lines(a *Area) string {
 	return b.String()
 }
 
-// Verdict is the last line.
+// Verdict returns the last line.
 func (r *Report) Verdict() string {
 	is := "usable: all hold"
 	switch {

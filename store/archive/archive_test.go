@@ -17,8 +17,8 @@ import (
 	"github.com/parley-a2a/parley/store/archive"
 )
 
-// small is an export with each kind of line in it, as the first version wrote it.
-// An export can be imported by every later version.
+// small is an export with each kind of line, as the first version wrote it. Every later
+// version can import an export.
 func small(t testing.TB) []byte {
 	t.Helper()
 	text, err := os.ReadFile("testdata/small.jsonl")
@@ -91,14 +91,14 @@ func TestImportRefusesDamage(t *testing.T) {
 	refused("something behind the end", 0, append(bytes.Clone(text), '\n'))
 }
 
-// noneAhead is a source that could read tasks ahead, and has no room for any.
+// noneAhead is a source that can read ahead, but has no space for any task.
 type noneAhead struct{ archive.Source }
 
 func (noneAhead) Ahead(context.Context, []store.Key) (map[store.Key]*store.Task, error) {
 	return nil, nil
 }
 
-// If a source reads no tasks ahead, each is read when its turn comes.
+// If a source reads no tasks ahead, each is read in its turn.
 func TestExportReadsWhatWasLeftOut(t *testing.T) {
 	m := memory(t)
 	if _, err := importInto(t, m, small(t)); err != nil {
@@ -109,7 +109,7 @@ func TestExportReadsWhatWasLeftOut(t *testing.T) {
 	}
 }
 
-// goingOn is a source in which a task goes on while it is exported, once.
+// goingOn is a source in which a task grows once while it is exported.
 type goingOn struct {
 	archive.Source
 	next func()
@@ -153,8 +153,8 @@ func TestExportedReceiptsAreOfTheirMoment(t *testing.T) {
 	}
 }
 
-// bornAgain is a source in which a task is deleted and begins anew, once, before its log
-// is read.
+// bornAgain is a source in which a task is deleted and created again, once, before its log is
+// read.
 type bornAgain struct {
 	archive.Source
 	again func()
@@ -168,8 +168,8 @@ func (b *bornAgain) Entries(ctx context.Context, k store.Key, after int64, limit
 	return b.Source.Entries(ctx, k, after, limit)
 }
 
-// The row and the log of an exported task are of the same task, also where another one
-// of its name takes its place.
+// The row and the log of an exported task belong to the same task, even if another one with
+// its name replaces it.
 func TestExportedLogIsOfItsRow(t *testing.T) {
 	m := memory(t)
 	now := time.Date(2026, 11, 21, 9, 8, 7, 0, time.UTC)
@@ -208,7 +208,7 @@ func TestExportedLogIsOfItsRow(t *testing.T) {
 	}
 }
 
-// replacedBehindPushes is a source in which a task is deleted and begins anew, once, after
+// replacedBehindPushes is a source in which a task is deleted and created again, once, after
 // its webhooks were read.
 type replacedBehindPushes struct {
 	archive.Source
@@ -260,7 +260,7 @@ func TestExportedWebhooksAreOfTheirTask(t *testing.T) {
 	}
 }
 
-// FuzzImport wants no panic, nothing of what is refused, and what is imported
+// FuzzImport: Import never panics, a refused export changes nothing, and an imported one is
 // exported the same way again.
 func FuzzImport(f *testing.F) {
 	f.Add(small(f))
@@ -279,7 +279,7 @@ func FuzzImport(f *testing.F) {
 	})
 }
 
-// TestDeepEntries: what nests as deep as JSON may is imported as it was exported.
+// TestDeepEntries: JSON with the deepest possible nesting is imported as it was exported.
 func TestDeepEntries(t *testing.T) {
 	m := memory(t)
 	k := store.Key{ID: "deep"}
@@ -306,7 +306,7 @@ func TestDeepEntries(t *testing.T) {
 	}
 }
 
-// narrow is a store that takes no more than so many bytes at once, as databases do.
+// narrow is a store that takes only so many bytes at once, as databases do.
 type narrow struct {
 	store.Store
 	most int
@@ -321,8 +321,8 @@ func (n *narrow) Append(a *store.Append, done func(error)) {
 	n.Store.Append(a, done)
 }
 
-// TestImportOfManyFiles: the files of a task that came one after the other are imported into
-// a store that would not take them at once, also where an import before was cut off.
+// TestImportOfManyFiles: the files of a task, added one after the other, are imported into a
+// store that would not take them at once, also after an interrupted import.
 func TestImportOfManyFiles(t *testing.T) {
 	const n, size = 3, 5 << 20
 	m, k := memory(t), store.Key{ID: "files"}
@@ -349,7 +349,7 @@ func TestImportOfManyFiles(t *testing.T) {
 	}
 }
 
-// slow is a source whose tasks take a moment to read. It counts those under way.
+// slow is a source whose tasks take a moment to read. It counts concurrent reads.
 type slow struct {
 	*store.Memory
 	now, most atomic.Int32
@@ -363,8 +363,8 @@ func (s *slow) Blobs(ctx context.Context, k store.Key) ([]string, error) {
 	return s.Memory.Blobs(ctx, k)
 }
 
-// TestLargeTasksAreExportedOneByOne: tasks are read before their turn unless they are large,
-// for several of those might not fit into memory.
+// TestLargeTasksAreExportedOneByOne: tasks are read ahead unless they are large, because
+// several of those might not fit into memory.
 func TestLargeTasksAreExportedOneByOne(t *testing.T) {
 	for _, c := range []struct{ size, want int }{{1 << 10, 8}, {2 << 20, 1}} {
 		synctest.Test(t, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Source is what an export reads: a store.Store, or a reader beside one.
+// Source is what an export reads: a store.Store, or a reader that works beside one.
 type Source interface {
 	Tasks(ctx context.Context, after *store.Key, limit int) ([]store.Row, error)
 	Get(ctx context.Context, k store.Key, most int64) (*store.Record, error)
@@ -28,31 +28,30 @@ type Source interface {
 	Kept(ctx context.Context) (map[string][]byte, error)
 }
 
-// aheadSource is a source to which each question is a long way: it reads some
-// tasks at once, each as of one moment. It leaves out those that it does not have, and
-// those that would take too much memory.
+// aheadSource is a source with slow calls, such as a database server: it can read several
+// tasks at once, each as of one moment. It leaves out tasks that do not exist, and tasks that would
+// take too much memory.
 type aheadSource interface {
 	Ahead(ctx context.Context, keys []store.Key) (map[store.Key]*store.Task, error)
 }
 
-// Count is what an export holds.
+// Count counts the content of an export.
 type Count struct {
 	Tasks, Entries int64
-	Kept           int64 // what is kept under a name: the keys of webhooks
-	Other          int64 // of that, what Import leaves out, for another is there
+	Kept           int64 // values kept by name: the keys of webhooks
+	Other          int64 // of these, the ones that Import leaves out because the store has another value
 }
 
 // exportedNames are the names in the vault that an export contains.
 var exportedNames = []string{store.WebhookKeys}
 
-// Export writes all tasks of src and returns the checksum that the export ends
-// with. Two stores whose exports have the same checksum hold the same; to compare
-// them, let w be io.Discard.
+// Export writes all tasks of src and returns the checksum at the end of the export. Two
+// stores whose exports have the same checksum have the same content; to compare stores, let w
+// be io.Discard.
 //
-// An export holds secrets: what webhooks are delivered with, and the keys that sign
-// them. Each task is whole and from one moment; different tasks may be from
-// different ones, if src is written meanwhile, and tasks that are deleted before
-// their turn are left out.
+// An export contains secrets: the credentials of webhooks, and the keys that sign deliveries.
+// Each task is whole and as of one moment. Different tasks may be as of different moments, if
+// src is written meanwhile, and tasks that are deleted before their turn are left out.
 func Export(ctx context.Context, src Source, w io.Writer) (count Count, sum string, err error) {
 	x := &exporter{src: src, sum: sha256.New(), blobs: map[string]bool{}}
 	atOnce := exportAhead
@@ -92,16 +91,15 @@ func Export(ctx context.Context, src Source, w io.Writer) (count Count, sum stri
 	}
 }
 
-// How many tasks are read at a time: beside each other, or by one call of a source that
-// can do that.
+// How many tasks are read at once: concurrently, or by one call of an aheadSource.
 const (
 	exportAhead = 8
 	exportTasks = 50
 
-	exportLarge = 1 << 20 // bytes of a task, beyond which it is read when its turn comes
+	exportLarge = 1 << 20 // bytes; larger tasks are read only when their turn comes
 )
 
-// outcome is what reading a task came to. The zero value: it was not read yet.
+// outcome is the result of reading a task. The zero value means that it was not read yet.
 type outcome struct {
 	task *store.Task
 	err  error
@@ -131,11 +129,11 @@ func (x *exporter) ahead(ctx context.Context, rows []store.Row) ([]outcome, erro
 
 type exporter struct {
 	src   Source
-	bulk  aheadSource // the same, if it can
+	bulk  aheadSource // src, if it can read ahead
 	out   *bufio.Writer
 	sum   hash.Hash
 	count Count
-	blobs map[string]bool // hashes whose data was written
+	blobs map[string]bool // hashes of the blobs whose data was written
 }
 
 func (x *exporter) write(lines []byte) error {
@@ -152,7 +150,7 @@ func (x *exporter) end(sum string) error {
 	return x.out.Flush()
 }
 
-// kept writes what is kept.
+// kept writes the kept values.
 func (x *exporter) kept(ctx context.Context) error {
 	all, err := x.src.Kept(ctx)
 	if err != nil {
@@ -174,10 +172,10 @@ func (x *exporter) kept(ctx context.Context) error {
 	return nil
 }
 
-// errTorn says that the task was deleted or went on between two reads.
+// errTorn means that the task was deleted or changed between two reads.
 var errTorn = errors.New("the task changes faster than it can be read")
 
-// task writes a task as it was read before, or reads it now.
+// task writes a task as it was read ahead, or reads it now.
 func (x *exporter) task(ctx context.Context, k store.Key, o outcome) error {
 	for range 100 {
 		if o == (outcome{}) {
@@ -198,8 +196,7 @@ func (x *exporter) task(ctx context.Context, k store.Key, o outcome) error {
 	return errTorn
 }
 
-// whole writes a task, with the data of the blobs that come here for the first
-// time.
+// whole writes a task, including the data of blobs that were not written before.
 func (x *exporter) whole(ctx context.Context, t *store.Task) error {
 	data := map[string][]byte{}
 	for _, b := range t.Blobs {
@@ -213,7 +210,7 @@ func (x *exporter) whole(ctx context.Context, t *store.Task) error {
 		if err != nil {
 			return err
 		}
-		data[b.Hash] = append([]byte{}, d...) // nil is for those that came before
+		data[b.Hash] = append([]byte{}, d...) // not nil, which means written before
 	}
 	var l lines
 	l.task(t, data)

@@ -16,33 +16,32 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Imported is what came of an import.
+// Imported is the result of an import.
 type Imported struct {
-	New, There Count  // of the export, what was imported and what had been there
-	Sum        string // its checksum
+	New, There Count  // of the export: what was imported, and what was there already
+	Sum        string // checksum of the export
 }
 
-// Mark is the name under which a store keeps, while an import is not
-// finished, the checksum of its export.
+// Mark is the name under which a store keeps the checksum of an export while its import is
+// not finished.
 const Mark = "import"
 
-// ErrImporting says that a store has a part of an import.
+// ErrImporting means that a store has a part of another import.
 var ErrImporting = errors.New("an import of another export was not finished: run that one again first")
 
-// ErrNotEmpty says that a store has tasks that it ought not to have.
+// ErrNotEmpty means that a store has tasks although it should have none.
 var ErrNotEmpty = errors.New("there are tasks already; nothing is changed: import into a database that has none")
 
-// Import puts the tasks of an export into st. It reads twice: first it checks
-// the whole, its checksum, and that no task is in st already, unless it is the
-// same in all it is. Only then does it write, so that an export that is damaged
-// or does not fit changes nothing. An import that was cut off is simply run
-// again; until then st says so, see Mark.
+// Import puts the tasks of an export into st. It reads the export twice. First it checks the
+// whole export and its checksum, and that each task is either not in st or is the same there
+// in every respect. Only then does it write, so an export that is damaged or does not fit
+// changes nothing. To continue an interrupted import, run it again; until then, st has Mark.
 //
-// If fresh is set, Import refuses a store that has tasks, but those that the same
-// import brought before it was cut off.
+// If fresh is set, Import refuses a store that has tasks, except for tasks of the same import
+// before it was interrupted.
 //
-// Tasks that were at work go on where st is served next, and so do deliveries to
-// webhooks. They are signed with the keys of the export, unless st has others.
+// Active tasks continue when a server next uses st, and so do deliveries to webhooks. They
+// are signed with the keys of the export, unless st has other keys.
 func Import(ctx context.Context, st store.Store, r io.ReadSeeker, fresh bool) (Imported, error) {
 	first, err := st.Tasks(ctx, nil, 1)
 	if err != nil {
@@ -70,7 +69,7 @@ func Import(ctx context.Context, st store.Store, r io.ReadSeeker, fresh bool) (I
 	sum := []byte(check.sum)
 	if now, err := st.Keep(ctx, Mark, nil, sum); err != nil {
 		return Imported{}, err
-	} else if !bytes.Equal(now, sum) { // at this moment
+	} else if !bytes.Equal(now, sum) { // another import began just now
 		return Imported{}, ErrImporting
 	}
 	m := &importer{st: st, empty: empty, slots: make(chan struct{}, importAhead), lost: make(chan error, 1)}
@@ -84,8 +83,8 @@ func Import(ctx context.Context, st store.Store, r io.ReadSeeker, fresh bool) (I
 	return Imported{m.imported, m.there, check.sum}, err
 }
 
-// Compare reads an export and says whether all its tasks are in st as they are
-// in it. What becomes of deliveries and receipts meanwhile does not count.
+// Compare reads an export and returns an error unless all its tasks are in st unchanged. It
+// ignores later deliveries and later changes of receipts.
 func Compare(ctx context.Context, st store.Store, r io.ReadSeeker) error {
 	if _, err := r.Seek(0, io.SeekStart); err != nil {
 		return err
@@ -101,34 +100,34 @@ func Compare(ctx context.Context, st store.Store, r io.ReadSeeker) error {
 }
 
 const (
-	// importing is the node of a task whose log is not all there yet.
+	// importing is the node of a task whose log is not complete yet.
 	importing = "import not finished"
 
-	importAhead   = 256     // tasks on their way to the disk
+	importAhead   = 256     // appends that are queued at once
 	importEntries = 1024    // per append
-	importBytes   = 8 << 20 // per append, about
+	importBytes   = 8 << 20 // per append, approximately
 
-	importBlobs = 32 << 20 // bytes of blobs that are held for tasks to come
+	importBlobs = 32 << 20 // bytes of blobs that are kept for later tasks
 )
 
 type importer struct {
 	st              store.Store
-	empty           bool   // it has no tasks but those that are put into it
-	sum             string // of the export, when all of it was read
+	empty           bool   // st had no tasks before the import
+	sum             string // of the export, after all of it was read
 	imported, there Count
 
-	blobs map[string][]byte // some that came, by hash
-	held  int               // bytes of them
+	blobs map[string][]byte // some of the blobs read so far, by hash
+	held  int               // their size in bytes
 
 	slots chan struct{}
-	lost  chan error // capacity one: the first append that failed
+	lost  chan error // capacity one: error of the first append that failed
 
 	mu    sync.Mutex
-	again []*store.Append // refused for a receipt; protected by mu
+	again []*store.Append // appends refused because of a receipt; protected by mu
 }
 
-// run reads an export and calls each for every task, and keep, unless it is nil,
-// for what is kept.
+// run reads an export and calls each for every task and, unless nil, keep for every kept
+// value.
 func (m *importer) run(ctx context.Context, r io.Reader, each func(context.Context, *store.Task) error, keep func(context.Context, *keptLine) error) error {
 	in, sum := bufio.NewReaderSize(r, 64<<10), sha256.New()
 	var count Count
@@ -232,13 +231,13 @@ func (m *importer) run(ctx context.Context, r io.Reader, each func(context.Conte
 	}
 }
 
-// fits is the first reading: it changes nothing.
+// fits handles a task in the first reading, which changes nothing.
 func (m *importer) fits(ctx context.Context, t *store.Task) error {
 	_, _, err := m.present(ctx, t)
 	return err
 }
 
-// put is the second reading.
+// put handles a task in the second reading.
 func (m *importer) put(ctx context.Context, t *store.Task) error {
 	at, whole, err := m.present(ctx, t)
 	if err != nil {
@@ -253,7 +252,7 @@ func (m *importer) put(ctx context.Context, t *store.Task) error {
 		return err
 	}
 	blobs := t.Blobs
-	if at > 0 { // an import that was cut off brought some
+	if at > 0 { // an interrupted import brought some
 		there, err := m.st.Blobs(ctx, t.Key)
 		if err != nil {
 			return err
@@ -276,7 +275,7 @@ func (m *importer) put(ctx context.Context, t *store.Task) error {
 		}
 		if at == t.Last {
 			next.Seal = t.Seal
-			// With the last of it: nobody delivers what may be a part of the log.
+			// These come with the last append, so that no node delivers an incomplete log.
 			next.Pushes, next.Letters = t.Pushes, t.Letters
 			return m.queue(ctx, next)
 		}
@@ -291,8 +290,8 @@ func (m *importer) put(ctx context.Context, t *store.Task) error {
 	}
 }
 
-// share divides blobs between the next append and the others of a task, of which there
-// can be as many as it has entries: a store does not take the files of a long task at once.
+// share divides blobs between the next append of a task and its later appends, of which there
+// can be as many as entries are left: a store does not take all files of a long task at once.
 func share(blobs []store.Blob, appends int64) (next, later []store.Blob) {
 	left, size, n := 0, 0, 0
 	for i := range blobs {
@@ -306,7 +305,7 @@ func share(blobs []store.Blob, appends int64) (next, later []store.Blob) {
 	return blobs[:n:n], blobs[n:]
 }
 
-// complete fetches the content of blobs that came with an earlier task.
+// complete fetches the data of blobs that came with an earlier task.
 func (m *importer) complete(ctx context.Context, blobs []store.Blob) error {
 	for i := range blobs {
 		if blobs[i].Data != nil {
@@ -327,8 +326,8 @@ func (m *importer) complete(ctx context.Context, blobs []store.Blob) error {
 	return nil
 }
 
-// hold keeps a blob, as long as there is room, so that who needs it next need not
-// wait until it is stored.
+// hold keeps a blob in memory if there is space, so that the next task that needs it does not
+// have to wait until it is stored.
 func (m *importer) hold(b store.Blob) {
 	if m.held+len(b.Data) > importBlobs {
 		return
@@ -340,7 +339,7 @@ func (m *importer) hold(b store.Blob) {
 	m.held += len(b.Data)
 }
 
-// queue appends without waiting, so that many tasks share a commit.
+// queue appends without waiting for the outcome, so that many tasks share a commit.
 func (m *importer) queue(ctx context.Context, a *store.Append) error {
 	select {
 	case m.slots <- struct{}{}:
@@ -364,7 +363,8 @@ func (m *importer) queue(ctx context.Context, a *store.Append) error {
 	return nil
 }
 
-// lose notes that an append failed. It never waits: appends of one batch fail together.
+// lose notes that an append failed. It never waits, because all appends of a batch fail
+// together.
 func (m *importer) lose(err error) {
 	select {
 	case m.lost <- err:
@@ -372,8 +372,7 @@ func (m *importer) lose(err error) {
 	}
 }
 
-// settle waits for what is on its way, and does again what was refused for a
-// receipt.
+// settle waits for queued appends, and repeats those that were refused because of a receipt.
 func (m *importer) settle(ctx context.Context) error {
 	for range cap(m.slots) {
 		m.slots <- struct{}{}
@@ -399,9 +398,9 @@ func (m *importer) settle(ctx context.Context) error {
 	return nil
 }
 
-// without appends without those receipts whose names count already: for another
-// task that was there before, or one of the same export, which was made while
-// a receipt ran out and was replaced. The task is what matters.
+// without appends, leaving out receipts whose names are already in use: by another task in
+// st, or by one of the same export, if a receipt expired and was replaced during the export.
+// The task itself matters more.
 func (m *importer) without(ctx context.Context, a *store.Append) error {
 	kept := *a
 	kept.Receipts = nil
@@ -417,12 +416,12 @@ func (m *importer) without(ctx context.Context, a *store.Append) error {
 	return store.Do(ctx, m.st, &kept)
 }
 
-// keep imports what is kept, unless something else is: a server that has other
-// keys goes on with those.
+// keep imports a kept value, unless st has another one: a server that has other keys
+// continues with those.
 func (m *importer) keep(ctx context.Context, l *keptLine) error {
 	value := either(l.Value, l.Value64)
 	if value == nil {
-		value = []byte{} // which is not nothing
+		value = []byte{} // nil would mean no value
 	}
 	name := string(l.Name)
 	all, err := m.st.Kept(ctx)
@@ -444,5 +443,5 @@ func (m *importer) keep(ctx context.Context, l *keptLine) error {
 	return err
 }
 
-// known reports whether a name is one that exports have.
+// known reports whether exports have values with this name.
 func (l *keptLine) known() bool { return slices.Contains(exportedNames, string(l.Name)) }

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// checkReceipts says what an append would refuse, before anything is written.
+// checkReceipts returns the error that an append would return, before anything is written.
 func checkReceipts(t *store.Task) error {
 	names := map[string]bool{}
 	for i := range t.Receipts {
@@ -25,7 +25,8 @@ func checkReceipts(t *store.Task) error {
 	return nil
 }
 
-// checkPushes says what cannot be, before anything is written.
+// checkPushes returns an error if push configs or dead letters are invalid, before anything
+// is written.
 func checkPushes(t *store.Task) error {
 	known := map[string]bool{}
 	for i := range t.Pushes {
@@ -54,10 +55,10 @@ func checkPushes(t *store.Task) error {
 	return nil
 }
 
-// present says how much of a task st has: the seq of its last entry, and
-// whether it is all that it is. A task that differs is an error.
+// present returns how much of a task st has: the seq of its last entry, and whether the task
+// is complete. A task that differs is an error.
 func (m *importer) present(ctx context.Context, t *store.Task) (last int64, whole bool, err error) {
-	if m.empty { // and each task comes once
+	if m.empty { // each task comes once
 		return 0, false, nil
 	}
 	rec, err := m.st.Get(ctx, t.Key, store.Whole)
@@ -97,8 +98,8 @@ func sameSeal(a, b *store.Seal) bool {
 
 var errDiffers = errors.New("there is another task of this name; nothing is overwritten: import into a fresh directory, or delete that task first")
 
-// sameReceipts compares those that both have: receipts are forgotten in time,
-// there or where the export was made.
+// sameReceipts compares the receipts that both have. Others may have been forgotten in the
+// meantime, there or where the export was made.
 func (m *importer) sameReceipts(ctx context.Context, t *store.Task) error {
 	there, err := m.st.Receipts(ctx, t.Key)
 	if err != nil {
@@ -119,9 +120,9 @@ func (m *importer) sameReceipts(ctx context.Context, t *store.Task) error {
 	return nil
 }
 
-// samePushes compares the configs that both have. Deliveries go on, there or
-// where the export was made, and clients delete and replace theirs; but what was
-// created as the same delivers the same to the same.
+// samePushes compares the configs that both have. Deliveries continue, in st or where the
+// export was made, and clients delete and replace configs; but two configs with the same
+// creation time must deliver the same to the same receiver.
 func (m *importer) samePushes(ctx context.Context, t *store.Task) error {
 	for i := range t.Pushes {
 		w := &t.Pushes[i]

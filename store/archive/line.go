@@ -24,19 +24,18 @@ import (
 //	…
 //	{"end":{"tasks":1,"entries":3,"sha256":"…"}}
 //
-// The tasks are in the order of their keys, each followed by its blobs, its
-// receipts, its push configs, each with its dead letters, and its log. A blob has
-// its data where it comes first. Receipts without a task are left out: they count
-// for a short time, and what they answer is nowhere else in the export. The package
-// comment says what each field is.
+// The tasks are in the order of their keys, each followed by its blobs, its receipts, its
+// push configs, each with its dead letters, and its log. A blob has its data the first time
+// it occurs. Receipts without a task are left out: they are valid for a short time only, and
+// their answers are nowhere else in the export. The package comment describes the fields.
 
-// version goes up when an older program could misread an export. It need not for a
-// new kind of line, which an older program refuses, and all else with it; only a
-// new member of a line that it knows would be lost in silence.
+// version rises when an older program could misread an export. A new kind of line does not
+// require that, because an older program refuses it and the whole export with it. Only a new
+// member of a known line would be lost silently.
 const version = 1
 
-// line is any line of an export. The members of bytes, in two forms each, are only
-// read; lines.add writes them.
+// line is any line of an export. Members that hold bytes exist in two forms, which are only
+// read here; lines.add writes them.
 type line struct {
 	Parley  string       `json:"parley"`
 	Version int          `json:"version"`
@@ -81,7 +80,7 @@ type (
 	}
 	blobLine struct {
 		Hash text   `json:"hash"`
-		Data []byte `json:"data,omitzero"` // nil: it came before
+		Data []byte `json:"data,omitzero"` // nil: written before
 	}
 	receiptLine struct {
 		Name     text            `json:"name"`
@@ -128,20 +127,20 @@ type (
 	}
 )
 
-// lines is text of an export that is being written, up to the first error.
+// lines is the text of an export being written, up to the first error.
 type lines struct {
 	text []byte
 	err  error
 }
 
-// member is one whose value comes back byte for byte.
+// member is a member of an object whose value must be restored byte for byte.
 type member struct {
 	name  string
 	value []byte
 }
 
-// task writes all of a task. data has the content of those of its blobs that were
-// not written before.
+// task writes all of a task. data has the data of those of its blobs that were not written
+// before.
 func (l *lines) task(t *store.Task, data map[string][]byte) {
 	r := &t.Row
 	l.text = append(l.text, `{"task":`...)
@@ -190,8 +189,8 @@ func (l *lines) add(kind string, v any, members ...member) {
 	l.text = append(l.text, "}\n"...)
 }
 
-// object adds v with members behind its own. The members of bytes have no place in
-// v itself: encoding/json does not leave them as they are.
+// object adds v, followed by members. The members are not fields of v, because encoding/json
+// would change their bytes.
 func (l *lines) object(v any, members ...member) {
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -214,19 +213,18 @@ func (l *lines) object(v any, members ...member) {
 	l.text = append(l.text, '}')
 }
 
-// plain reports whether bytes are JSON that fits a line and is read as it was
-// written.
+// plain reports whether bytes are JSON that fits in a line and is read back unchanged.
 func plain(b []byte) bool {
 	return json.Valid(b) && fits(b) && utf8.Valid(b) && !bytes.ContainsAny(b, "\n\r") && len(bytes.TrimSpace(b)) == len(b)
 }
 
 // fits reports whether JSON can be read within a line, which nests it two levels deeper:
-// encoding/json reads 10,000 levels.
+// encoding/json reads at most 10,000 levels.
 func fits(b []byte) bool {
 	return len(b) < 10_000 || json.Valid(slices.Concat([]byte("[["), b, []byte("]]")))
 }
 
-// either returns bytes that are written in one of two forms.
+// either returns bytes that may be in one of two forms.
 func either(plain json.RawMessage, encoded []byte) []byte {
 	if plain != nil {
 		return plain
@@ -234,7 +232,7 @@ func either(plain json.RawMessage, encoded []byte) []byte {
 	return encoded
 }
 
-// task is what a line begins, with its seal.
+// task returns the task that a line begins, with its seal.
 func (l *line) task() *store.Task {
 	r := l.Task
 	t := &store.Task{Record: store.Record{Row: store.Row{
@@ -255,8 +253,7 @@ func (l *receiptLine) receipt() store.Receipt {
 	}
 }
 
-// push returns the config as it is imported: nobody delivers it, so that the
-// next server does.
+// push returns the config to import. It has no node, so that the next server delivers it.
 func (l *pushLine) push(k store.Key) store.PushConfig {
 	return store.PushConfig{
 		Key: k, ID: string(l.ID), Host: string(l.Host), Body: either(l.Body, l.Body64), Created: store.Milli(l.Created), Live: l.Live,
@@ -274,7 +271,7 @@ func (l *entryLine) entry() store.Entry {
 	return store.Entry{Seq: l.Seq, Time: store.Milli(l.Time), Kind: l.Kind, Body: either(l.Body, l.Body64)}
 }
 
-// text is a string that need not be UTF-8: then it is {"base64":…}.
+// text is a string that may not be UTF-8; then it is encoded as {"base64":…}.
 type text string
 
 func (t text) MarshalJSON() ([]byte, error) {

@@ -6,15 +6,15 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// read reads all of a task, as of one moment, unless its content has more bytes than most:
-// then it returns neither a task nor an error.
+// read reads all of a task, as of one moment. If the task has more than most bytes of
+// content, it returns neither a task nor an error.
 //
-// The order of the questions matters, because the task may go on or be deleted
-// between two of them. The row comes first: if the record, read later, was created at
-// the same time, what was read in between is of the same task. Push configs come before
-// the record: then none is ahead of the log, and an event delivered meanwhile is
-// delivered again where the export is imported. The log comes last: if it is whole, and
-// the task is still the same then, it was there when the rest was read.
+// The order of the calls matters, because the task may change or be deleted between two of
+// them. The row comes first: if the record, which is read later, has the same creation time,
+// then everything read in between belongs to the same task. Push configs come before the
+// record: so none is ahead of the log, and an event delivered meanwhile is delivered again
+// after an import. The log comes last: if it is whole, and the task is still the same
+// afterwards, it existed when the rest was read.
 func read(ctx context.Context, src Source, k store.Key, most int64) (*store.Task, error) {
 	first, err := src.Get(ctx, k, store.RowOnly+1)
 	if err != nil || first.Size > most {
@@ -29,11 +29,11 @@ func read(ctx context.Context, src Source, k store.Key, most int64) (*store.Task
 		return nil, err
 	}
 	t.Record = *rec
-	if !rec.Created.Equal(first.Created) { // the configs may be of another task of this name
+	if !rec.Created.Equal(first.Created) { // the configs may belong to an earlier task of this name
 		return nil, errTorn
 	}
 	for i := range t.Pushes {
-		if t.Pushes[i].Cursor > rec.Last { // of a task that is deleted, and began anew
+		if t.Pushes[i].Cursor > rec.Last { // it belongs to a task that was deleted and created again
 			return nil, errTorn
 		}
 	}
@@ -49,7 +49,7 @@ func read(ctx context.Context, src Source, k store.Key, most int64) (*store.Task
 		return nil, err
 	}
 	for i := range receipts {
-		if receipts[i].Seq <= rec.Last { // the task may have gone on since its record was read
+		if receipts[i].Seq <= rec.Last { // the task may have continued since its record was read
 			t.Receipts = append(t.Receipts, receipts[i])
 		}
 	}
@@ -66,7 +66,7 @@ func readLog(ctx context.Context, src Source, t *store.Task) error {
 	if int64(len(t.Log)) < t.Last {
 		return errTorn
 	}
-	// It may be, in part or as a whole, of another task of this name.
+	// The log may belong, in part or as a whole, to another task of this name.
 	now, err := src.Get(ctx, t.Key, store.RowOnly)
 	if err != nil {
 		return err
@@ -77,8 +77,8 @@ func readLog(ctx context.Context, src Source, t *store.Task) error {
 	return nil
 }
 
-// readPushes reads configs before their dead letters: what is given up meanwhile is
-// in at least one of them.
+// readPushes reads configs before their dead letters, so that a delivery abandoned meanwhile
+// is in at least one of the two.
 func readPushes(ctx context.Context, src Source, k store.Key, t *store.Task) error {
 	const page = 100
 	for after := ""; ; {

@@ -62,8 +62,8 @@ func testTasks(t testing.TB, open Opener) {
 	}
 }
 
-// odd fills a store with all that an export has to carry, of which one task grows by n
-// entries five times.
+// odd fills a store with everything that an export contains. One task grows by n entries five
+// times.
 func odd(t testing.TB, st store.Store, n int) (keys []store.Key) {
 	shared := store.Blob{Hash: "shared", Data: bytes.Repeat([]byte{0, 255}, 100)}
 	add := func(as ...*store.Append) {
@@ -87,7 +87,7 @@ func odd(t testing.TB, st store.Store, n int) (keys []store.Key) {
 		b.Entries[i].Body = []byte(body)
 	}
 	b.Entries[0].Time = time.Time{}
-	add(signed(b, "z")) // of another owner
+	add(signed(b, "z")) // belongs to another owner
 	c := create(name("c"), 1)
 	c.Blobs = []store.Blob{shared}
 	as := []*store.Append{signed(c, "first of c")}
@@ -98,16 +98,16 @@ func odd(t testing.TB, st store.Store, n int) (keys []store.Key) {
 	}
 	as[5].Row.Active = false
 	as[5].Seal = &store.Seal{Head: []byte("null"), Body: nil}
-	with(as[2], "node", "hook") // in the middle, as clients do
+	with(as[2], "node", "hook") // in the middle of the task, as clients add them
 	add(as...)
 	bury(t, st, as[2].Pushes[0], letter(as[2].Pushes[0], 700), letter(as[2].Pushes[0], int64(5*n)))
 	d := finished("d", 4, began)
 	d.Entries[0].Body, d.Entries[1].Body = []byte("null"), []byte("\xff")
 	d.Seal.Head, d.Seal.Body = nil, []byte("{\"a\":\r1}")
 	add(d)
-	must(t, st, alone("not of a task")) // is left out
+	must(t, st, alone("not of a task")) // not exported
 	keep(t, st, store.WebhookKeys, nil, []byte(`{"keys": []}`))
-	keep(t, st, "not for others", nil, []byte("x")) // too
+	keep(t, st, "not for others", nil, []byte("x")) // not exported either
 	return keys
 }
 
@@ -124,8 +124,8 @@ func importInto(t testing.TB, st store.Store, text []byte) (archive.Imported, er
 	return archive.Import(t.Context(), st, bytes.NewReader(text), false)
 }
 
-// testArchive moves everything to the memory store and back, and compares all
-// that can be read.
+// testArchive moves everything to the memory store and back, and compares everything that can
+// be read.
 func testArchive(t testing.TB, open Opener) {
 	st := start(t, open)
 	m := store.NewMemory()
@@ -155,7 +155,7 @@ func testArchive(t testing.TB, open Opener) {
 			same(t, "the receipts of "+k.ID, receipts(t, st, k), receipts(t, m, k))
 			want := pushes(t, m, k, 9)
 			for i := range want {
-				want[i].Node = "" // of whoever is next
+				want[i].Node = "" // the next server delivers
 			}
 			same(t, "the push configs of "+k.ID, pushes(t, st, k, 9), want)
 			for _, p := range want {
@@ -184,12 +184,12 @@ func testArchive(t testing.TB, open Opener) {
 			t.Errorf("a receipt without a task was exported: %+v", r)
 		}
 	}
-	// Once more: all is there.
+	// Import again: everything is there already.
 	got, err = importInto(t, st, text)
 	if err != nil || got.New != (archive.Count{}) || got.There.Tasks != 4 || got.There.Kept != 1 || got.There.Other != 0 {
 		t.Errorf("import again: %+v, %v", got, err)
 	}
-	// What went on is not overwritten, and nothing else is written either.
+	// A task that has continued is not overwritten, and nothing else is written either.
 	r := get(t, st, keys[3], false)
 	remove(t, st, row(t, st, keys[0]))
 	must(t, st, &store.Append{Row: r.Row, After: r.Last, Epoch: r.Epoch, Entries: entries(r.Last, 1)})
@@ -199,8 +199,8 @@ func testArchive(t testing.TB, open Opener) {
 	checkAbsent(t, st, keys[0])
 }
 
-// testArchiveMark: until an import is finished the store says so, nothing else is
-// imported, and who wants a fresh store gets one.
+// testArchiveMark: until an import is finished the store says so, no other export can be
+// imported, and a caller that requires a fresh store may continue the same import.
 func testArchiveMark(t testing.TB, open Opener) {
 	st := start(t, open)
 	m, n := store.NewMemory(), store.NewMemory()
@@ -254,7 +254,7 @@ func testArchiveMark(t testing.TB, open Opener) {
 func testArchiveFaults(t testing.TB, open Opener) {
 	m := store.NewMemory()
 	defer m.Close()
-	odd(t, m, 250) // which an import writes at twice
+	odd(t, m, 250) // an import writes these in two appends
 	text := export(t, m)
 	st := start(t, open)
 	clean := func() {
@@ -286,8 +286,8 @@ func testArchiveFaults(t testing.TB, open Opener) {
 	}
 }
 
-// testExportBeside exports while tasks grow, end and are deleted: what comes
-// out can always be imported.
+// testExportBeside exports while tasks grow, end and are deleted. The result can always be
+// imported.
 func testExportBeside(t testing.TB, open Opener) {
 	st := start(t, open)
 	var stop atomic.Bool

@@ -8,8 +8,8 @@ import (
 	"github.com/parley-a2a/parley/store/archive"
 )
 
-// testArchivePushes imports where the same has gone on since: what was
-// delivered, deleted or replaced there stays so.
+// testArchivePushes imports into a store where the same webhooks have changed since: those
+// that were delivered, deleted or replaced there stay so.
 func testArchivePushes(t testing.TB, open Opener) {
 	st := start(t, open)
 	m := store.NewMemory()
@@ -52,7 +52,7 @@ func testArchivePushes(t testing.TB, open Opener) {
 	same(t, "dead letters", len(letters(t, st, store.LetterQuery{}, 9)), 0)
 	Check(t, st, name("a"))
 
-	// A config with the same creation and another receiver is of another task.
+	// A config with the same creation time and another receiver means another task.
 	fresh.Created = began
 	setPush(t, st, fresh)
 	if _, err := importInto(t, st, text); err == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// testArchiveReceipts imports where receipts are: others of the same name, and
+// testArchiveReceipts imports into a store that has receipts: others of the same name, and
 // fewer or more of the same task.
 func testArchiveReceipts(t testing.TB, open Opener) {
 	st := start(t, open)
@@ -59,8 +59,8 @@ func testArchiveReceipts(t testing.TB, open Opener) {
 		t.Error("a task with another receipt of the name passes for the same")
 	}
 
-	// A receipt ran out and was replaced while the export was made: it has both,
-	// the newer one first. The older one is left out.
+	// A receipt expired and was replaced during the export, which therefore has both, the
+	// newer one first. The older one is left out.
 	newer, older := signed(finished("a", 3, began), "n"), signed(finished("b", 3, began), "q")
 	newer.Receipts[0].Time, newer.Receipts[0].Until = began.Add(time.Hour), began.Add(2*time.Hour)
 	both := store.NewMemory()
@@ -77,16 +77,15 @@ func testArchiveReceipts(t testing.TB, open Opener) {
 	}
 }
 
-// resealed is an export with the checksum of what it says now.
+// resealed returns an export with a new checksum for its changed content.
 func resealed(text []byte) []byte {
 	body := text[:bytes.LastIndexByte(text[:len(text)-1], '\n')+1]
 	end, _, _ := bytes.Cut(text[len(body):], []byte(`"sha256":"`))
 	return fmt.Appendf(bytes.Clone(body), `%s"sha256":"%x"}}`+"\n", end, sha256.Sum256(body))
 }
 
-// What an export says must fit, before anything is written. A line of a kind
-// that a program does not know refuses the whole, too: so nothing of a newer
-// one is lost in silence.
+// Everything in an export must fit, before anything is written. A line of an unknown kind
+// refuses the whole export too, so that nothing of a newer version is lost silently.
 func testArchiveMisfits(t testing.TB, open Opener) {
 	st := start(t, open)
 	m := store.NewMemory()

@@ -13,11 +13,10 @@ import (
 
 // Benchmark measures a driver. fresh returns the Opener of an empty store.
 //
-//   - append/writers=n: n writers, each with one entry of 300 bytes at a time
-//     to a task of its own, waiting for each. With entries/commit if the
-//     driver has Stats. A new task comes after 16 entries.
-//   - get, list, entries: reads, from a store of 10,000 tasks and a log of
-//     10,000 entries.
+//   - append/writers=n: n writers, each appending one entry of 300 bytes at a time to its own
+//     task and waiting for the outcome. It reports entries/commit if the driver has Stats.
+//     Each task gets 16 entries.
+//   - get, list, entries: reads, from a store of 10,000 tasks and a log of 10,000 entries.
 func Benchmark(b *testing.B, fresh func(t testing.TB) Opener) {
 	for _, writers := range []int{1, 16, 64, 256} {
 		b.Run(fmt.Sprintf("append/writers=%d", writers), func(b *testing.B) {
@@ -43,12 +42,12 @@ func Benchmark(b *testing.B, fresh func(t testing.TB) Opener) {
 	b.Run("entries/10000", func(b *testing.B) { benchEntries(b, st) })
 }
 
-// tasks is how many the reads are measured with.
+// tasks is the number of tasks in the store for reads.
 const tasks = 10_000
 
 var body300 = fmt.Appendf(nil, "%0300d", 0)
 
-// counter is what drivers with Stats have.
+// counter is implemented by drivers with Stats.
 type counter interface{ Stats() store.Stats }
 
 func benchAppend(b *testing.B, st store.Store, writers int) {
@@ -93,8 +92,7 @@ func benchAppend(b *testing.B, st store.Store, writers int) {
 	}
 }
 
-// readers lists and reads logs on n goroutines until the returned function is
-// called.
+// readers lists tasks and reads logs on n goroutines until the returned function is called.
 func readers(b *testing.B, st store.Store, n int) (stop func()) {
 	quit := make(chan struct{})
 	var wg sync.WaitGroup

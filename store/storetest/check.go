@@ -11,21 +11,20 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Check reports what is not whole in a store. keys are the tasks to look at,
-// whether they exist or not; tasks of the same owners that lists show are
-// looked at too.
+// Check reports errors in the state of a store. keys are the tasks to check, whether they
+// exist or not; it also checks other tasks that the lists of the same owners show.
 //
-// For each task: the log begins at 1 and has no gaps, the row's Last is its
-// end, pages of the log add up to it, its blobs are whole, a sealed task is not active, epochs and
-// counts are not negative, its receipts are of its entries and found by name, its
-// push configs are not ahead of its log and their dead letters are of its
-// entries, and its owner is among those of its ID. For each owner: the lists hold every task of keys that exists, once,
-// in order, as Get shows it, and the totals of all filters are right. A task that
-// does not exist has left nothing.
+// For each task: the log begins at 1 and has no gaps, the row's Last is its end, the pages of
+// the log add up to it, its blobs are whole, a sealed task is not active, epochs and counts
+// are not negative, its receipts refer to its entries and are found by name, its push configs
+// are not ahead of its log, their dead letters refer to its entries, and its owner is among
+// the owners of its ID. For each owner: the lists contain every existing task of keys once,
+// in order and as Get shows it, and the totals of all filters are right. A task that does not
+// exist has left nothing behind.
 func Check(t testing.TB, st store.Store, keys ...store.Key) {
 	t.Helper()
 	type owner struct{ tenant, owner string }
-	owners := map[owner]map[store.Key]bool{} // tasks of keys, by owner
+	owners := map[owner]map[store.Key]bool{} // of keys
 	for _, k := range keys {
 		o := owner{k.Tenant, k.Owner}
 		if owners[o] == nil {
@@ -108,8 +107,8 @@ func checkTask(t testing.TB, st store.Store, k store.Key) {
 	checkPushes(t, st, &r.Row)
 }
 
-// checkBlobs wants the content that is apart from a task's entries to be there, and to be
-// what it was where its name is its SHA-256, as the engine names it.
+// checkBlobs checks that the blobs of a task are there. If a blob's name is a SHA-256, as
+// with the engine, it also checks the content.
 func checkBlobs(t testing.TB, st store.Store, k store.Key) {
 	t.Helper()
 	hashes, err := st.Blobs(t.Context(), k)
@@ -126,8 +125,8 @@ func checkBlobs(t testing.TB, st store.Store, k store.Key) {
 	}
 }
 
-// checkReceipts wants each receipt of a task to be of an entry that exists and
-// to be found by its name.
+// checkReceipts checks that each receipt of a task refers to an existing entry and is found
+// by its name.
 func checkReceipts(t testing.TB, st store.Store, row *store.Row) {
 	t.Helper()
 	all := receipts(t, st, row.Key)
@@ -150,9 +149,8 @@ func checkReceipts(t testing.TB, st store.Store, row *store.Row) {
 	}
 }
 
-// checkPushes wants each push config of a task to be found by its name and to
-// have come no further than the log, and its dead letters to be of entries that
-// exist.
+// checkPushes checks that each push config of a task is found by its name and is not ahead of
+// the log, and that its dead letters refer to existing entries.
 func checkPushes(t testing.TB, st store.Store, row *store.Row) {
 	t.Helper()
 	all := pushes(t, st, row.Key, 3)
@@ -185,7 +183,7 @@ func checkPushes(t testing.TB, st store.Store, row *store.Row) {
 	}
 }
 
-// checkAbsent is for tasks that no list shows.
+// checkAbsent checks a task that no list shows.
 func checkAbsent(t testing.TB, st store.Store, k store.Key) {
 	t.Helper()
 	if _, err := st.Get(t.Context(), k, store.RowOnly); !errors.Is(err, store.ErrNotFound) {
@@ -202,7 +200,7 @@ func checkAbsent(t testing.TB, st store.Store, k store.Key) {
 	}
 }
 
-// checkTotals lists by each context and state that occurs, and by some times.
+// checkTotals lists with each context and state that occurs, and since some times.
 func checkTotals(t testing.TB, st store.Store, tenant, owner string, records []store.Record) {
 	t.Helper()
 	type filter struct {
@@ -217,7 +215,7 @@ func checkTotals(t testing.TB, st store.Store, tenant, owner string, records []s
 	want := map[filter]int{}
 	for i := range records {
 		r := &records[i]
-		filters := map[filter]bool{} // a set, for an empty context in a query means any, and so does state 0
+		filters := map[filter]bool{} // a set, because an empty context and state 0 in a query mean any
 		for _, since := range times {
 			if !r.Updated.Before(since) {
 				filters[filter{"", 0, since}] = true

@@ -39,7 +39,7 @@ func testConcurrent(t testing.TB, open Opener) {
 				acked <- a.After + int64(len(a.Entries))
 			}
 		})
-		wg.Go(func() { // what is acknowledged can be read at once
+		wg.Go(func() { // acknowledged entries can be read at once
 			var after int64
 			for last := range acked {
 				es, err := st.Entries(t.Context(), keys[w], after, 0)
@@ -78,8 +78,8 @@ func testEndedContext(t testing.TB, open Opener) {
 	}
 }
 
-// calls calls every method that takes a context. A blob "h" is not there, nor a
-// receipt, a task or a push config "unknown".
+// calls calls every method that takes a context. It uses a blob "h", and a receipt, a task
+// and a push config "unknown", none of which exists.
 func calls(ctx context.Context, st store.Store, k store.Key) map[string]error {
 	errs := map[string]error{}
 	_, errs["get"] = st.Get(ctx, k, store.Whole)

@@ -1,6 +1,6 @@
-// Package storetest is the one suite that every driver of [store.Store]
-// passes, with the tools to test what stands on a store: a fault injector, a
-// checker of the whole state, and benchmarks.
+// Package storetest is the suite that every driver of [store.Store] must pass. It also has
+// tools to test code that uses a store: a fault injector, a checker of the whole state, and
+// benchmarks.
 //
 //	func TestStore(t *testing.T) {
 //		storetest.Run(t, func(t testing.TB) storetest.Opener {
@@ -15,14 +15,13 @@
 //		})
 //	}
 //
-// The memory store is the oracle: [Random] runs the same random operations on
-// it and on a driver and compares every answer. [Faulty] lets the n-th write
-// fail without effect or after it took effect; [Check] then says whether what
-// is left is whole.
+// The memory store is the oracle: [Random] runs the same random operations on it and on a
+// driver and compares every answer. [Faulty] makes the n-th write fail, either without effect
+// or after taking effect; [Check] then checks the resulting state.
 //
 // [Judge] runs the suite outside of a test, for a program that judges a database.
 //
-// The package depends on testing and github.com/google/go-cmp, which no other part of
-// the program does: only tests and internal/storecheck import it, which the command
-// line alone links.
+// The package depends on testing and github.com/google/go-cmp, which no other part of the
+// program uses: only tests and internal/storecheck import it, and only the command line links
+// that.
 package storetest

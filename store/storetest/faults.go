@@ -10,9 +10,9 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// faultBehaviours run a scenario with every write failing once, both ways. Its
-// writer does what the contract tells it to after a failure: ask what is
-// there, and go on from that.
+// faultBehaviours run a scenario with every write failing once, in both ways. After a failure
+// the scenario's writer does what the contract says: it reads the state and continues from
+// there.
 func faultBehaviours() (all []behaviour) {
 	keys := []store.Key{name("a"), name("b")}
 	old, waits := name("old"), name("waits")
@@ -59,7 +59,7 @@ func faultBehaviours() (all []behaviour) {
 			retry(t, "take", func() error {
 				_, err := st.Take(t.Context(), "last", began, k)
 				if errors.Is(err, store.ErrNotFound) && row(t, st, k).Node == "last" {
-					return nil // it was taken at the first try
+					return nil // the first attempt took it
 				}
 				return err
 			})
@@ -73,7 +73,7 @@ func faultBehaviours() (all []behaviour) {
 		ensure(t, st, waiting(waits))
 		retry(t, "draw", func() error { _, err := st.Draw(t.Context(), "last", "", 10); return err })
 		retry(t, "post", func() error { return st.Post(t.Context(), []store.Mail{{Node: "node", Body: []byte("mail")}}) })
-		retry(t, "mail", func() error { _, err := st.Mail(t.Context(), "node", 10); return err }) // maybe again, maybe lost
+		retry(t, "mail", func() error { _, err := st.Mail(t.Context(), "node", 10); return err }) // perhaps again, perhaps lost
 		past := with(signed(finished("old", 3, began), "of the old one"), "node", "p")
 		past.Letters = []store.DeadLetter{letter(past.Pushes[0], 1)}
 		past.Blobs = blobs
@@ -132,7 +132,7 @@ func faultBehaviours() (all []behaviour) {
 	return all
 }
 
-// retry calls f until it succeeds, at most twice.
+// retry calls f once more if a fault was injected.
 func retry(t testing.TB, what string, f func() error) {
 	t.Helper()
 	err := f()
@@ -144,8 +144,8 @@ func retry(t testing.TB, what string, f func() error) {
 	}
 }
 
-// ensure appends; if the outcome is unknown it looks whether it happened, and
-// is content with its own receipt.
+// ensure appends. If the outcome is unknown, it checks whether the append happened, and
+// accepts its own receipt as proof.
 func ensure(t testing.TB, st store.Store, a *store.Append) {
 	t.Helper()
 	err := store.Do(t.Context(), st, a)

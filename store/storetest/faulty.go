@@ -9,13 +9,13 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Fault is how a write fails.
+// Fault is a way in which a write fails.
 type Fault int
 
 const (
-	// FailBefore lets a write fail without effect.
+	// FailBefore makes a write fail without effect.
 	FailBefore Fault = iota
-	// FailAfter lets a write take effect and then reports that it failed.
+	// FailAfter makes a write take effect and then report a failure.
 	FailAfter
 )
 
@@ -26,24 +26,24 @@ func (f Fault) String() string {
 	return "before"
 }
 
-// ErrFault is what the failing write returns.
+// ErrFault is the error of the failing write.
 var ErrFault = errors.New("storetest: injected fault")
 
-// Faulty returns st with one write failing: the one that step others came
-// before. Writes are Append, Beat, Claim, Draw, Take, Leave, Post, Mail, Forget,
-// Secret, Keep, Delete, SetPush, DropPush, Advance, ClaimPushes and SetLetters.
-// All others pass. Mail that fails after it took effect is lost.
+// Faulty returns st with one failing write: the one that comes after step other writes.
+// Writes are Append, Beat, Claim, Draw, Take, Leave, Post, Mail, Forget, Secret, Keep,
+// Delete, SetPush, DropPush, Advance, ClaimPushes and SetLetters. All other calls pass. Mail
+// that fails after it took effect loses its messages.
 func Faulty(st store.Store, step int, f Fault) store.Store {
 	return &faulty{Store: st, step: int64(step), fault: f}
 }
 
-// Mortal is a store as a process has it that can be killed.
+// Mortal is a store as seen by a process that can be killed.
 type Mortal struct{ faulty }
 
-// NewMortal returns st as a process has it that lives.
+// NewMortal returns st as seen by a living process.
 func NewMortal(st store.Store) *Mortal { return &Mortal{faulty{Store: st, step: -1}} }
 
-// Kill ends the process: none of its writes arrives any more, not even its farewell.
+// Kill ends the process: none of its later writes has an effect, not even Leave.
 func (m *Mortal) Kill() { m.dead.Store(true) }
 
 // Dead reports whether the process was killed.
@@ -58,7 +58,7 @@ func Steps(scenario func(store.Store)) int {
 	return int(counted.writes.Load())
 }
 
-// faulty embeds the store, so that reads pass.
+// faulty embeds the store, so that reads pass through.
 type faulty struct {
 	store.Store
 	step   int64
@@ -79,15 +79,15 @@ func (f *faulty) Append(a *store.Append, done func(error)) {
 		report := done
 		done = func(error) { report(ErrFault) }
 		if f.fault == FailBefore {
-			// An append that every store refuses. So done is called when its
-			// turn comes, by the store's goroutine, as the contract has it.
+			// Every store refuses this append. So the store's goroutine calls done when the
+			// append's turn comes, as the contract requires.
 			a = &store.Append{Row: a.Row, After: a.After, Epoch: a.Epoch}
 		}
 	}
 	f.Store.Append(a, done)
 }
 
-// write passes a write on, or fails it.
+// write passes on a write, or makes it fail.
 func write[T any](f *faulty, call func() (T, error)) (nothing T, _ error) {
 	switch {
 	case f.dead.Load():
@@ -100,7 +100,7 @@ func write[T any](f *faulty, call func() (T, error)) (nothing T, _ error) {
 	return nothing, ErrFault
 }
 
-// just is write for what returns an error only.
+// just is write for calls that return only an error.
 func just(f *faulty, call func() error) error {
 	_, err := write(f, func() (struct{}, error) { return struct{}{}, call() })
 	return err

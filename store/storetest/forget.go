@@ -43,7 +43,7 @@ func testReceiptDelete(t testing.TB, open Opener) {
 		Check(t, st, short.Row.Key, long.Row.Key, kept.Row.Key)
 		st = restart(t, st, open)
 	}
-	// The names are free, also for tasks of the same name.
+	// The names are free again, also for tasks of the same name.
 	again := signed(create(name("long"), 1), "l2", "s1")
 	must(t, st, again, alone("s2", "l1"))
 	same(t, "the new task's", receipts(t, st, again.Row.Key), issued(again))
@@ -78,7 +78,7 @@ func testForget(t testing.TB, open Opener) {
 		}
 		return n
 	}
-	at := began.Add(4 * time.Minute) // 0 to 4 do not count any more
+	at := began.Add(4 * time.Minute) // 0 to 4 have expired
 	same(t, "before the first", forget(t, st, store.ForgetQuery{Before: began.Add(-1), Limit: 99}), 0)
 	for _, want := range []int{2, 2, 1, 0} {
 		same(t, "forgotten by time", forget(t, st, store.ForgetQuery{Before: at.Add(time.Millisecond - 1), Limit: 2}), want)
@@ -90,7 +90,8 @@ func testForget(t testing.TB, open Opener) {
 			t.Errorf("%q is there: %t", a.Receipts[0].Name, got)
 		}
 	}
-	// Of context 2: 5 alone and 8 with its task, whose log stays. Before is ignored.
+	// In context 2 are receipt 5, without a task, and 8 with its task, whose log stays.
+	// Before is ignored.
 	q := store.ForgetQuery{Tenant: "tenant", Owner: "owner", Context: "context 2", Limit: 1}
 	for _, want := range []int{1, 1, 0} {
 		same(t, "forgotten by context", forget(t, st, q), want)

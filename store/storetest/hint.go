@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// hintBehaviours are of stores that several processes may change at once. Their
-// tests open the same store twice.
+// hintBehaviours test stores that several processes may change at once. They open the same
+// store twice.
 var hintBehaviours = []behaviour{
 	{"an append is hinted to others", testHintAppend},
 	{"of many appends each is hinted", testHintMany},
@@ -23,7 +23,7 @@ var hintBehaviours = []behaviour{
 	{"two processes draw, take and mail at once", testBeside},
 }
 
-// aloneBehaviours are of stores that one process has to itself.
+// aloneBehaviours test stores that only one process uses.
 var aloneBehaviours = []behaviour{
 	{"there is nothing to hint", testNoHints},
 }
@@ -32,12 +32,12 @@ var watchBehaviours = []behaviour{
 	{"watching ends with its context, and with the store", testWatchEnds},
 }
 
-// hintWait is how long a test waits for what should take milliseconds.
+// hintWait is how long a test waits for something that should take milliseconds.
 const hintWait = 20 * time.Second
 
-// watch watches a store until the test ends, and returns a way to wait for a
-// hint: it repeats an act until the hint comes, because watching begins when it
-// begins, and hints may be lost.
+// watch watches a store until the test ends, and returns a function that waits for a hint.
+// That function repeats an act until the hint comes, because hints before the watch has begun
+// are missed, and others may be lost.
 func watch(t testing.TB, st store.Store, wanted func(store.Hint) bool) (wait func(what string, act func())) {
 	t.Helper()
 	heard := make(chan struct{}, 1)
@@ -67,7 +67,7 @@ func watch(t testing.TB, st store.Store, wanted func(store.Hint) bool) (wait fun
 	return func(what string, act func()) {
 		t.Helper()
 		select {
-		case <-heard: // of an act before
+		case <-heard: // of an earlier act
 		default:
 		}
 		for end := time.Now().Add(hintWait); ; {
@@ -92,7 +92,7 @@ func testHintAppend(t testing.TB, open Opener) {
 		wait(fmt.Sprintf("an append to %q", k), func() {
 			if a == nil {
 				a = create(k, 1)
-			} else { // the first was too early
+			} else { // the first append came before the watch
 				a = then(a, 1)
 			}
 			must(t, st, a)
@@ -100,7 +100,7 @@ func testHintAppend(t testing.TB, open Opener) {
 	}
 }
 
-// testHintMany: of many appends at once each is told, or that hints were lost.
+// testHintMany: each of many appends at once is hinted, or a hint says that hints were lost.
 func testHintMany(t testing.TB, open Opener) {
 	st, other := start(t, open), start(t, open)
 	missing := map[uint64]bool{}
@@ -149,8 +149,8 @@ func testHintWork(t testing.TB, open Opener) {
 	waitLeave("a node that leaves", func() { leave(t, st, "node") })
 }
 
-// testHintSlow: whoever is slow to hear still hears of the last append, or that
-// hints were lost; and nobody waits for him.
+// testHintSlow: a slow watcher still gets a hint of the last append, or that hints were lost,
+// and no writer waits for it.
 func testHintSlow(t testing.TB, open Opener) {
 	st, other := start(t, open), start(t, open)
 	gate := make(chan struct{})
@@ -161,7 +161,7 @@ func testHintSlow(t testing.TB, open Opener) {
 	})
 	began := false
 	wait("the last one", func() {
-		if began { // too early
+		if began { // the append before came too early
 			last = then(last, 1)
 			must(t, st, last)
 			return

@@ -12,22 +12,22 @@ import (
 	"time"
 )
 
-// Outcome is what became of one test that Judge ran.
+// Outcome is the outcome of one test that Judge ran.
 type Outcome struct {
 	Area, Test string
 	Took       time.Duration
-	Failures   []string // empty: it holds
-	Skipped    string   // why it was not run, if it was not
+	Failures   []string // empty: it passed
+	Skipped    string   // why it was skipped, if it was
 }
 
-// judgeLimit is how long a test of Judge may take, and judgeEnd how long after it the
-// test must have ended: one that does not may still use the store.
+// judgeLimit is how long a test of Judge may take. judgeEnd is how much later it must have
+// ended; a test that has not may still use the store.
 const (
 	judgeLimit = 3 * time.Minute
 	judgeEnd   = 30 * time.Second
 )
 
-// Areas are the parts of the suite, by name, as Judge runs them.
+// Areas returns the names of the suite's parts, in the order in which Judge runs them.
 func Areas() (names []string) {
 	for _, a := range areas(true) {
 		names = append(names, a.name)
@@ -35,10 +35,10 @@ func Areas() (names []string) {
 	return names
 }
 
-// Judge runs the suite outside of a test, for a program that judges a database, and
-// yields what becomes of each test, one after the other, until ctx ends. only names the
-// areas to run, all if there are none. several and fresh are as for Run and RunAlone. If
-// a test does not end, it is the last one.
+// Judge runs the suite outside of a test, for a program that judges a database. It yields the
+// outcome of each test, one after the other, until ctx ends. only names the areas to run;
+// empty means all. several selects the tests of Run rather than RunAlone, and fresh is as for
+// these. If a test does not end, its outcome is the last one.
 func Judge(ctx context.Context, only []string, several bool, fresh func(t testing.TB) Opener) iter.Seq[Outcome] {
 	return func(yield func(Outcome) bool) {
 		for _, a := range areas(several) {
@@ -68,7 +68,7 @@ func judge(ctx context.Context, b behaviour, fresh func(t testing.TB) Opener) (o
 	go func() {
 		defer close(done)
 		v.protect(func() { b.test(v, fresh(v)) })
-		cancel() // as a test's context ends before what was to be cleaned up
+		cancel() // as a test's context ends before its cleanup
 		for f := v.cleanup(); f != nil; f = v.cleanup() {
 			v.protect(f)
 		}
@@ -91,8 +91,8 @@ func judge(ctx context.Context, b behaviour, fresh func(t testing.TB) Opener) (o
 	return Outcome{Test: b.name, Took: time.Since(began), Failures: slices.Clone(v.failures), Skipped: v.skipped}, ended
 }
 
-// verdict is a testing.TB that notes what it is told. A method that is not here is one
-// that no test of the suite calls.
+// verdict is a testing.TB that records the calls. It lacks the methods that no test of the
+// suite calls.
 type verdict struct {
 	testing.TB // nil
 	name       string
@@ -104,7 +104,7 @@ type verdict struct {
 	after    []func()
 }
 
-// protect runs f in a goroutine of its own, which it may end, and turns a panic into a
+// protect runs f in a goroutine of its own, which f may end, and turns a panic into a
 // failure.
 func (v *verdict) protect(f func()) {
 	done := make(chan struct{})

@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Judge finds a fault, and nothing in a store without; it ends when it is told to.
+// Judge finds a fault, passes a store without one, and stops when it is told to.
 func TestJudge(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -32,7 +32,7 @@ func TestJudge(t *testing.T) {
 				if len(o.Failures) > 0 {
 					failed++
 				}
-				if n == 10 || failed == 1 { // the others are other tests'
+				if n == 10 || failed == 1 { // other tests cover the others
 					break
 				}
 			}

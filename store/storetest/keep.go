@@ -15,7 +15,7 @@ var keepBehaviours = []behaviour{
 	{"callers who keep at once agree", testKeepRace},
 }
 
-// keep calls Keep; nil and empty are told apart in what it returns.
+// keep calls Keep. Its result tells nil and empty bytes apart.
 func keep(t testing.TB, st store.Store, name string, was, is []byte) string {
 	t.Helper()
 	b, err := st.Keep(t.Context(), name, was, is)
@@ -32,7 +32,7 @@ func shown(b []byte) string {
 	return strconv.Quote(string(b))
 }
 
-// kept returns all that is kept.
+// kept returns all kept values.
 func kept(t testing.TB, st store.Store) map[string]string {
 	t.Helper()
 	m := map[string]string{}
@@ -58,7 +58,7 @@ func testKeep(t testing.TB, open Opener) {
 		was, is []byte
 		now     string
 	}{
-		{nil, nil, "nothing"}, // reads
+		{nil, nil, "nothing"}, // only reads
 		{a, b, "nothing"},
 		{empty, b, "nothing"},
 		{nil, a, `"a"`},
@@ -96,7 +96,7 @@ func testKeep(t testing.TB, open Opener) {
 	for _, n := range []string{"", " ", "N", "kept: n", "a\x00", "a\x00b", "\xff", "line\nbreak", strings.Repeat("long ", 4000)} {
 		same(t, "another name", keep(t, st, n, nil, []byte(n)), shown([]byte(n)))
 		want[n] = shown([]byte(n))
-		// Secrets are elsewhere.
+		// Secrets are separate.
 		if s, err := st.Secret(t.Context(), n); err != nil || len(s) != store.SecretSize {
 			t.Errorf("the secret %q: %q, %v", n, s, err)
 		}
@@ -104,7 +104,7 @@ func testKeep(t testing.TB, open Opener) {
 	st = restart(t, st, open)
 	same(t, "all", kept(t, st), want)
 
-	// Bytes are the caller's own.
+	// The caller owns the returned bytes.
 	got, err := st.Keep(t.Context(), "n", nil, nil)
 	all, allErr := st.Kept(t.Context())
 	if err != nil || allErr != nil {
@@ -136,7 +136,7 @@ func testKeepRace(t testing.TB, open Opener) {
 				for done := false; !done; {
 					var n int
 					fmt.Sscan(string(was), &n)
-					// What is there tells who won only if no two put the same.
+					// The value shows who won only if no two callers store the same.
 					next := fmt.Appendf(nil, "%d %d", n+1, c)
 					now, err := st.Keep(t.Context(), "sum", was, next)
 					if err != nil {

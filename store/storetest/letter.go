@@ -16,7 +16,7 @@ var letterBehaviours = []behaviour{
 	{"push configs and dead letters go with their task", testPushDelete},
 }
 
-// letters returns what q selects, read in pages.
+// letters returns the dead letters that q selects, read in pages.
 func letters(t testing.TB, st store.Store, q store.LetterQuery, limit int) (all []store.DeadLetter) {
 	t.Helper()
 	for q.Limit = limit; ; q.After = &all[len(all)-1] {
@@ -38,7 +38,7 @@ func seqs(letters []store.DeadLetter) (all []int64) {
 	return all
 }
 
-// withoutPlace takes the place away, whose number is the driver's own.
+// withoutPlace clears At, whose values differ between drivers.
 func withoutPlace(letters []store.DeadLetter) []store.DeadLetter {
 	for i := range letters {
 		letters[i].At = 0
@@ -46,14 +46,14 @@ func withoutPlace(letters []store.DeadLetter) []store.DeadLetter {
 	return letters
 }
 
-// letter is a delivery of a config that was given up.
+// letter returns a dead letter of a config.
 func letter(p store.PushConfig, seq int64) store.DeadLetter {
 	return store.DeadLetter{
 		PushID: p.PushID(), Seq: seq, Time: began.Add(time.Duration(seq) * time.Second), Tries: int32(seq), Reason: fmt.Sprint("reason ", seq),
 	}
 }
 
-// bury gives deliveries of a config up.
+// bury adds dead letters to a config.
 func bury(t testing.TB, st store.Store, p store.PushConfig, all ...store.DeadLetter) {
 	t.Helper()
 	a := advanced(p, p.Cursor)
@@ -91,7 +91,7 @@ func testLetters(t testing.TB, open Opener) {
 		Check(t, st, name("a"), name("imported"))
 		st = restart(t, st, open)
 	}
-	// Given up once more it is the newer one.
+	// If the delivery is abandoned again, the newer dead letter replaces the older.
 	again := letter(z, 3)
 	again.Tries = 99
 	bury(t, st, z, again)
@@ -103,7 +103,7 @@ func testLetterPages(t testing.TB, open Opener) {
 	var want, again, of []store.DeadLetter
 	third := push(name("2"), "q", "node")
 	for i := range 5 {
-		a := with(create(name(fmt.Sprint(9-i)), 20), "node", "p", "q") // in another order than their names
+		a := with(create(name(fmt.Sprint(9-i)), 20), "node", "p", "q") // created in another order than that of their names
 		if i == 2 {
 			third = a.Pushes[1]
 		}
@@ -165,14 +165,14 @@ func testSetLetters(t testing.TB, open Opener) {
 	same(t, "removed", seqs(letters(t, restart(t, st, open), store.LetterQuery{}, 9)), []int64{2})
 }
 
-// many is how many letters a config gets where a driver must divide the work.
+// many is a number of dead letters that a driver must remove in several steps.
 const many = 2500
 
 func testDropPush(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := with(create(name("a"), many), "node", "q", "p")
 	must(t, st, a)
-	q, p := a.Pushes[0], a.Pushes[1] // the newer one goes: what comes next may get what identified it
+	q, p := a.Pushes[0], a.Pushes[1] // the newer one is dropped, because the next config may get the same key
 	var all []store.DeadLetter
 	for seq := range int64(many) {
 		all = append(all, letter(p, seq+1))
@@ -217,7 +217,7 @@ func testPushDelete(t testing.TB, open Opener) {
 	for _, a := range firsts {
 		bury(t, st, a.Pushes[0], letter(a.Pushes[0], 1))
 	}
-	for range 2 { // more letters than entries: only their number counts
+	for range 2 { // more dead letters than entries: only their number matters
 		var all []store.DeadLetter
 		for seq := range int64(400) {
 			all = append(all, letter(dead.Pushes[1], seq+1))
@@ -250,7 +250,7 @@ func testPushDelete(t testing.TB, open Opener) {
 		same(t, "claimed", claimPushes(t, st, "node", began, 9), 0)
 		st = restart(t, st, open)
 	}
-	// Names are free again, and nothing is inherited.
+	// The names are free again, and new ones inherit nothing.
 	for _, a := range firsts {
 		if a != stays {
 			fresh := create(a.Row.Key, 1)

@@ -59,12 +59,12 @@ func testAppendRefused(t testing.TB, open Opener) {
 		wrong.Epoch = epoch
 		refuse(t, st, wrong, store.ErrLeaseLost)
 		wrong.After, wrong.Entries = 1, entries(1, 1)
-		refuse(t, st, wrong, store.ErrLeaseLost) // both are wrong: the owner must stop
+		refuse(t, st, wrong, store.ErrLeaseLost) // epoch and end are both wrong: the owner must stop
 	}
 	same(t, "after refusals", get(t, st, a.Row.Key, true), before)
 	same(t, "log", log(t, st, a.Row.Key, 0, 0), entries(0, 2))
 
-	// The epoch is what the row says from then on.
+	// From then on the epoch is the one in the row.
 	b := then(a, 1)
 	b.Row.Epoch = 7
 	must(t, st, b)
@@ -151,8 +151,8 @@ func testEntryPages(t testing.TB, open Opener) {
 	same(t, "of an unknown task", log(t, st, name("unknown"), 0, 0), []store.Entry{})
 }
 
-// testGroupIsolation queues good and bad appends in one go, so that drivers
-// that commit in groups get them in the same group.
+// testGroupIsolation queues good and bad appends at once, so that drivers that commit in
+// groups get them in the same group.
 func testGroupIsolation(t testing.TB, open Opener) {
 	st := start(t, open)
 	old := create(name("old"), 2)

@@ -22,7 +22,7 @@ func send(t testing.TB, st store.Store, all ...store.Mail) {
 	}
 }
 
-// receive takes mail and returns its bodies.
+// receive takes messages and returns their bodies.
 func receive(t testing.TB, st store.Store, node string, limit int) (bodies []string) {
 	t.Helper()
 	taken, err := st.Mail(t.Context(), node, limit)
@@ -100,7 +100,7 @@ func testMailRace(t testing.TB, open Opener) {
 	mailAtOnce(t, st, st)
 }
 
-// mailAtOnce lets many send and two take at the same time.
+// mailAtOnce makes many senders and two receivers work at the same time.
 func mailAtOnce(t testing.TB, stores ...store.Store) {
 	t.Helper()
 	const senders, each = 4, 50
@@ -111,7 +111,7 @@ func mailAtOnce(t testing.TB, stores ...store.Store) {
 		if err != nil {
 			t.Errorf("mail: %v", err)
 		}
-		last := map[int]int{} // what another taker gives back, because its transaction failed, comes later
+		last := map[int]int{} // messages that a failed transaction of another receiver put back come later
 		for _, l := range taken {
 			var p piece
 			if _, err := fmt.Sscan(string(l.Body), &p.sender, &p.n); err != nil {

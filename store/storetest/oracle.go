@@ -15,9 +15,9 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Random runs ops random operations on a driver and on the memory store and
-// ends the test at the first answer that differs. The seed decides everything;
-// the name of a failed test and its log tell it, to be run again.
+// Random runs ops random operations on a driver and on the memory store and ends the test at
+// the first answer that differs. The seed determines everything; the name of a failed test
+// and its log show it, so that it can be repeated.
 func Random(t *testing.T, open Opener, seed uint64, ops int) { random(t, open, seed, ops) }
 
 func random(t testing.TB, open Opener, seed uint64, ops int) {
@@ -48,7 +48,7 @@ func random(t testing.TB, open Opener, seed uint64, ops int) {
 	}
 }
 
-// oracle holds the driver and the store that is right.
+// oracle has the driver and the memory store, which defines the right answers.
 type oracle struct {
 	t      testing.TB
 	open   Opener
@@ -61,7 +61,7 @@ type oracle struct {
 }
 
 func (o *oracle) step() {
-	o.now = o.now.Add(time.Duration(o.rand.IntN(3)) * time.Millisecond) // often a tie
+	o.now = o.now.Add(time.Duration(o.rand.IntN(3)) * time.Millisecond) // often the same time again
 	switch n := o.rand.IntN(100); {
 	case n < 45:
 		o.appends(1)
@@ -106,11 +106,10 @@ func (o *oracle) key() store.Key {
 
 func (o *oracle) node() string { return pick(o.rand, "n1", "n2", "n3", "") }
 
-// appends queues n appends at once on both sides. Which of them are right is
-// left to chance, mostly they are.
+// appends queues n appends at once on both sides. Most of them are valid, at random.
 func (o *oracle) appends(n int) {
 	var batch []*store.Append
-	row := map[store.Key]store.Row{} // as the batch would leave it
+	row := map[store.Key]store.Row{} // as the batch leaves it
 	for range n {
 		k := o.key()
 		if _, ok := row[k]; !ok {
@@ -136,7 +135,7 @@ func (o *oracle) appends(n int) {
 	}
 }
 
-// append makes an append that goes on from was, or nearly so.
+// append returns an append that continues from was, or nearly does.
 func (o *oracle) append(k store.Key, was store.Row) *store.Append {
 	r := o.rand
 	a := &store.Append{After: was.Last, Epoch: was.Epoch}
@@ -185,8 +184,7 @@ func (o *oracle) append(k store.Key, was store.Row) *store.Append {
 	return a
 }
 
-// alone makes an append of receipts without a task. Now and then it is
-// malformed.
+// alone returns an append of receipts without a task. Sometimes it is malformed.
 func (o *oracle) alone(k store.Key) *store.Append {
 	a := &store.Append{Row: store.Row{Key: k.Scope(), Context: pick(o.rand, "c1", "c2", "c3")}, Receipts: o.receipts(0)}
 	if o.rand.IntN(10) == 0 {
@@ -195,8 +193,8 @@ func (o *oracle) alone(k store.Key) *store.Append {
 	return a
 }
 
-// receipts makes one or two that count for a short time. Now and then they
-// have the same name.
+// receipts returns one or two receipts that are valid for a short time. Sometimes they have
+// the same name.
 func (o *oracle) receipts(seq int64) (rs []store.Receipt) {
 	for range 1 + o.rand.IntN(2) {
 		rs = append(rs, store.Receipt{
@@ -250,8 +248,7 @@ func (o *oracle) list() {
 	})
 }
 
-// claim takes all there is, for which tasks a smaller limit takes is not
-// specified.
+// claim takes everything, because it is not specified which tasks a smaller limit takes.
 func (o *oracle) claim() {
 	node, since := pick(o.rand, "n1", "n2", "n3"), o.now.Add(-time.Duration(o.rand.IntN(50))*time.Millisecond)
 	both(o, fmt.Sprintf("claim for %s from the dead before %v", node, since), func(st store.Store) ([]store.Row, error) {
@@ -259,13 +256,13 @@ func (o *oracle) claim() {
 	})
 }
 
-// sorted puts rows in order that come in any.
+// sorted sorts rows that come in any order.
 func sorted(rows []store.Row, err error) ([]store.Row, error) {
 	slices.SortFunc(rows, func(a, b store.Row) int { return a.Key.Compare(b.Key) })
 	return rows, err
 }
 
-// draw takes some of what waits, and looks at what is there.
+// draw takes some of the waiting tasks, and compares the rows.
 func (o *oracle) draw() {
 	node, after, limit := pick(o.rand, "n1", "n2", "n3"), pick(o.rand, "", "a", "t", "z"), 1+o.rand.IntN(6)
 	both(o, fmt.Sprintf("draw %d for %s behind %q", limit, node, after), func(st store.Store) ([]store.Row, error) {
@@ -286,8 +283,8 @@ func (o *oracle) take() {
 	})
 }
 
-// forget removes all there is, for which receipts a smaller limit takes is not
-// specified.
+// forget removes everything, because it is not specified which receipts a smaller limit
+// removes.
 func (o *oracle) forget() {
 	k := o.key()
 	q := store.ForgetQuery{Before: o.now.Add(time.Duration(o.rand.IntN(40)-20) * time.Millisecond), Limit: 1000}
@@ -311,7 +308,7 @@ func (o *oracle) blob() {
 	both(o, "blob "+hash, func(st store.Store) ([]byte, error) { return st.Blob(o.t.Context(), hash) })
 }
 
-// retain deletes what it finds, or what it does not: rows of the past.
+// retain deletes tasks that Idle finds, or by outdated rows.
 func (o *oracle) retain() {
 	ctx := o.t.Context()
 	q := store.IdleQuery{State: int32(1 + o.rand.IntN(4)), Before: began.Add(time.Duration(o.rand.Int64N(int64(o.now.Sub(began)) + 2))), Limit: 1 + o.rand.IntN(4)}
@@ -336,8 +333,8 @@ func (o *oracle) retain() {
 	both(o, fmt.Sprintf("blobs of %q", k), func(st store.Store) ([]string, error) { return st.Blobs(ctx, k) })
 }
 
-// both asks the driver and the memory store the same, ends the test if their answers
-// differ, and returns the right one.
+// both makes the same call on the driver and on the memory store, ends the test if their
+// answers differ, and returns the right one.
 func both[T any](o *oracle, what string, ask func(st store.Store) (T, error)) T {
 	o.t.Helper()
 	got, gotErr := ask(o.driver)
@@ -346,14 +343,14 @@ func both[T any](o *oracle, what string, ask func(st store.Store) (T, error)) T 
 	return want
 }
 
-// bothDo is both for what returns an error only.
+// bothDo is both for calls that return only an error.
 func bothDo(o *oracle, what string, do func(st store.Store) error) {
 	o.t.Helper()
 	both(o, what, func(st store.Store) (any, error) { return nil, do(st) })
 }
 
-// agree ends the test if the answers differ. Of errors only what callers can
-// tell apart counts.
+// agree ends the test if the answers differ. Errors are compared only as far as callers can
+// tell them apart.
 func (o *oracle) agree(what string, gotErr, wantErr error, got, want any) {
 	o.t.Helper()
 	if outcome(gotErr) != outcome(wantErr) {

@@ -7,20 +7,20 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// pushes lets an append bring push configs, and now and then dead letters.
+// pushes adds push configs to an append, and sometimes dead letters.
 func (o *oracle) pushes(a *store.Append) {
 	for range 1 + o.rand.IntN(3) {
 		a.Pushes = append(a.Pushes, o.push(a.Row.Key, a.After))
 	}
 	if o.rand.IntN(4) == 0 {
-		a.Letters = append(a.Letters, o.letter(store.PushID{ID: o.config()}, a.After+1)) // now and then of none
+		a.Letters = append(a.Letters, o.letter(store.PushID{ID: o.config()}, a.After+1)) // sometimes of no config
 	}
 }
 
 func (o *oracle) config() string { return pick(o.rand, "c", "d", "e", "f", "") }
 
-// push makes one for a task that has at least last entries. Times are often the
-// same, or missing. Now and then it has no name.
+// push returns a push config for a task that has at least last entries. Times are often the
+// same, or missing. Sometimes it has no ID.
 func (o *oracle) push(k store.Key, last int64) store.PushConfig {
 	return store.PushConfig{
 		Key: k, ID: o.config(), Host: pick(o.rand, "h1", "h2"), Body: make([]byte, o.rand.IntN(30)),
@@ -41,7 +41,7 @@ func (o *oracle) letter(id store.PushID, last int64) store.DeadLetter {
 	}
 }
 
-// outbox does one thing to push configs, and reads them.
+// outbox makes one change of push configs, and reads them.
 func (o *oracle) outbox() {
 	ctx, k := o.t.Context(), o.key()
 	last := int64(0)
@@ -58,7 +58,7 @@ func (o *oracle) outbox() {
 	case 2, 3:
 		all := o.advances()
 		bothDo(o, fmt.Sprintf("advance %+v", all), func(st store.Store) error { return st.Advance(ctx, all) })
-	case 4: // which of them a smaller limit takes is not specified
+	case 4: // it is not specified which configs a smaller limit takes
 		node, since := o.node(), o.now.Add(-time.Duration(o.rand.IntN(50))*time.Millisecond)
 		both(o, fmt.Sprintf("claim push configs for %s from the dead before %v", node, since), func(st store.Store) (int, error) {
 			return st.ClaimPushes(ctx, node, since, 1000)
@@ -79,7 +79,7 @@ func (o *oracle) outbox() {
 	o.readLetters(id)
 }
 
-// advances makes some, most of them of configs that there are, as they are.
+// advances returns some, most of them for configs that exist.
 func (o *oracle) advances() (all []store.Advance) {
 	for range o.rand.IntN(4) {
 		k := o.key()
@@ -118,7 +118,7 @@ func (o *oracle) readPushes(k store.Key, id store.PushID) {
 	})
 	both(o, fmt.Sprintf("push config %q", id), func(st store.Store) (*store.PushConfig, error) { return st.Push(ctx, id) })
 
-	// Places are the driver's own; the order is not.
+	// Values of At differ between drivers; the order does not.
 	node := o.node()
 	after := map[store.Store]int64{}
 	for range 1 + o.rand.IntN(3) {

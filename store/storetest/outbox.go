@@ -21,7 +21,7 @@ var outboxBehaviours = []behaviour{
 	{"two claimers never get the same push config", testClaimPushesRace},
 }
 
-// push is a config that has the first entry of its task behind it.
+// push returns a config that has delivered the first entry of its task.
 func push(k store.Key, id, node string) store.PushConfig {
 	return store.PushConfig{
 		Key: k, ID: id, Host: "host of " + id, Body: []byte("body of " + id),
@@ -29,7 +29,7 @@ func push(k store.Key, id, node string) store.PushConfig {
 	}
 }
 
-// with is an append with push configs of a node.
+// with adds push configs of a node to an append.
 func with(a *store.Append, node string, ids ...string) *store.Append {
 	for _, id := range ids {
 		a.Pushes = append(a.Pushes, push(a.Row.Key, id, node))
@@ -59,7 +59,7 @@ func pushOf(t testing.TB, st store.Store, k store.Key, id string) *store.PushCon
 	return p
 }
 
-// pushes returns all of a task, read in pages.
+// pushes returns all push configs of a task, read in pages.
 func pushes(t testing.TB, st store.Store, k store.Key, limit int) (all []store.PushConfig) {
 	t.Helper()
 	for after := ""; ; after = all[len(all)-1].ID {
@@ -81,12 +81,12 @@ func advance(t testing.TB, st store.Store, all ...store.Advance) {
 	}
 }
 
-// advanced is what makes of a config that it has come up to a cursor.
+// advanced returns the Advance of a config to a cursor.
 func advanced(p store.PushConfig, cursor int64) store.Advance {
 	return store.Advance{PushID: p.PushID(), Created: p.Created, Live: p.Live, Progress: store.Progress{Cursor: cursor}}
 }
 
-// live returns all of a node, read in pages.
+// live returns all live push configs of a node, read in pages.
 func live(t testing.TB, st store.Store, node string, limit int) (all []store.PushState) {
 	t.Helper()
 	for after := int64(0); ; after = all[len(all)-1].At {
@@ -138,7 +138,7 @@ func testPush(t testing.TB, open Opener) {
 		for _, p := range []store.PushConfig{first, b.Pushes[0], last, single} {
 			got := pushOf(t, st, p.Key, p.ID)
 			same(t, "one", got, &p)
-			if got.Created != p.Created || got.Since != p.Since || got.Due != p.Due { // bit for bit
+			if got.Created != p.Created || got.Since != p.Since || got.Due != p.Due { // exactly equal
 				t.Errorf("times %v, %v, %v; want %v, %v, %v", got.Created, got.Since, got.Due, p.Created, p.Since, p.Due)
 			}
 		}
@@ -148,7 +148,7 @@ func testPush(t testing.TB, open Opener) {
 			}
 		}
 		Check(t, st, name("a"), name("other"))
-		clear(pushOf(t, st, name("a"), "z").Body) // the caller's own
+		clear(pushOf(t, st, name("a"), "z").Body) // the caller owns these bytes
 		clear(pushes(t, st, name("a"), 9)[2].Body)
 		clear(live(t, st, "node", 9)[0].Body)
 		same(t, "one whose bytes a caller changed", pushOf(t, st, name("a"), "z"), &last)
@@ -275,7 +275,7 @@ func testPushReplaced(t testing.TB, open Opener) {
 	advance(t, st, advanced(fresh, 6))
 	same(t, "a report in time", pushOf(t, st, name("a"), "p").Cursor, int64(6))
 
-	// One that was deleted and created anew comes behind the others.
+	// A config that was deleted and created again comes after the others.
 	for range 2 {
 		if err := st.DropPush(t.Context(), fresh.PushID()); err != nil {
 			t.Fatal(err)
@@ -318,13 +318,13 @@ func testAdvance(t testing.TB, open Opener) {
 		Check(t, st, name("a"), name("b"))
 		st = restart(t, st, open)
 	}
-	finer := advanced(p, 4) // finer digits are dropped on both sides; failures are forgotten
+	finer := advanced(p, 4) // finer digits are dropped on both sides; earlier failures are forgotten
 	finer.Created = began.Add(999 * time.Microsecond)
 	revived := ended
 	revived.Live, revived.Cursor = true, 2
 	twice := []store.Advance{advanced(q, 2), advanced(q, 4)}
 	twice[1].Node = "node"
-	foreign := advanced(p, 9) // another node has it meanwhile
+	foreign := advanced(p, 9) // another node delivers it meanwhile
 	foreign.Node = "somebody"
 	advance(t, st, append(twice, finer, revived, foreign)...)
 	p.Progress = store.Progress{Cursor: 4}
@@ -363,7 +363,7 @@ func testLive(t testing.TB, open Opener) {
 		same(t, "of an unknown node", len(live(t, st, "unknown", 4)), 0)
 		st = restart(t, st, open)
 	}
-	// Configs that come and go between two pages move no other.
+	// Configs that are added or removed between two pages do not affect the others.
 	page, err := st.LivePushes(t.Context(), "me", 0, 3) // p0, q0, p3
 	if err != nil || len(page) != 3 {
 		t.Fatalf("%d, %v", len(page), err)
@@ -397,7 +397,7 @@ func testClaimPushes(t testing.TB, open Opener) {
 	st := start(t, open)
 	nodes := []string{"alive", "just", "dead", "left", "unregistered", "", "me"}
 	a := create(name("a"), 3)
-	a.Row.Active = false // whose a task is has nothing to do with it
+	a.Row.Active = false // the owner of the task does not matter
 	for _, n := range nodes {
 		with(a, n, "of "+n, "quiet of "+n)
 		a.Pushes[len(a.Pushes)-1].Live = false
@@ -425,7 +425,7 @@ func testClaimPushes(t testing.TB, open Opener) {
 	same(t, "what else it is", *p, push(name("a"), "of dead", "me"))
 	same(t, "the task", row(t, st, name("a")), rowAt(a.Row, 3))
 
-	// Claim forgets the nodes that are gone; theirs are still claimed.
+	// Claim forgets dead nodes; their configs can still be claimed.
 	beat(t, st, "me", began.Add(-time.Hour))
 	claim(t, st, "other", began, 9)
 	same(t, "of a forgotten node", claimPushes(t, st, "other", began, 99), 6)
@@ -468,7 +468,7 @@ func testClaimPushesRace(t testing.TB, open Opener) {
 	}
 }
 
-// rowAt is a row as it is kept of a log that ends at last.
+// rowAt returns the row of a log that ends at last.
 func rowAt(r store.Row, last int64) store.Row {
 	r.Last = last
 	return r

@@ -23,7 +23,7 @@ var ownerBehaviours = []behaviour{
 	{"a secret is random and stays", testSecret},
 }
 
-// owned is the append that begins an active task of a node.
+// owned returns the append that begins an active task of a node.
 func owned(id, node string) *store.Append {
 	a := create(name(id), 1)
 	a.Row.Node = node
@@ -73,7 +73,7 @@ func testClaim(t testing.TB, open Opener) {
 	if again := claim(t, st, "me", began, 100); len(again) != 0 {
 		t.Errorf("claimed again: %v", again)
 	}
-	// Without me every one of mine is free, at a higher epoch.
+	// When me is dead, each of its tasks can be claimed, at a higher epoch.
 	for _, r := range claim(t, st, "other", began, 100) {
 		want := int64(3)
 		if r.ID == "own" {
@@ -189,7 +189,7 @@ func testBeat(t testing.TB, open Opener) {
 	if rows := claim(t, st, "me", began.Add(time.Minute), 1); len(rows) != 0 {
 		t.Error("claimed from a node that beats")
 	}
-	beat(t, st, "node", began) // its clock was set back
+	beat(t, st, "node", began) // the node's clock was set back
 	if rows := claim(t, st, "me", began.Add(time.Minute), 1); len(rows) != 1 {
 		t.Error("a node that has not beaten for long kept its task")
 	}
@@ -228,7 +228,7 @@ func testSecret(t testing.TB, open Opener) {
 	same(t, "after a restart", again, kept)
 }
 
-// testNodes is for operators, who see the nodes that a driver knows.
+// testNodes tests the list of nodes that drivers have for operators.
 func testNodes(t testing.TB, open Opener) {
 	st := start(t, open)
 	lister, ok := st.(interface {

@@ -15,8 +15,8 @@ var queryBehaviours = []behaviour{
 	{"paging goes on while tasks come and change", testListMoves},
 }
 
-// listed says what a list of the tenant's owner gives, page by page, and that
-// the pages agree with their totals.
+// listed returns a whole list of an owner, read in pages, and checks that the pages agree
+// with their totals.
 func listed(t testing.TB, st store.Store, q store.Query) []store.Record {
 	t.Helper()
 	var all []store.Record
@@ -65,7 +65,7 @@ func testList(t testing.TB, open Opener) {
 		{"c", "c2", 1, 1 * time.Millisecond}, // a tie with b and d
 		{"d", "c1", 1, 1 * time.Millisecond},
 		{"e", "c2", 3, 5 * time.Second},
-		{"B", "c1", 1, 1 * time.Millisecond}, // bytes decide, not letters
+		{"B", "c1", 1, 1 * time.Millisecond}, // the order is that of bytes, not of letters
 		{"f", "", 2, -time.Hour},
 	} {
 		a := create(name(task.id), 1)
@@ -101,7 +101,7 @@ func testList(t testing.TB, open Opener) {
 			same(t, fmt.Sprintf("%s, in pages of %d", c.what, limit), ids(listed(t, st, c.q)), c.want)
 		}
 	}
-	// A position need not be a task's, and does not count for the total.
+	// A position need not be that of a task, and does not affect the total.
 	q := store.Query{Tenant: "tenant", Owner: "owner", Limit: 2, Before: &store.Position{Updated: began.Add(ms), ID: "bb"}}
 	p := list(t, st, q)
 	same(t, "from between", ids(p.Records), []string{"b", "B"})
@@ -119,8 +119,8 @@ func testList(t testing.TB, open Opener) {
 	}
 }
 
-// testListMoves pages through a list while others add tasks and move some to
-// the front: every task that stays where it is comes exactly once.
+// testListMoves reads a list in pages while others add tasks and move some to the front:
+// every task that is not moved comes exactly once.
 func testListMoves(t testing.TB, open Opener) {
 	st := start(t, open)
 	const still = 60

@@ -19,8 +19,8 @@ var queryAllBehaviours = []behaviour{
 	{"deleted tasks are in no list of all owners", testListAllDeleted},
 }
 
-// scattered fills a store with tasks of several owners that have the same ids,
-// and often the same times. It returns the rows as lists of all have them.
+// scattered fills a store with tasks of several owners that have the same IDs, and often the
+// same times. It returns the rows in the order of lists.
 func scattered(t testing.TB, st store.Store) []store.Row {
 	t.Helper()
 	var rows []store.Row
@@ -43,7 +43,7 @@ func scattered(t testing.TB, st store.Store) []store.Row {
 	return rows
 }
 
-// filters are those of lists, each with what it lets through.
+// filters are the filters of lists.
 var filters = []struct {
 	what string
 	set  func(q *store.Query)
@@ -56,13 +56,13 @@ var filters = []struct {
 	{"nothing", func(q *store.Query) { q.Context = "c9" }},
 }
 
-// lets reports whether a filter lets a row through.
+// lets reports whether a filter matches a row.
 func lets(q *store.Query, r *store.Row) bool {
 	return (q.Context == "" || r.Context == q.Context) && (q.State == 0 || r.State == q.State) &&
 		(q.Since.IsZero() || !r.Updated.Before(q.Since))
 }
 
-// names are keys without the tenant, in the order of records.
+// names returns the keys without the tenant, in the order of records.
 func names(records []store.Record) []string {
 	all := []string{}
 	for _, r := range records {
@@ -76,7 +76,7 @@ func testListAll(t testing.TB, open Opener) {
 	rows := scattered(t, st)
 	st = restart(t, st, open)
 	for _, f := range filters {
-		// The owner of such a query says nothing.
+		// The owner in such a query is ignored.
 		for _, owner := range []string{"", "b", "nobody"} {
 			q := store.Query{Tenant: "tenant", Owner: owner, AnyOwner: true}
 			f.set(&q)
@@ -101,8 +101,8 @@ func testListAll(t testing.TB, open Opener) {
 	}
 }
 
-// testListAllBefore begins behind each task, and behind positions that are no
-// task's: what follows is what comes later in the list, and the total is of all.
+// testListAllBefore starts after each task, and after positions that are not those of a task.
+// The list continues with the later tasks, and the total counts all tasks.
 func testListAllBefore(t testing.TB, open Opener) {
 	st := start(t, open)
 	rows := scattered(t, st)
@@ -128,7 +128,7 @@ func testListAllBefore(t testing.TB, open Opener) {
 	}
 }
 
-// behind reports whether lists have a row behind a position.
+// behind reports whether a row comes after a position in lists.
 func behind(r *store.Row, at store.Position) bool {
 	return cmp.Or(r.Updated.Compare(at.Updated), cmp.Compare(r.ID, at.ID), cmp.Compare(r.Owner, at.Owner)) < 0
 }
@@ -161,7 +161,7 @@ func testOwners(t testing.TB, open Opener) {
 	}
 }
 
-// testWork is for operators, who see what the tenants of a driver have to do.
+// testWork tests the counts of work that drivers have for operators.
 func testWork(t testing.TB, open Opener) {
 	st := start(t, open)
 	counter, ok := st.(interface {
@@ -219,7 +219,7 @@ func testListAllDeleted(t testing.TB, open Opener) {
 	rows := scattered(t, st)
 	var gone []store.Row
 	for _, r := range rows {
-		if r.ID == "two" || r.Owner == "a" { // an owner's last one, too
+		if r.ID == "two" || r.Owner == "a" { // this includes an owner's last task
 			gone = append(gone, get(t, st, r.Key, false).Row)
 		}
 	}

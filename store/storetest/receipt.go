@@ -24,7 +24,7 @@ var receiptBehaviours = []behaviour{
 	{"receipts are forgotten by time and by context", testForget},
 }
 
-// receipt is one that counts for an hour, of the entry with a seq.
+// receipt returns a receipt that is valid for an hour, for the entry with a seq.
 func receipt(name string, seq int64) store.Receipt {
 	return store.Receipt{
 		Name: name, Time: began, Until: began.Add(time.Hour),
@@ -32,7 +32,7 @@ func receipt(name string, seq int64) store.Receipt {
 	}
 }
 
-// signed is an append with receipts of its first entry.
+// signed adds receipts for its first entry to an append.
 func signed(a *store.Append, names ...string) *store.Append {
 	for _, n := range names {
 		a.Receipts = append(a.Receipts, receipt(n, a.After+1))
@@ -40,7 +40,7 @@ func signed(a *store.Append, names ...string) *store.Append {
 	return a
 }
 
-// alone is an append of receipts without a task.
+// alone returns an append of receipts without a task.
 func alone(names ...string) *store.Append {
 	a := &store.Append{Row: store.Row{Key: name(""), Context: "context"}}
 	for _, n := range names {
@@ -51,7 +51,7 @@ func alone(names ...string) *store.Append {
 	return a
 }
 
-// issued is what is kept of an append's receipts, in their order.
+// issued returns the stored form of an append's receipts, in their order.
 func issued(a *store.Append) []store.Receipt {
 	var rs []store.Receipt
 	for _, r := range a.Receipts {
@@ -62,7 +62,7 @@ func issued(a *store.Append) []store.Receipt {
 	return rs
 }
 
-// lookUp returns the receipt of a name, or nil.
+// lookUp returns the receipt with a name, or nil.
 func lookUp(t testing.TB, st store.Store, k store.Key, name string) *store.Receipt {
 	t.Helper()
 	r, err := st.Receipt(t.Context(), k, name)
@@ -94,7 +94,7 @@ func testReceipt(t testing.TB, open Opener) {
 	other := signed(create(name("other"), 1), "other's")
 	must(t, st, a, b, other)
 	z, m := issued(a)[0], issued(b)[0]
-	z.Context = "moved" // it is the task's, whatever it was when the receipt came
+	z.Context = "moved" // receipts have the task's context, even if it changes later
 	first := issued(a)[1]
 	first.Context = "moved"
 	for range 2 {
@@ -107,15 +107,15 @@ func testReceipt(t testing.TB, open Opener) {
 			t.Errorf("an unknown name: %+v", r)
 		}
 		Check(t, st, a.Row.Key, other.Row.Key)
-		clear(lookUp(t, st, a.Row.Key, "z").Digest) // the caller's own
+		clear(lookUp(t, st, a.Row.Key, "z").Digest) // the caller owns these bytes
 		clear(receipts(t, st, a.Row.Key)[0].Digest)
 		same(t, "one whose bytes a caller changed", lookUp(t, st, a.Row.Key, "z"), &z)
 		st = restart(t, st, open)
 	}
 }
 
-// testReceiptRefuses is about the order of reasons: a caller that lost its
-// lease must hear that, and one that read an old end must read on.
+// testReceiptRefuses tests the order of errors: a caller that lost its lease must learn that,
+// and one that expected an old end must read on.
 func testReceiptRefuses(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := signed(create(name("a"), 2), "taken")
@@ -138,12 +138,12 @@ func testReceiptRefuses(t testing.TB, open Opener) {
 	if err := store.Do(t.Context(), st, empty); err == nil || errors.Is(err, store.ErrDuplicate) {
 		t.Errorf("a malformed append with a receipt that counts: %v", err)
 	}
-	// None of these took a name with it.
+	// None of these stored a receipt.
 	must(t, st, signed(create(name("b"), 1), "fresh"))
 	Check(t, st, name("a"), name("b"), name("none"))
 }
 
-// state is what there is of a task and of names, to be compared.
+// state returns the stored state of a task and of names, for comparisons.
 func state(t testing.TB, st store.Store, k store.Key, names ...string) []any {
 	t.Helper()
 	all := []any{log(t, st, k, 0, 0), receipts(t, st, k)}
@@ -200,8 +200,8 @@ func testReceiptAtomic(t testing.TB, open Opener) {
 	Check(t, st, a.Row.Key, name("b"))
 }
 
-// testReceiptQueue queues appends with the same receipts at once, so that
-// drivers that commit in groups get them in the same one.
+// testReceiptQueue queues appends with the same receipts at once, so that drivers that commit
+// in groups get them in the same group.
 func testReceiptQueue(t testing.TB, open Opener) {
 	st := start(t, open)
 	first := signed(create(name("first"), 1), "one")
@@ -223,7 +223,7 @@ func testReceiptQueue(t testing.TB, open Opener) {
 	same(t, "unused", lookUp(t, st, name(""), "unused").TaskID, "last")
 	Check(t, st, name("plain"), name("first"), name("second"), name("empty"), name("last"))
 
-	// Many at once, each trying to be the one.
+	// Many at once: only one can succeed.
 	const writers = 32
 	errs := make([]error, writers)
 	keys := make([]store.Key, writers)
@@ -270,8 +270,8 @@ func testReceiptUntil(t testing.TB, open Opener) {
 		same(t, "of the old task", receipts(t, st, a.Row.Key), issued(a)[1:])
 		st = restart(t, st, open)
 	}
-	// A task can replace its own, and receipts without a task can those with
-	// one and the other way round.
+	// An expired receipt of a task can be replaced by the same task, and by a receipt without
+	// a task, and the other way round.
 	c := at(signed(then(b, 1), "n"), began.Add(2*time.Hour))
 	must(t, st, c, at(alone("n"), began.Add(3*time.Hour)))
 	same(t, "of the task that lost it", receipts(t, st, b.Row.Key), []store.Receipt(nil))
@@ -280,7 +280,7 @@ func testReceiptUntil(t testing.TB, open Opener) {
 	same(t, "with a task again", receipts(t, st, b.Row.Key), issued(d))
 	Check(t, st, a.Row.Key, b.Row.Key)
 
-	// One that never counted, for its end is before its beginning.
+	// A receipt that was never valid, because it ends before it begins.
 	never := signed(create(name("never"), 1), "never")
 	never.Receipts[0].Until = began.Add(-time.Second)
 	must(t, st, never, signed(create(name("after"), 1), "never"))
@@ -291,7 +291,7 @@ func testReceiptAlone(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := alone("b", "a")
 	must(t, st, a, create(name("task"), 1))
-	nameless := create(name(""), 1) // a task whose ID is empty has nothing to do with them
+	nameless := create(name(""), 1) // a task with an empty ID has nothing to do with receipts without a task
 	must(t, st, signed(nameless, "its own"))
 	for range 2 {
 		for i, r := range issued(a) {

@@ -23,7 +23,7 @@ var retainBehaviours = []behaviour{
 	{"a node cannot claim or write what is deleted", testDeleteClaimed},
 }
 
-// finished is the append of a whole task that ended at a time.
+// finished returns the append of a whole task that ended at a time.
 func finished(id string, state int32, at time.Time) *store.Append {
 	a := create(name(id), 3)
 	a.Row.Active, a.Row.State, a.Row.Updated = false, state, at
@@ -89,7 +89,8 @@ func testIdle(t testing.TB, open Opener) {
 	q.Before = at(1)
 	same(t, "updated before the first", idsOf(idle(t, st, q)), []string(nil))
 
-	// The state moves on and the task with it; one that begins to work leaves.
+	// A task that changes its state moves to that state's list; one that becomes active
+	// leaves it.
 	next := then(elsewhere, 1)
 	next.Row.State, next.Row.Updated = 5, at(4)
 	must(t, st, next)
@@ -152,7 +153,7 @@ func testDelete(t testing.TB, open Opener) {
 	if n := remove(t, st); n != 0 {
 		t.Errorf("of no tasks %d were deleted", n)
 	}
-	fresh := create(a.Row.Key, 1) // with nothing of the old one
+	fresh := create(a.Row.Key, 1) // it inherits nothing of the old task
 	must(t, st, fresh, then(fresh, 1))
 	if r := get(t, st, a.Row.Key, true); r.Last != 2 || r.Seal != nil {
 		t.Errorf("the new task of the name: %+v", r)
@@ -186,7 +187,7 @@ func testDeleteFences(t testing.TB, open Opener) {
 		}
 	}
 	r := row(t, st, a.Row.Key)
-	r.Updated = r.Updated.Add(time.Microsecond) // finer than what is kept
+	r.Updated = r.Updated.Add(time.Microsecond) // finer than the stored time
 	if n := remove(t, st, r, r); n != 1 {
 		t.Errorf("named twice: %d deleted, want 1", n)
 	}
@@ -236,7 +237,7 @@ func testDeleteBlobs(t testing.TB, open Opener) {
 	want("all")
 	st = restart(t, st, open)
 	want("all")
-	// Gone with its last task, and stored anew with the next one.
+	// The blob is deleted with its last task, and stored again with the next one.
 	remove(t, st, row(t, st, c.Row.Key))
 	want()
 	d := finished("d", 3, began)
@@ -278,9 +279,9 @@ func testDeleteLong(t testing.TB, open Opener) {
 	Check(t, restart(t, st, open), keys...)
 }
 
-// testDeleteRace deletes and creates the same tasks again and again beside
-// readers, who see a task whole or not at all, and a writer of another task
-// with the same blob, which must never lose it.
+// testDeleteRace deletes and creates the same tasks again and again. Meanwhile readers see
+// each task as a whole or not at all, and a writer of another task with the same blob never
+// loses the blob.
 func testDeleteRace(t testing.TB, open Opener) {
 	st := start(t, open)
 	const tasks, rounds = 4, 25
@@ -297,7 +298,7 @@ func testDeleteRace(t testing.TB, open Opener) {
 					t.Errorf("create: %v", err)
 					return
 				}
-				b := then(a, 90) // more than fits one step of a careful driver
+				b := then(a, 90) // more than a careful driver deletes in one step
 				b.Row.Active, b.Seal = false, &store.Seal{Head: []byte("h"), Body: []byte("b")}
 				err := store.Do(t.Context(), st, b)
 				if err == nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// recorder is a testing.TB that only notes whether a test failed.
+// recorder is a testing.TB that only records whether a test failed.
 type recorder struct {
 	testing.TB
 	failed bool
@@ -18,7 +18,7 @@ type recorder struct {
 
 func (r *recorder) Errorf(string, ...any) { r.failed = true }
 
-// broken is a memory store with one fault in it.
+// broken is a memory store with one fault.
 type broken struct {
 	*store.Memory
 	list    func(*store.Page)
@@ -149,7 +149,7 @@ func TestFaultyFailsOnce(t *testing.T) {
 		},
 		func(st store.Store) error { _, err := st.Secret(t.Context(), "s"); return err },
 		func(st store.Store) error {
-			must(t, m, create(name("old"), 1)) // by a way that does not fail
+			must(t, m, create(name("old"), 1)) // this store does not fail
 			_, err := st.Delete(t.Context(), []store.Row{row(t, m, name("old"))})
 			return err
 		},
@@ -224,7 +224,7 @@ func TestFaultyFailsOnce(t *testing.T) {
 				if _, err := m.Get(t.Context(), name("a"), store.RowOnly); (err == nil) != happened {
 					t.Errorf("append, fault %v: get says %v", f, err)
 				}
-			case 1: // a node that has beaten keeps its task
+			case 1: // a node that sends beats keeps its task
 				must(t, m, create(name("b"), 1))
 				kept := true
 				for _, r := range claim(t, m, "other", began, 10) {
@@ -286,7 +286,7 @@ func TestFaultyFailsOnce(t *testing.T) {
 				if n := len(receive(t, m, "taken", 9)); (n == 0) != happened {
 					t.Errorf("mail, fault %v: %d pieces are left", f, n)
 				}
-			case 7, 8: // one of the two is forgotten
+			case 7, 8: // one of the two is removed
 				n := 0
 				for _, r := range []string{"a", "old"} {
 					if lookUp(t, m, name(""), r) != nil {

@@ -21,15 +21,15 @@ var shareBehaviours = []behaviour{
 	{"a task that waits may be drawn again and again", testDrawAgain},
 }
 
-// waiting is the append that begins a task for which no process is free.
+// waiting returns the append that begins a task for which no process is free.
 func waiting(k store.Key) *store.Append {
 	a := create(k, 1)
 	a.Row.Node, a.Row.Epoch, a.Row.Attempt = "", 0, 0
 	return a
 }
 
-// draw wants tasks drawn, each as it then is, with the epoch behind that of its
-// append. It returns what they are called.
+// draw draws tasks, and checks that each row is as stored and that its epoch rose by one. It
+// returns the tasks' IDs.
 func draw(t testing.TB, st store.Store, node, after string, limit int) (ids []string) {
 	t.Helper()
 	rows, err := st.Draw(t.Context(), node, after, limit)
@@ -113,7 +113,7 @@ func testDraw(t testing.TB, open Opener) {
 	st := start(t, open)
 	ended := waiting(name("ended"))
 	ended.Row.Active = false
-	again := create(name("again"), 2) // a task of three owners before
+	again := create(name("again"), 2) // the task had three owners before
 	again.Row.Node, again.Row.Epoch, again.Row.Lost = "", 3, 2
 	must(t, st, waiting(name("new")), again, ended, owned("alive", "alive"), owned("dead", "dead"))
 	for _, limit := range []int{0, -1} {
@@ -144,9 +144,10 @@ func testDraw(t testing.TB, open Opener) {
 	st = restart(t, st, open)
 	same(t, "drawn by another", draw(t, st, "other", "", 100), []string{})
 
-	// It is as any task now: its owner writes, others do not, and it is claimed.
+	// From now on it is like any other task: its owner can write, others cannot, and it can
+	// be claimed.
 	a := then(waiting(name("new")), 1)
-	refuse(t, st, a, store.ErrLeaseLost) // of who put it there
+	refuse(t, st, a, store.ErrLeaseLost) // the epoch of the process that queued it
 	a.Row, a.Epoch = row(t, st, name("new")), 1
 	must(t, st, a)
 	for _, r := range claim(t, st, "claimer", began, 100) {
@@ -156,7 +157,7 @@ func testDraw(t testing.TB, open Opener) {
 	}
 	same(t, "whose it is", row(t, st, name("new")).Node, "claimer")
 
-	// Its end is nobody's turn, and what waits may end without one.
+	// A task that has ended cannot be drawn, and a waiting task can end without being drawn.
 	must(t, st, waiting(name("canceled")))
 	end := then(waiting(name("canceled")), 1)
 	end.Row.Active = false
@@ -165,8 +166,8 @@ func testDraw(t testing.TB, open Opener) {
 	Check(t, st, name("new"), name("again"), name("ended"), name("canceled"))
 }
 
-// inTurn puts tasks of tenants into a store: "aab" two of a and one of b, each
-// older than the next. They are called a1, a2 and b1.
+// inTurn stores waiting tasks of tenants: "aab" means two of a and one of b, each older than
+// the next. Their IDs are a1, a2 and b1.
 func inTurn(t testing.TB, st store.Store, tenants, owner string) {
 	t.Helper()
 	var batch []*store.Append
@@ -206,7 +207,7 @@ func testDrawTurns(t testing.TB, open Opener) {
 		}
 	}
 
-	// Names of tenants are any bytes, and go by them.
+	// Names of tenants may have any bytes, and are ordered by them.
 	names := []string{"", "\x00", "A", "a", "a\x00", "a\x00b", "aa", "ä", "日本", "\xff", "\xff\xfe"}
 	for i, n := range names {
 		must(t, st, waiting(store.Key{Tenant: n, ID: fmt.Sprint(i)}))
@@ -235,8 +236,8 @@ func testDrawOrder(t testing.TB, open Opener) {
 	same(t, "the rest", draw(t, st, "me", "", 9), []string{"3", "4", "5", "6"})
 }
 
-// testDrawRace draws from all sides. A Draw may pass over what another one is
-// about to get, so who gets nothing is done only when nobody draws any more.
+// testDrawRace draws concurrently. A Draw may skip tasks that another one is taking, so a
+// worker that gets none must go on until all have ended.
 func testDrawRace(t testing.TB, open Opener) {
 	st := start(t, open)
 	drawAtOnce(t, st, st)
@@ -273,7 +274,7 @@ func drawAtOnce(t testing.TB, stores ...store.Store) {
 		st, node := stores[d%len(stores)], fmt.Sprint("drawer ", d)
 		beat(t, st, node, began)
 		wg.Go(func() {
-			if d%4 == 0 { // a message finds its task waiting
+			if d%4 == 0 { // a message arrives while its task waits
 				for _, k := range keys[d : d+10] {
 					if r, err := st.Take(t.Context(), node, began, k); err == nil {
 						note(node, []store.Row{*r}, nil)
@@ -302,8 +303,8 @@ func drawAtOnce(t testing.TB, stores ...store.Store) {
 	}
 }
 
-// testDrawAgain: a process may put a task back, for its turn is over and the next
-// one waits. Its cost to others does not grow.
+// testDrawAgain: a process may put a task back after its turn, so that the next one gets a
+// turn. The cost for others must not grow.
 func testDrawAgain(t testing.TB, open Opener) {
 	st := start(t, open)
 	a := waiting(name("a"))

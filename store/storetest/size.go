@@ -14,10 +14,10 @@ var sizeBehaviours = []behaviour{
 	{"logs come in pages by bytes", testEntryBytes},
 }
 
-// big is more than what a driver reads at a time.
+// big is larger than what a driver reads at once.
 const big = store.PageBytes + store.PageBytes/4
 
-// sized are tasks of all kinds, each with the size of the whole and that in a list
+// sized stores tasks of all kinds. It returns the size of each as a whole, and in a list
 // without bodies.
 func sized(t testing.TB, st store.Store) (keys []store.Key, whole, brief []int64) {
 	t.Helper()
@@ -40,13 +40,13 @@ func sized(t testing.TB, st store.Store) (keys []store.Key, whole, brief []int64
 	a := create(name("blobs"), 1)
 	a.Blobs = []store.Blob{blob(40_000), blob(50_000)}
 	b := seal(then(a, 1), 20, 30)
-	b.Blobs = []store.Blob{blob(50_000)} // counts once
+	b.Blobs = []store.Blob{blob(50_000)} // counted once
 	add(90_050, 20, a, b)
 
 	a = create(name("at work"), 2)
 	b = then(a, 1)
 	b.Entries[0].Body = fill(100_000)
-	b.Blobs = []store.Blob{blob(40_000)} // counts for each task
+	b.Blobs = []store.Blob{blob(40_000)} // counted for each task
 	packed := int64(len(store.Pack(nil, append(a.Entries[:2:2], b.Entries...))))
 	add(packed+40_000, packed+40_000, a, b)
 
@@ -80,7 +80,7 @@ func testSizes(t testing.TB, open Opener) {
 		}
 	}
 	remove(t, st, row(t, st, name("blobs")))
-	if r := get(t, st, name("at work"), true); r.Size != whole[6] { // one of its blobs was of both
+	if r := get(t, st, name("at work"), true); r.Size != whole[6] { // it shares a blob with the deleted task
 		t.Errorf("with one task less another has %d bytes, want %d", r.Size, whole[6])
 	}
 }
@@ -89,7 +89,7 @@ func testListBytes(t testing.TB, open Opener) {
 	st := start(t, open)
 	keys, whole, brief := sized(t, st)
 	size := map[bool]map[store.Key]int64{true: {}, false: {}}
-	seals := map[store.Key]*store.Seal{} // megabytes, which are read once
+	seals := map[store.Key]*store.Seal{} // megabytes, so they are read once
 	for i, k := range keys {
 		size[true][k], size[false][k] = whole[i], brief[i]
 		seals[k] = get(t, st, k, true).Seal
@@ -134,7 +134,7 @@ func testListBytes(t testing.TB, open Opener) {
 				if more = p.More; !more || n == q.Limit {
 					continue
 				}
-				// There was no room for the next one.
+				// There was no space for the next one.
 				one := q
 				one.Limit, one.MaxBytes = 1, 0
 				if next := list(t, st, one); most == 0 || sum+next.Records[0].Size <= most {
@@ -154,7 +154,7 @@ func testEntryBytes(t testing.TB, open Opener) {
 	want := a.Entries
 	must(t, st, a)
 	for _, sizes := range [][]int{
-		{store.PageBytes - 12, 1, 1, 1}, // with {"entry":1}, and a few more than fit
+		{store.PageBytes - 12, 1, 1, 1}, // including the {"entry":1}, slightly more than fits
 		{3 * store.PageBytes},
 		{1, 2 * store.PageBytes, 1, store.PageBytes, store.PageBytes - 1, 0, 1, 5},
 		{0, 0, 0},
@@ -166,7 +166,7 @@ func testEntryBytes(t testing.TB, open Opener) {
 		must(t, st, a)
 		want = append(want, a.Entries...)
 	}
-	for range 8 { // rows of their own, several of which make a page
+	for range 8 { // separate rows, several of which fit in a page
 		a = then(a, 2)
 		for i := range a.Entries {
 			a.Entries[i].Body = bytes.Repeat([]byte("r"), 100_000)
@@ -176,7 +176,7 @@ func testEntryBytes(t testing.TB, open Opener) {
 	}
 	for after := range len(want) + 1 {
 		limits := []int{0, 1, 3}
-		if after%8 == 0 { // which bound nothing either
+		if after%8 == 0 { // these mean no limit
 			limits = append(limits, -1, 1000)
 		}
 		for _, limit := range limits {

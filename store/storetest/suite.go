@@ -15,12 +15,12 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Opener opens the same store again and again: what was written before a Close
-// is there after the next call. It ends the test if it cannot.
+// Opener opens the same store again and again: data written before a Close is there after the
+// next call. If it fails, it ends the test.
 type Opener func(t testing.TB) store.Store
 
-// Memory returns the Opener of a new memory store. While that is open it returns
-// the same again, as if to another process.
+// Memory returns the Opener of a new memory store. While the store is open, further calls
+// return the same one, as if to another process.
 func Memory() Opener {
 	m := store.NewMemory()
 	return func(t testing.TB) store.Store {
@@ -31,23 +31,22 @@ func Memory() Opener {
 	}
 }
 
-// Run runs the suite for a store that several processes may have open at once.
-// fresh returns the Opener of an empty store that nobody else uses; it is called
-// for each test.
+// Run runs the suite for a store that several processes may have open at once. fresh returns
+// the Opener of an empty store that nothing else uses; it is called for each test.
 func Run(t *testing.T, fresh func(t testing.TB) Opener) { run(t, fresh, true, nil) }
 
-// RunAlone is Run for a store that one process has to itself, so that there is
-// nobody to hint anything to: Watch waits for its end, and its Opener is not called
-// while it is open.
+// RunAlone is Run for a store that only one process uses, so that there are no hints of other
+// processes: Watch only waits for its end, and the Opener is not called while the store is
+// open.
 func RunAlone(t *testing.T, fresh func(t testing.TB) Opener) { run(t, fresh, false, nil) }
 
-// RunAreas is the part of RunAlone that has these names.
+// RunAreas runs only the named parts of RunAlone.
 func RunAreas(t *testing.T, fresh func(t testing.TB) Opener, names ...string) {
 	run(t, fresh, false, names)
 }
 
-// Main is the main part of RunAlone: for a driver that passes all of it, by another way to
-// the same store.
+// Main runs the main part of RunAlone. It is for a driver that passes all of it, with another
+// way to connect to the same store.
 func Main(t *testing.T, fresh func(t testing.TB) Opener) {
 	run(t, fresh, false, []string{"log", "owners", "take-over", "queues", "mail", "kept-values"})
 }
@@ -74,8 +73,8 @@ type area struct {
 	tests []behaviour
 }
 
-// areas are all of the suite, but for random operations of a seed that is not the
-// same each time.
+// areas returns the whole suite, except for the random operations whose seed changes each
+// time.
 func areas(several bool) []area {
 	all := []area{
 		{"log", logBehaviours}, {"sizes", sizeBehaviours}, {"values", valueBehaviours},
@@ -90,7 +89,7 @@ func areas(several bool) []area {
 	} else {
 		all = append(all, area{"hints", aloneBehaviours})
 	}
-	same := area{name: "random-operations"} // of the same seeds each time, and so few
+	same := area{name: "random-operations"} // with the same seeds each time, and so only a few
 	for seed := range uint64(2) {
 		same.tests = append(same.tests, behaviour{fmt.Sprintf("random operations %d", seed), func(t testing.TB, open Opener) { random(t, open, seed, min(400, operations())) }})
 	}
@@ -127,12 +126,12 @@ func restart(t testing.TB, st store.Store, open Opener) store.Store {
 	return start(t, open)
 }
 
-// began is when the tasks of the tests begin.
+// began is when the tasks of tests begin.
 var began = time.Date(2026, 11, 21, 9, 8, 7, 654e6, time.UTC)
 
 func name(id string) store.Key { return store.Key{Tenant: "tenant", Owner: "owner", ID: id} }
 
-// create is the append that begins a task with n entries.
+// create returns the append that begins a task with n entries.
 func create(k store.Key, n int) *store.Append {
 	a := &store.Append{Row: store.Row{
 		Key: k, Context: "context", State: 1, Updated: began, Created: began,
@@ -142,7 +141,7 @@ func create(k store.Key, n int) *store.Append {
 	return a
 }
 
-// then is the append that goes on after a with n entries.
+// then returns the append that continues after a with n entries.
 func then(a *store.Append, n int) *store.Append {
 	after := a.After + int64(len(a.Entries))
 	return &store.Append{Row: a.Row, After: after, Epoch: a.Row.Epoch, Entries: entries(after, n)}
@@ -162,7 +161,7 @@ func entries(after int64, n int) []store.Entry {
 	return es
 }
 
-// must appends and ends the test unless that succeeds.
+// must appends and ends the test if that fails.
 func must(t testing.TB, st store.Store, appends ...*store.Append) {
 	t.Helper()
 	for _, a := range appends {
@@ -172,7 +171,7 @@ func must(t testing.TB, st store.Store, appends ...*store.Append) {
 	}
 }
 
-// refuse appends and wants an error.
+// refuse appends and checks for an error.
 func refuse(t testing.TB, st store.Store, a *store.Append, want error) {
 	t.Helper()
 	if err := store.Do(t.Context(), st, a); !errors.Is(err, want) {
@@ -208,7 +207,7 @@ func mustAll(t testing.TB, st store.Store, appends []*store.Append) {
 	}
 }
 
-// get reads a record: the whole of it, or the row alone.
+// get reads a record: the whole or only the row.
 func get(t testing.TB, st store.Store, k store.Key, whole bool) *store.Record {
 	t.Helper()
 	most := int64(store.RowOnly)
@@ -253,14 +252,14 @@ func wholeLog(t testing.TB, st store.Store, k store.Key) (all []store.Entry) {
 	return all
 }
 
-// alike takes empty and nil bytes as equal: stores need not tell them apart. Other
-// bytes are compared at once, which takes cmp seconds for megabytes.
+// alike treats empty and nil bytes as equal, because stores need not tell them apart. It
+// compares other bytes directly, because cmp takes seconds for megabytes.
 var alike = cmp.Options{cmpopts.EquateEmpty(), cmp.FilterValues(func(a, b []byte) bool { return len(a)+len(b) > 0 }, cmp.Comparer(bytes.Equal))}
 
 // same compares values.
 func same(t testing.TB, what string, got, want any) {
 	t.Helper()
-	if reflect.DeepEqual(got, want) || cmp.Equal(want, got, alike) { // times of equal moments may differ in what they refer to
+	if reflect.DeepEqual(got, want) || cmp.Equal(want, got, alike) { // equal times may have different locations
 		return
 	}
 	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
@@ -268,7 +267,7 @@ func same(t testing.TB, what string, got, want any) {
 	}
 }
 
-// wantError compares an error with the one a caller would test for.
+// wantError checks that an error is the one that a caller would test for.
 func wantError(t testing.TB, what string, got, want error) {
 	t.Helper()
 	if !errors.Is(got, want) {
@@ -276,7 +275,7 @@ func wantError(t testing.TB, what string, got, want error) {
 	}
 }
 
-// ended is a context that has ended.
+// ended returns a context that has ended.
 func ended(t testing.TB) context.Context {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

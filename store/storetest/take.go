@@ -20,7 +20,7 @@ var takeBehaviours = []behaviour{
 	{"a node that left is forgotten with its last task", testLeaveForgotten},
 }
 
-// take wants a task taken.
+// take takes a task and ends the test if that fails.
 func take(t testing.TB, st store.Store, node string, deadBefore time.Time, k store.Key) *store.Row {
 	t.Helper()
 	r, err := st.Take(t.Context(), node, deadBefore, k)
@@ -34,7 +34,7 @@ func take(t testing.TB, st store.Store, node string, deadBefore time.Time, k sto
 	return r
 }
 
-// untaken wants nothing to happen.
+// untaken checks that a task cannot be taken, and that nothing changes.
 func untaken(t testing.TB, st store.Store, node string, deadBefore time.Time, k store.Key) {
 	t.Helper()
 	before, existed := st.Get(t.Context(), k, store.RowOnly)
@@ -75,9 +75,9 @@ func testTake(t testing.TB, open Opener) {
 		if r := take(t, st, "me", began, name(id)); r.Epoch != 2 || r.Lost != lost {
 			t.Errorf("%s: epoch %d, lost %d; want 2, %d", id, r.Epoch, r.Lost, lost)
 		}
-		untaken(t, st, "me", began, name(id)) // it has it
+		untaken(t, st, "me", began, name(id)) // it already has this one
 	}
-	// Nothing else of that node was touched, and it is still known.
+	// Nothing else of that node was changed, and the node is still known.
 	for _, k := range []store.Key{name("also dead"), elsewhere.Row.Key} {
 		if r := row(t, st, k); r.Node != "dead" || r.Epoch != 1 || r.Lost != 0 {
 			t.Errorf("%q was touched: %+v", k, r)
@@ -88,7 +88,7 @@ func testTake(t testing.TB, open Opener) {
 	if r := row(t, st, name("dead")); r.Node != "me" || r.Epoch != 2 {
 		t.Errorf("after a restart: %+v", r)
 	}
-	if r := take(t, st, "third", began, name("dead")); r.Epoch != 3 || r.Lost != 2 { // me never beat
+	if r := take(t, st, "third", began, name("dead")); r.Epoch != 3 || r.Lost != 2 { // me never sent a Beat
 		t.Errorf("taken again: %+v", r)
 	}
 	Check(t, st, name("alive"), elsewhere.Row.Key)
@@ -107,7 +107,7 @@ func testTakeFences(t testing.TB, open Opener) {
 	c := then(b, 1)
 	c.Row.Active = false
 	must(t, st, c)
-	untaken(t, st, "third", began, a.Row.Key) // it has ended
+	untaken(t, st, "third", began, a.Row.Key) // the task has ended
 	if n := remove(t, st, *r); n != 0 {
 		t.Error("deleted by the row of when it was taken")
 	}
@@ -167,7 +167,7 @@ func testLeave(t testing.TB, open Opener) {
 	leave(t, st, "never beat")
 	st = restart(t, st, open)
 
-	long := began.Add(-24 * time.Hour) // nobody is dead by this
+	long := began.Add(-24 * time.Hour) // no node is dead by this time
 	r := take(t, st, "me", long, name("a"))
 	if r.Epoch != 2 || r.Lost != 0 {
 		t.Errorf("taken from a node that left: %+v", r)
@@ -200,7 +200,7 @@ func testLeaveBack(t testing.TB, open Opener) {
 	if r := take(t, st, "me", began.Add(time.Millisecond), name("a")); r.Lost != 1 {
 		t.Errorf("lost %d after the node came back and died, want 1", r.Lost)
 	}
-	// A process that left keeps its own tasks, and may take others'.
+	// A process that left keeps its own tasks, and may take tasks of others.
 	must(t, st, owned("b", "dead"))
 	leave(t, st, "me")
 	untaken(t, st, "me", began, name("a"))
@@ -212,10 +212,10 @@ func testLeaveBack(t testing.TB, open Opener) {
 func testLeaveForgotten(t testing.TB, open Opener) {
 	st := start(t, open)
 	must(t, st, owned("a", "left"), owned("b", "left"))
-	beat(t, st, "left", began.Add(time.Hour)) // it is forgotten nevertheless
+	beat(t, st, "left", began.Add(time.Hour)) // a later beat time does not keep it from being forgotten
 	leave(t, st, "left")
 	leave(t, st, "me")
-	for range 2 { // a claim that reached its limit forgets nobody
+	for range 2 { // a claim that reaches its limit forgets no node
 		for _, r := range claim(t, st, "me", began, 1) {
 			if r.Lost != 0 {
 				t.Errorf("%s: lost %d", r.ID, r.Lost)
@@ -223,11 +223,11 @@ func testLeaveForgotten(t testing.TB, open Opener) {
 		}
 	}
 	claim(t, st, "me", began, 1)
-	must(t, st, owned("late", "left")) // its node is a stranger by now
+	must(t, st, owned("late", "left")) // its node is unknown by now
 	if r := take(t, st, "other", began, name("late")); r.Lost != 1 {
 		t.Errorf("the node that left is still known: %+v", r)
 	}
-	if r := take(t, st, "other", began, name("a")); r.Lost != 0 { // the claimer is not forgotten by its own claim
+	if r := take(t, st, "other", began, name("a")); r.Lost != 0 { // a claim does not forget the claimer
 		t.Errorf("the claimer that left is not known: %+v", r)
 	}
 	Check(t, st, name("a"), name("b"), name("late"))

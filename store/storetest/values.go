@@ -35,15 +35,15 @@ func testTimes(t testing.TB, open Opener) {
 		for what, got := range map[string]time.Time{
 			"updated": r.Updated, "created": r.Created, "entry": log(t, st, a.Row.Key, 0, 0)[0].Time,
 		} {
-			if got != want { // bit for bit, so that records can be compared
+			if got != want { // exactly equal, so that records can be compared
 				t.Errorf("%s of %v: got %v, want %v", what, when, got, want)
 			}
 		}
 	}
 }
 
-// oddNames are names as they may come from outside. Only the first cannot be an id of a
-// receipt or of a push config.
+// oddNames are names as they may come from outside. Only the first cannot name a receipt or a
+// push config.
 var oddNames = []string{
 	"", " ", "a", "A", "ä", "a\u0308", "日本語", "🗣", `'; DROP TABLE task; --`, `"quoted"`, "a\x00b", "a\x00", "\x00",
 	"\xff\xfe", "%", "_", "line\nbreak", "../../etc", strings.Repeat("long ", 4000), strings.Repeat("long ", 4000) + "er",
@@ -56,7 +56,7 @@ func testKeys(t testing.TB, open Opener) {
 		keys = append(keys, store.Key{Tenant: s, Owner: "o", ID: "same"},
 			store.Key{Tenant: "t", Owner: s, ID: "same"}, store.Key{Tenant: "t", Owner: "o", ID: s})
 	}
-	// The parts of a key do not run into each other.
+	// The parts of a key are kept apart.
 	keys = append(keys, store.Key{Tenant: "ab", Owner: "c", ID: "d"}, store.Key{Tenant: "a", Owner: "bc", ID: "d"},
 		store.Key{Tenant: "a", Owner: "b", ID: "cd"})
 	batch := make([]*store.Append, len(keys))
