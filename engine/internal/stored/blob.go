@@ -14,15 +14,13 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Large raw parts are stored once, by the hash of their content, however many
-// entries and seals hold them. In a stored body a part with a URL of our own
-// scheme stands in their place; it never leaves the engine, and nobody else
-// may use the scheme.
+// Large raw parts are stored once, by the hash of their content, even if many entries and seals
+// hold them. In a stored body a part with a URL of our own scheme replaces them. Such a part
+// never leaves the engine, and callers may not use the scheme.
 
 const (
 	BlobScheme = "parley-blob:"
-	// minBlob is the size in bytes from which a raw part is worth a row of its
-	// own.
+	// MinBlob is the size in bytes from which a raw part is worth a row of its own.
 	MinBlob = 32 << 10
 )
 
@@ -46,7 +44,7 @@ func spill(parts []*a2a.Part, blobs *[]store.Blob) []*a2a.Part {
 
 // SpillEntry returns the entry as it is stored.
 func SpillEntry(en *a2a.Entry, blobs *[]store.Blob) *a2a.Entry {
-	if !anyLarge(PartsOf(en)) { // as most
+	if !anyLarge(PartsOf(en)) { // the usual case
 		return en
 	}
 	stored := *en
@@ -78,8 +76,8 @@ func spillMessage(m *a2a.Message, blobs *[]store.Blob) *a2a.Message {
 	return &c
 }
 
-// spillAll spills each element of a list. The list that was handed in stays as it
-// is, and is what comes back if nothing in it is large.
+// spillAll spills each element of a list. It does not change the list, and returns the list
+// itself if nothing in it is large.
 func spillAll[T any](list []*T, blobs *[]store.Blob, spill func(*T, *[]store.Blob) *T) []*T {
 	out := list
 	for i, el := range list {
@@ -107,17 +105,17 @@ func spillArtifact(a *a2a.Artifact, blobs *[]store.Blob) *a2a.Artifact {
 // store.Record.Size says. Nil keeps nothing.
 type Blobs map[string][]byte
 
-// Apart reports whether content of an entry as it is stored is apart from it.
+// Apart reports whether a stored entry has content that is stored apart from it.
 func Apart(en *a2a.Entry) bool { return slices.ContainsFunc(PartsOf(en), isBlob) }
 
 // Refers reports whether the stored body of an entry refers to content apart from it.
 func Refers(body []byte) bool { return bytes.Contains(body, []byte(BlobScheme)) }
 
-// isBlob reports whether a part as it is stored refers to content of ours.
+// isBlob reports whether a stored part refers to content that is stored apart.
 func isBlob(p *a2a.Part) bool { return p.Kind == a2a.PartURL && strings.HasPrefix(p.URL, BlobScheme) }
 
-// restore puts the content of references back, in place: the parts were just
-// decoded and belong to nobody else.
+// restore replaces references by their content, in place: the parts were just decoded and are
+// not shared yet.
 func (r *Reader) restore(ctx context.Context, parts []*a2a.Part, shared Blobs) error {
 	for _, p := range parts {
 		if !isBlob(p) {
@@ -175,8 +173,8 @@ func (r *Reader) restoreTask(ctx context.Context, task *a2a.Task) error {
 	return err
 }
 
-// CheckScheme refuses parts that pretend to be references of ours: they would
-// read somebody else's content.
+// CheckScheme refuses parts that pretend to be references of ours: they would read another
+// caller's content.
 func CheckScheme(parts []*a2a.Part, path string) error {
 	for i, p := range parts {
 		if isBlob(p) {

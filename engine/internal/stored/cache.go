@@ -10,19 +10,17 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// cache keeps finished tasks, those that end here and others once they were read,
-// as the bytes that the store has of them. Such tasks change no more, but for
-// their deletion, which goes through the store that over returns; those of version
-// 0.1, which may (see mayFollow), are not kept. So what is found is what the store
-// would say.
+// cache keeps finished tasks as their stored bytes: those that end here, and others once they
+// are read. Such tasks never change; they can only be deleted, which goes through the store
+// that over returns. Tasks of version 0.1, which may change (see task.MayFollow), are not kept.
+// So the cache always agrees with the store.
 //
-// It is a ring of segments in each of some shards: what is new is written at its
-// end, and when it outgrows its share the oldest segment is given up, but for
-// those of its tasks that were asked for since they were written, which are
-// written again. Bytes of a segment never change, so that answers are written
-// from them without a copy and without a lock, also after the segment is given
-// up. Neither segments nor the index have pointers: the garbage collector does
-// not care how many tasks there are.
+// Each shard is a ring of segments. A new task is written at the end of the ring. If the ring
+// outgrows its share, the oldest segment is given up, and those of its tasks that were read
+// since they were written are written again. The bytes of a segment never change, so answers
+// are written from them without a copy and without a lock, even after the segment is given up.
+// Neither segments nor the index have pointers, so the number of tasks does not slow the
+// garbage collector down.
 //
 // Nil keeps nothing.
 type cache struct {
@@ -38,14 +36,13 @@ type cacheShard struct {
 	first    uint32 // the number of segments[0]
 	bytes    int    // of all segments and of the index, about
 
-	// A task read from the store before a deletion must not be put here after
-	// it: fills are refused while deletions go on, and if there was one since.
+	// A task read from the store before a deletion must not be put here after it: puts are
+	// refused while deletions go on, and if there was one since filling.
 	deleting int
 	epoch    uint64
 }
 
-// cachePlace is where an entry begins, and whether it was asked for since it was
-// written there.
+// cachePlace says where an entry begins, and whether it was read since it was written there.
 type cachePlace struct {
 	segment, offset uint32
 	used            bool
@@ -56,13 +53,12 @@ type segment []byte
 
 const (
 	cacheShards  = 16
-	minSegment   = 16 << 10 // of a shard that has little, so that what is not used costs little
-	indexEntry   = 48       // what a place in the index takes, about
+	minSegment   = 16 << 10 // of a shard that has little, so that unused memory costs little
+	indexEntry   = 48       // size of a place in the index, about
 	defaultCache = 64 << 20
 )
 
-// newCache returns a cache of so many bytes; 0 is the default, less means no
-// cache.
+// newCache returns a cache of most bytes; 0 means the default, less than 0 no cache.
 func newCache(most int64) *cache {
 	most = cmp.Or(most, defaultCache)
 	if most < 0 {
@@ -99,7 +95,7 @@ func (c *cache) get(k store.Key) (f finished, ok bool) {
 	return readEntry(entry, k)
 }
 
-// filling is asked for before a task is read from the store, to be put here: see
+// filling is called before a task is read from the store that is to be put here: see
 // cacheShard.epoch.
 func (c *cache) filling(k store.Key) (epoch uint64) {
 	if c == nil {
@@ -122,14 +118,14 @@ func (c *cache) keep(a *store.Append) {
 	}
 }
 
-// put keeps a task that was read since filling said epoch.
+// put keeps a task that was read after filling returned epoch.
 func (c *cache) put(f *finished, epoch uint64) {
 	if c == nil {
 		return
 	}
 	size := f.size()
 	if size > c.most/8 {
-		return // many others would have to go for it
+		return // it would displace many others
 	}
 	s, h := c.shardOf(f.key)
 	s.mu.Lock()
@@ -160,7 +156,7 @@ func (s *cacheShard) roomLocked(size, most int) {
 	next = max(size, min(next, most/16))
 	var old segment
 	for s.bytes+next > most && len(s.segments) > 0 {
-		s.giveUpLocked(old, 0) // of those that have to go the last one may keep some
+		s.giveUpLocked(old, 0) // nothing of it is kept: only tasks of the last one given up may be
 		old = s.segments[0]
 		s.segments[0] = nil
 		s.segments = s.segments[1:]
@@ -172,8 +168,8 @@ func (s *cacheShard) roomLocked(size, most int) {
 	s.giveUpLocked(old, min(next-size, next/2))
 }
 
-// giveUpLocked forgets a segment that was taken out, but writes what is used of it again,
-// into at most room bytes of the last one.
+// giveUpLocked forgets the tasks of a segment that was taken out, but writes used ones again,
+// into at most room bytes of the last segment.
 func (s *cacheShard) giveUpLocked(old segment, room int) {
 	last := len(s.segments) - 1
 	for offset := 0; offset < len(old); {
@@ -192,8 +188,8 @@ func (s *cacheShard) giveUpLocked(old segment, room int) {
 	}
 }
 
-// forget drops tasks that are about to be deleted, and refuses them and others
-// until done is called.
+// forget drops tasks that are about to be deleted. Until done is called, their shards accept no
+// tasks.
 func (c *cache) forget(rows []store.Row) (done func()) {
 	each := func(f func(s *cacheShard, h uint64)) {
 		for i := range rows {
@@ -218,7 +214,7 @@ func (c *cache) forget(rows []store.Row) (done func()) {
 	}
 }
 
-// over returns a store that tells the cache what is deleted.
+// over returns a store that tells the cache of deletions.
 func (c *cache) over(st store.Store) store.Store {
 	if c == nil {
 		return st

@@ -8,8 +8,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// An entry of the cache is a header of fixed size, and then texts and bytes as
-// long as it says.
+// An entry of the cache is a header of fixed size, and then texts and bytes, whose lengths the
+// header has.
 const (
 	entryHash    = 0 // of the key
 	entrySize    = 8 // of the entry
@@ -38,8 +38,8 @@ func (f *finished) append(b []byte, hash uint64) []byte {
 	return append(append(b, f.head...), f.body...)
 }
 
-// readEntry returns the task of an entry, if it is that of the key: others may
-// have the same hash. b may go on behind the entry.
+// readEntry returns the task of an entry if its key is k: other keys may have the same hash. b
+// may go on after the entry.
 func readEntry(b []byte, k store.Key) (f finished, ok bool) {
 	le := binary.LittleEndian
 	at, field := entryTexts, 0

@@ -9,9 +9,9 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Entries yields the log from behind after up to last, or to its end if that comes
-// first. Content that is stored apart is read with the entry that refers to it, and
-// kept in shared, unless that is nil. It ends after the first error.
+// Entries yields the entries after the seq after, up to last or to the end of the log if that
+// comes first. Content that is stored apart is read with the entry that refers to it, and kept
+// in shared, unless that is nil. Entries ends after the first error.
 func (r *Reader) Entries(ctx context.Context, key store.Key, after, last int64, shared Blobs) iter.Seq2[*a2a.Entry, error] {
 	return func(yield func(*a2a.Entry, error) bool) {
 		for raw, err := range store.EachEntry(ctx, r.store, key, after, last) {
@@ -38,8 +38,8 @@ func (r *Reader) Entry(ctx context.Context, raw *store.Entry, shared Blobs) (*a2
 	return en, nil
 }
 
-// FoldTo returns the task as of an entry of its log. It holds the task and a page
-// of the log.
+// FoldTo returns the task as of an entry of its log. It takes memory for the task and a page of
+// the log.
 func (r *Reader) FoldTo(ctx context.Context, key store.Key, seq int64) (*a2a.Task, error) {
 	n := int64(0)
 	var unread error
@@ -79,11 +79,10 @@ func (r *Reader) count(ctx context.Context, rec *store.Record) (int64, error) {
 	return n, nil
 }
 
-// Rest yields the entries of a log behind after, with bodies for changes of the
-// status alone.
+// Rest yields the entries of a log after the seq after. Only status changes have their bodies.
 func (r *Reader) Rest(ctx context.Context, row *store.Row, after int64) iter.Seq2[*a2a.Entry, error] {
 	return func(yield func(*a2a.Entry, error) bool) {
-		for raw, err := range store.EachEntry(ctx, r.store, row.Key, after, row.Last) { // fewer, if the task is deleted under way
+		for raw, err := range store.EachEntry(ctx, r.store, row.Key, after, row.Last) { // fewer, if the task is deleted meanwhile
 			en := &a2a.Entry{Seq: raw.Seq, Kind: a2a.EntryKind(raw.Kind)}
 			if err == nil && en.Kind == a2a.EntryStatus {
 				en, err = a2a.DecodeEntry(raw.Seq, raw.Time, en.Kind, raw.Body)

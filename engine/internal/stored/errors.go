@@ -10,15 +10,14 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// A task may be deleted while it is read, by the sweeper, another process or an
-// operator. The store never shows a part of it, but a reader asks several
-// times: for the record, the log, the blobs. A reader that misses a part asks
-// whether the task is still there.
+// A task may be deleted while it is read, by the sweeper, another process or an operator. The
+// store never shows a part of it, but a reader asks several times: for the record, the log, the
+// blobs. A reader that misses a part checks whether the task still exists.
 
-// ErrIncomplete says that something a task refers to is not in the store.
+// ErrIncomplete says that something that a task refers to is not in the store.
 var ErrIncomplete = errors.New("a part of the task is missing")
 
-// Unread turns an error of reading a task into what the caller gets.
+// Unread turns an error of reading a task into the error for the caller.
 func (r *Reader) Unread(ctx context.Context, err error, key store.Key) error {
 	if errors.Is(err, ErrIncomplete) && r.Deleted(ctx, key) || errors.Is(err, store.ErrNotFound) {
 		return NotFound(key.ID)
@@ -26,24 +25,23 @@ func (r *Reader) Unread(ctx context.Context, err error, key store.Key) error {
 	return Failed(err, "read task "+key.ID)
 }
 
-// Deleted reports whether a task that was there is gone. If it cannot be
-// known it is not.
+// Deleted reports whether a task that existed is deleted. If that cannot be known, it returns
+// false.
 func (r *Reader) Deleted(ctx context.Context, key store.Key) bool {
 	_, err := r.store.Get(ctx, key, store.RowOnly)
 	return errors.Is(err, store.ErrNotFound)
 }
 
-// NotFound says that there is no such task.
+// NotFound returns the error for a task that does not exist.
 func NotFound(id string) *a2a.Error { return About(id, a2a.CodeTaskNotFound, "task not found") }
 
-// About is an error about a task.
+// About returns an error about a task.
 func About(id string, code a2a.Code, format string, args ...any) *a2a.Error {
 	return &a2a.Error{Code: code, Message: fmt.Sprintf(format, args...), Meta: map[string]string{"taskId": id}}
 }
 
-// Failed wraps a store's error with what was tried; a store that was closed
-// under a call means that the server stops. One that is out of reach may be back
-// soon.
+// Failed wraps a store's error with what was tried. If the store was closed during a call, the
+// server is stopping. If the store is unreachable, it may be back soon.
 func Failed(err error, what string) error {
 	if errors.Is(err, store.ErrClosed) {
 		return Stopping()
@@ -59,7 +57,7 @@ func Failed(err error, what string) error {
 	return err
 }
 
-// Unwritten says that the store does not take a task at the moment.
+// Unwritten returns the error for a task that the store cannot take at the moment.
 func Unwritten(cause error) *a2a.Error {
 	return &a2a.Error{
 		Code:    a2a.CodeUnavailable,
@@ -68,16 +66,16 @@ func Unwritten(cause error) *a2a.Error {
 	}
 }
 
-// Stopping is what callers get while the engine drains.
+// Stopping returns the error that callers get while the engine drains.
 func Stopping() error {
 	return a2a.Errorf(a2a.CodeUnavailable, "the server is stopping; try again shortly")
 }
 
-// refused are the outcomes of a write that say nothing about the store.
+// refused are the errors of writes that had no effect; they say nothing about the health of the
+// store.
 var refused = []error{store.ErrConflict, store.ErrLeaseLost, store.ErrDuplicate, store.ErrNotFound, store.ErrClosed}
 
-// Lasting reports whether a failed write is of the kind that does not pass by
-// itself.
+// Lasting reports whether a write failed for a reason that does not go away by itself.
 func Lasting(err error) bool {
 	return errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrReadOnly)
 }

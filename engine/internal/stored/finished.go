@@ -7,7 +7,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// finished is a finished task as the store has it.
+// finished is the stored form of a finished task.
 type finished struct {
 	key        store.Key
 	context    string
@@ -28,8 +28,8 @@ func finishedOf(rec *store.Record) finished {
 	}
 }
 
-// task returns what a request asks for, encoded if it takes that; nil if not all
-// of the task is in its bytes.
+// task returns the task that a request asks for, encoded if the request allows it; nil if not
+// all of the task is in its bytes.
 func (f *finished) task(req *a2a.GetTaskRequest) (*a2a.Task, error) {
 	if req.Encoded {
 		if task := f.encoded(f.body, req.HistoryLength); task != nil {
@@ -46,8 +46,8 @@ func (f *finished) task(req *a2a.GetTaskRequest) (*a2a.Task, error) {
 	return task.LimitHistory(req.HistoryLength), nil
 }
 
-// encoded returns the task as its bytes have it, without its artifacts if body is
-// nil, or nil: see a2a.ReadStored.
+// encoded returns the task in its stored bytes, without its artifacts if body is nil. It
+// returns nil if a2a.ReadStored does.
 func (f *finished) encoded(body []byte, history *int32) *a2a.Task {
 	task := a2a.ReadStored(f.head, body, history)
 	if task != nil {

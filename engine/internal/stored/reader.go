@@ -10,20 +10,19 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// An operation learns how large a task is, makes room for it in the hold of its
-// call, and then reads. The hold is the server's, which gives back what it takes as
-// the answer shrinks to its encoded form and goes out. Callers within the process
-// have none: they are not counted.
+// An operation learns how large a task is, reserves memory in the hold of its call, and then
+// reads. The hold is the server's, which gives memory back as the answer shrinks to its encoded
+// form and is sent. Callers within the process have no hold: they are not counted.
 
-// Reader reads tasks as the store has them.
+// Reader reads tasks from the store.
 type Reader struct {
-	store store.Store // tells the cache what is deleted: see cache.over
-	cache *cache      // of finished tasks; nil without
+	store store.Store // tells the cache of deletions: see cache.over
+	cache *cache      // of finished tasks; may be nil
 }
 
-// New returns a reader of st, which keeps finished tasks of so many bytes in
-// memory; 0 is the default, less means no cache. Tasks are then deleted through
-// the store that it returns.
+// New returns a reader of st that keeps finished tasks of up to cached bytes in memory; 0 means
+// the default, less than 0 no cache. From then on tasks must be deleted through the store that
+// New returns.
 func New(st store.Store, cached int64) (*Reader, store.Store) {
 	c := newCache(cached)
 	st = c.over(st)
@@ -31,11 +30,11 @@ func New(st store.Store, cached int64) (*Reader, store.Store) {
 }
 
 const (
-	// readCost is how often a task that is read is in memory at a time: as it is
-	// stored, as it is decoded, and as it is encoded, in base64 perhaps.
+	// readCost is how many times a task is in memory while it is read: stored, decoded, and
+	// encoded, perhaps in base64.
 	readCost = 4
-	// pageBytes is how large a page of a list may be, in bytes of stored tasks,
-	// unless its only task is larger.
+	// PageBytes is how large a page of a list may be, in bytes of stored tasks, unless its only
+	// task is larger.
 	PageBytes = 4 << 20
 )
 
@@ -44,8 +43,8 @@ func MakeRoom(ctx context.Context, size int64) error {
 	return budget.From(ctx).Ensure(ctx, readCost*size)
 }
 
-// MakeRoomFor is makeRoom for a task of which the size is not known yet. Without a
-// hold it asks nobody.
+// MakeRoomFor is MakeRoom for a task whose size is not known yet. Without a hold it does
+// nothing.
 func (r *Reader) MakeRoomFor(ctx context.Context, key store.Key) error {
 	if budget.From(ctx) == nil {
 		return nil
@@ -53,14 +52,14 @@ func (r *Reader) MakeRoomFor(ctx context.Context, key store.Key) error {
 	rec, err := r.store.Get(ctx, key, 1)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return nil // the read that follows says so
+		return nil // the read that follows reports it
 	case err != nil:
 		return Failed(err, "read task "+key.ID)
 	}
 	return MakeRoom(ctx, rec.Size)
 }
 
-// Whole returns a task's record with its seal, once there is room for it.
+// Whole returns a task's record with its seal, once there is memory for it.
 func (r *Reader) Whole(ctx context.Context, key store.Key) (*store.Record, error) {
 	rec, err := r.store.Get(ctx, key, budget.Small)
 	if err != nil || rec.Size <= budget.Small {
@@ -106,9 +105,9 @@ func (r *Reader) Task(ctx context.Context, rec *store.Record, artifacts bool) (*
 	return task, nil
 }
 
-// Peek returns a task from the cache, or from the store as it is now. It is nil if
-// the task is met by somebody in this process, who may know more of it, or less that
-// everybody else was told.
+// Peek returns a task from the cache, or from the store as it is now. It returns nil if met
+// says that the task has a reader or an owner here, because they may know more of it, or have
+// been shown less so far.
 func (r *Reader) Peek(ctx context.Context, key store.Key, req *a2a.GetTaskRequest, met func() bool) (*a2a.Task, error) {
 	if met() {
 		return nil, nil
@@ -124,8 +123,8 @@ func (r *Reader) Peek(ctx context.Context, key store.Key, req *a2a.GetTaskReques
 	case err != nil:
 		return nil, r.Unread(ctx, err, key)
 	case met():
-		// It got an owner here meanwhile, and its newest commit is perhaps not
-		// published yet: who looks next must not see less than who looks now.
+		// The task got an owner here meanwhile, whose newest commit may not be published yet: a
+		// later look must not show less than an earlier one.
 		return nil, nil
 	}
 	if rec.Seal != nil && len(rec.Seal.Body) > 0 {
@@ -157,12 +156,12 @@ func (r *Reader) Exists(ctx context.Context, k store.Key) (bool, error) {
 	return err == nil, err
 }
 
-// Keep keeps a task that an append has finished: somebody is likely to ask for it.
-// Its owner is still here, so that nobody deletes it.
+// Keep caches a task that an append has finished, because it is likely to be read soon. Its
+// owner still exists, so the task cannot be deleted meanwhile.
 func (r *Reader) Keep(a *store.Append) { r.cache.keep(a) }
 
-// Page reads a page of a list. One that is small needs no room. Of one that is not
-// the sizes are known then, so that there is one wait for all that it takes.
+// Page reads a page of a list. A small page needs no reserved memory. A larger one is read
+// again once there is memory for all of it, so that it waits only once.
 func (r *Reader) Page(ctx context.Context, q *store.Query) (*store.Page, error) {
 	q.MaxBytes = budget.Small
 	p, err := r.store.List(ctx, *q)
@@ -179,14 +178,14 @@ func (r *Reader) Page(ctx context.Context, q *store.Query) (*store.Page, error) 
 	return r.store.List(ctx, *q)
 }
 
-// endedEarly reports whether a page ended by its bytes, or has a task without its seal for
-// being too large.
+// endedEarly reports whether a page ended because of its size, or has a task without its seal
+// because it is too large.
 func endedEarly(p *store.Page, q *store.Query) bool {
 	n := len(p.Records)
 	return p.More && n < q.Limit || n == 1 && p.Records[0].Size > q.MaxBytes
 }
 
-// Listed returns a task of a page as the request wants it.
+// Listed returns a task of a page in the form that the request asks for.
 func (r *Reader) Listed(ctx context.Context, rec *store.Record, req *a2a.ListTasksRequest) (*a2a.Task, error) {
 	if s := rec.Seal; req.Encoded && s != nil && (!req.IncludeArtifacts || len(s.Body) > 0) {
 		f := finishedOf(rec)
@@ -201,8 +200,8 @@ func (r *Reader) Listed(ctx context.Context, rec *store.Record, req *a2a.ListTas
 	return task.LimitHistory(req.HistoryLength), nil
 }
 
-// ListedWhole makes the task of a record that a page of at most pageBytes has. One
-// that is larger has come without its seal.
+// ListedWhole makes the task of a record from a page of at most PageBytes. A larger task comes
+// without its seal and is read here.
 func (r *Reader) ListedWhole(ctx context.Context, rec *store.Record, artifacts bool) (*a2a.Task, error) {
 	if rec.Size > PageBytes {
 		whole, err := r.Whole(ctx, rec.Key)
@@ -211,7 +210,7 @@ func (r *Reader) ListedWhole(ctx context.Context, rec *store.Record, artifacts b
 		}
 		rec = whole
 	} else if rec.Seal != nil && !artifacts && Refers(rec.Seal.Head) {
-		// The size is of the head alone, without what it refers to.
+		// rec.Size is the size of the head alone, without the content that it refers to.
 		if err := r.MakeRoomFor(ctx, rec.Key); err != nil {
 			return nil, err
 		}

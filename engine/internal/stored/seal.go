@@ -5,14 +5,13 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// MaxSeal is the most a sealed task may take, in bytes: more would be refused
-// by the store, and the task could never end. Such a task is folded when it is
-// read.
+// MaxSeal is the size limit of a sealed task, in bytes: the store would refuse more, and the
+// task could never end. A larger task is folded when it is read.
 const MaxSeal = 64 << 20
 
-// Seal is a finished task in the form in which it is stored once: what lists
-// show, and the artifacts apart. It is nil if that is too large. The blobs are
-// in the store already, or come with the entries of the same append.
+// Seal returns the form in which a finished task is stored once: what lists show, and its
+// artifacts apart. It returns nil if that is too large. The blobs are in the store already, or
+// come with the entries of the same append.
 func Seal(task *a2a.Task) *store.Seal {
 	var stored []store.Blob
 	blobs := &stored
@@ -50,7 +49,7 @@ func Seal(task *a2a.Task) *store.Seal {
 	return s
 }
 
-// Unseal is the other way round; without its artifacts if they are not wanted.
+// Unseal is the inverse of Seal. It leaves out the artifacts if they are not wanted.
 func Unseal(s *store.Seal, artifacts bool) (*a2a.Task, error) {
 	task := &a2a.Task{}
 	if err := task.DecodeStored(s.Head); err != nil {

@@ -2,11 +2,11 @@ package stored
 
 import "github.com/parley-a2a/parley/a2a"
 
-// entryWeight is what an entry weighs besides its content, in bytes.
+// entryWeight is the weight of an entry without its content, in bytes.
 const entryWeight = 64
 
-// Weight is what an entry counts for Limits.TaskBytes. It does not depend on how
-// the entry is stored, so that a log weighs the same when it is read again.
+// Weight returns how many bytes an entry counts for Limits.TaskBytes. It does not depend on how
+// the entry is stored, so a log weighs the same when it is read again.
 func Weight(en *a2a.Entry) int64 {
 	n := entryWeight
 	switch {
@@ -27,7 +27,7 @@ func Weight(en *a2a.Entry) int64 {
 	return int64(n)
 }
 
-// listSize is what a list of a message weighs.
+// listSize returns the weight of a list of a message.
 func listSize(list []string) (n int) {
 	for _, s := range list {
 		n += 16 + len(s)
