@@ -12,19 +12,19 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Admission says which tasks may run in this process. Three things bound them, each
-// with an answer of its own:
+// Admission says which tasks may run in this process. It has three limits, each with its own
+// rule for one task more:
 //
-//	limits     how many are at work, in all and of one owner: one more is refused
-//	Capacity   how many run here: one more waits in the store, or here in a queue if
-//	           the store gave it to this process
-//	TakeUp     how many begin again after their process was lost: one more stays with
-//	           that process, which is gone
+//	limits     tasks at work, in all and of one owner: one more is refused
+//	Capacity   tasks that run here, each in a run slot (seat in the code): one more waits in
+//	           the store, or here in a queue if the store gave it to this process
+//	TakeUp     tasks that begin again after their process was lost, each in a take-up slot
+//	           (slot in the code): one more stays with that dead process
 //
 // The exported fields are set before it is used, then constant.
 type Admission struct {
 	Capacity int  // zero: no bound
-	TakeUp   int  // slots, see Reserve
+	TakeUp   int  // take-up slots, see Reserve
 	Counts   bool // count tasks even without limits, which may be set later
 	Waited   bool // tasks may have waited in the store, for this process or another one
 	Log      *slog.Logger
@@ -33,24 +33,24 @@ type Admission struct {
 	most, mostOf int        // the limits; zero or less: none
 	working      int
 	of           map[store.Key]int // a Key without ID → how many of its tasks are at work
-	by           map[string]int    // an owner → how many in all tenants
-	seats        int               // taken
-	queue        []*Ticket         // tasks of this process that wait for a seat, the first one first
-	behind       bool              // others wait in the store: what is new goes behind them
-	slots        int               // taken
-	freed        chan struct{}     // capacity one: there may be a slot or a seat; nil until somebody waits
-	waited       int               // tasks and turns since said that had to wait
+	by           map[string]int    // an owner → how many of its tasks in all tenants are at work
+	seats        int               // in use
+	queue        []*Ticket         // tasks of this process that wait for a run slot, first come first
+	behind       bool              // tasks wait in the store: new ones wait behind them
+	slots        int               // in use
+	freed        chan struct{}     // capacity one: a slot of either kind may be free; nil until Reserve waits
+	waited       int               // tasks and turns that had to wait since said
 	said         time.Time
 }
 
-// Ticket is what a task has of an Admission. The zero Ticket has nothing.
+// Ticket is what an Admission has given to a task. The zero Ticket has nothing.
 type Ticket struct {
-	Hint chan struct{} // capacity one, constant: the task has got its seat
+	Hint chan struct{} // capacity one, constant: the task has got its run slot
 
 	counted, queued, seated bool
 }
 
-// Answer is what Ask says.
+// Answer is the answer of Ask.
 type Answer uint8
 
 const (
@@ -65,7 +65,7 @@ type Need uint8
 
 const (
 	Nothing Need = iota // it is finished, waits for its client, or is left to others
-	ToRun               // it is at work, and its agent runs when it has a seat
+	ToRun               // it is at work, and its agent runs when it has a run slot
 	Running             // it is at work, and its agent runs
 	Leaving             // it is finished, and its agent has not returned yet
 )
@@ -78,10 +78,10 @@ func (a *Admission) SetLimits(all, ofOne int) {
 	a.most, a.mostOf = all, ofOne
 }
 
-// Ask asks for what a task needs to begin, or to go on with a message. scope, a Key
-// without ID, is where it is counted; with all, the owner's tasks of all tenants
-// count. must is for a task that only this process can go on with: it gets a seat
-// even if there is none. A task that has what it asks for keeps it.
+// Ask asks for what a task needs to begin, or to go on with a message. scope, a Key without ID,
+// is where the task is counted; with all, the owner's tasks of all tenants count. must means
+// that only this process can go on with the task: it gets a run slot even if none is free. A
+// task that has what it asks for keeps it.
 func (a *Admission) Ask(t *Ticket, scope store.Key, all, must bool) Answer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -112,9 +112,9 @@ func (a *Admission) Ask(t *Ticket, scope store.Key, all, must bool) Answer {
 	return Yes
 }
 
-// Follow gives a task what it needs, and takes the rest back: a task that runs has a
-// seat, even if Admit was not asked for it, and a task that is to run gets one now or
-// waits in line for one.
+// Follow gives a task what it needs, and takes the rest back. A task that runs has a run slot,
+// even if Ask was not called for it. A task that is to run gets a run slot now or queues for
+// one.
 func (a *Admission) Follow(t *Ticket, scope store.Key, n Need) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -134,7 +134,7 @@ func (a *Admission) Follow(t *Ticket, scope store.Key, n Need) {
 	}
 }
 
-// MayRun reports whether a task has a seat.
+// MayRun reports whether a task has a run slot, or needs none.
 func (a *Admission) MayRun(t *Ticket) bool {
 	if a.Capacity <= 0 {
 		return true
@@ -204,9 +204,9 @@ func (a *Admission) leaveLocked(t *Ticket) {
 	}
 }
 
-// Reserve waits until there is a slot and a seat for what is to be taken from the
-// store, and takes up to n slots. New tasks queue behind it meanwhile. It returns 0
-// if ctx ends. One goroutine at a time may wait.
+// Reserve waits until there are a take-up slot and a run slot for a task from the store, and
+// takes up to n take-up slots. New tasks queue behind it meanwhile. It returns 0 if ctx ends.
+// One goroutine at a time may wait.
 func (a *Admission) Reserve(ctx context.Context, n int) int {
 	for {
 		a.mu.Lock()
@@ -230,8 +230,8 @@ func (a *Admission) Reserve(ctx context.Context, n int) int {
 	}
 }
 
-// Free gives slots back: at once those for which there was no use, and one when a task
-// has said something.
+// Free gives take-up slots back: unused ones at once, and that of a task when its agent has
+// emitted something.
 func (a *Admission) Free(n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -239,7 +239,7 @@ func (a *Admission) Free(n int) {
 	wake.Nudge(a.freed)
 }
 
-// Left is how many tasks more may run here.
+// Left returns how many more tasks may run here.
 func (a *Admission) Left() int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -253,15 +253,14 @@ func (a *Admission) leftLocked() int {
 	return max(a.Capacity-a.seats-len(a.queue), 0)
 }
 
-// Load returns how many seats are taken, and how many tasks of this process wait for
-// one.
+// Load returns how many run slots are in use, and how many tasks of this process wait for one.
 func (a *Admission) Load() (taken, queued int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.seats, len(a.queue)
 }
 
-// Behind says whether others wait in the store, as far as is known.
+// Behind notes whether tasks wait in the store, as far as is known.
 func (a *Admission) Behind(is bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

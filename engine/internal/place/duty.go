@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// Duty is what one process at a time does for all that share a store: to delete
-// what is old, to send dead letters again. Two at it for a moment do no harm. The
-// process that has it says until when, in the store and by its clock. Another one
-// takes it up when that is over, or at once if it was given back.
+// Duty is work that one process at a time does for all that share a store, such as to delete
+// old tasks or to send dead letters again. If two do it for a moment, that does no harm. The
+// process that has the duty writes into the store until when, by the store's clock. Another one
+// takes the duty over after that time, or at once if it was given back.
 //
 // The zero Duty is always this process's.
 type Duty struct {
@@ -31,8 +31,8 @@ const MinTerm = 30 * time.Second
 // resignWait is how long it may take to give a duty back.
 const resignWait = time.Second
 
-// Serves reports whether d is this process's for another term: it was already, or
-// no other process has it.
+// Serves takes d for another term, if it is this process's already or no other process has it.
+// It reports whether it did.
 func (d *Duty) Serves(ctx context.Context) (bool, error) {
 	f := d.fleet
 	if f == nil {
@@ -46,8 +46,8 @@ func (d *Duty) Serves(ctx context.Context) (bool, error) {
 	if err == nil && !bytes.Equal(is, own) {
 		d.held = nil
 		who, until, _ := strings.Cut(string(is), " ")
-		// An end that is farther away than any term is of a clock that was set back since,
-		// or of another primary's: a process that has died would keep the duty until then.
+		// An end that is further away than any term is of a clock that was set back since, or
+		// of another primary's clock. A process that has died would keep the duty until then.
 		if end, bad := time.Parse(time.RFC3339Nano, until); bad == nil && who != f.Node && at.Before(end) && end.Sub(at) < 2*d.term {
 			return false, nil
 		}
@@ -62,7 +62,8 @@ func (d *Duty) Serves(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// Renew is Serves in the midst of the work. A store that fails is noticed by that.
+// Renew is Serves during the work. It ignores errors, because the work itself notices a failing
+// store.
 func (d *Duty) Renew(ctx context.Context) {
 	d.mu.Lock()
 	due := d.held != nil && d.fleet.Now().After(d.half)
@@ -72,7 +73,7 @@ func (d *Duty) Renew(ctx context.Context) {
 	}
 }
 
-// Resign gives d back, if it is this process's, so that another one has it at once.
+// Resign gives d back, if it is this process's, so that another process can take it at once.
 func (d *Duty) Resign() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -81,6 +82,6 @@ func (d *Duty) Resign() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), resignWait)
 	defer cancel()
-	_, _ = d.fleet.Store.Keep(ctx, d.name, d.held, nil) // it runs out otherwise
+	_, _ = d.fleet.Store.Keep(ctx, d.name, d.held, nil) // otherwise its term runs out
 	d.held = nil
 }

@@ -20,30 +20,30 @@ type Fleet struct {
 	DeadAfter time.Duration // how long another process may be silent; the same in all of them
 	Log       *slog.Logger
 
-	// Verify looks which tasks of this process others have taken over. Meanwhile it
-	// calls alive now and then, and stops at its error.
+	// Verify finds out which tasks of this process others have taken over. It calls alive now
+	// and then meanwhile, and stops at its error.
 	Verify func(ctx context.Context, alive func() error) error
-	// Beaten is called after each beat: other processes may have left tasks.
+	// Beaten is called after each heartbeat: other processes may have left tasks.
 	Beaten func()
-	// Wrote hears the outcome of each beat but the first.
+	// Wrote is told the outcome of each heartbeat but the first.
 	Wrote func(error)
-	// Hear are functions that hear what other processes do, each until its ctx ends.
+	// Hear are functions that listen to what other processes do, each until its ctx ends.
 	Hear []func(ctx context.Context)
 	// Clock is this machine's time; nil: time.Now.
 	Clock func() time.Time
 
 	clock  clock
-	beaten atomic.Pointer[time.Time] // the last beat after which all that is held was known to be held
-	steady atomic.Pointer[time.Time] // since when the store has taken all beats; nil: it does not
+	beaten atomic.Pointer[time.Time] // the last heartbeat after which it was certain which tasks this process has
+	steady atomic.Pointer[time.Time] // since when the store has taken all heartbeats; nil: it does not
 
-	beating sync.Mutex // held while what stands above is renewed, and protects the field below
-	heard   time.Time  // the last beat
+	beating sync.Mutex // held while the fields above are renewed; protects the field below
+	heard   time.Time  // time of the last heartbeat
 }
 
 func (f *Fleet) Registered() bool { return f.beaten.Load() != nil }
 func (f *Fleet) Now() time.Time   { return f.clock.now(f.here()) }
 
-// here is the time by this machine's clock.
+// here returns the time by this machine's clock.
 func (f *Fleet) here() time.Time {
 	if f.Clock != nil {
 		return f.Clock()
@@ -56,9 +56,9 @@ func (f *Fleet) Duty(name string, term time.Duration) *Duty {
 	return &Duty{fleet: f, name: name, term: term}
 }
 
-// DeadBefore is when a process must have beaten to be alive. If the store was out of
-// reach, for all of them perhaps, the others must have had the time to beat again:
-// nobody is dead until it has answered for half of DeadAfter on end.
+// DeadBefore returns the time since which a process must have sent a heartbeat to be alive. If
+// the store was unreachable, perhaps for all processes, the others need time to send heartbeats
+// again. So none is dead until the store has answered for half of DeadAfter without a gap.
 func (f *Fleet) DeadBefore() time.Time {
 	if since := f.steady.Load(); since == nil || time.Since(*since) < f.DeadAfter/2 {
 		return Nobody
@@ -66,25 +66,25 @@ func (f *Fleet) DeadBefore() time.Time {
 	return f.Now().Add(-f.DeadAfter)
 }
 
-// Lapsed is as in Place. Either clock tells: one stands still while the machine
-// sleeps, the other may be set back.
+// Lapsed implements Place. It checks two clocks, because one stands still while the machine
+// sleeps, and the other may be set back.
 func (f *Fleet) Lapsed() bool {
 	last := f.beaten.Load()
 	return last != nil && since(*last) > f.DeadAfter
 }
 
-// since is how long ago a moment was, by the clock that says more.
+// since returns how long ago a moment was, by the clock that says more.
 func since(t time.Time) time.Duration {
 	now := time.Now()
 	return max(now.Sub(t), now.Round(0).Sub(t.Round(0)))
 }
 
-// Register is the first beat.
+// Register sends the first heartbeat.
 func (f *Fleet) Register(ctx context.Context) error {
 	f.beating.Lock()
 	defer f.beating.Unlock()
 	if f.beaten.Load() != nil {
-		return nil // of many that came first
+		return nil // another call was first
 	}
 	at := time.Now()
 	if err := f.pulse(ctx); err != nil {
@@ -114,26 +114,26 @@ func (f *Fleet) Attend(ctx context.Context) {
 	f.beats(ctx)
 }
 
-// beats beats until ctx ends.
+// beats sends heartbeats until ctx ends.
 func (f *Fleet) beats(ctx context.Context) {
 	for share := time.Duration(4); wake.Pause(ctx, max(f.DeadAfter/share, time.Millisecond)) == nil; {
 		err := f.beat(ctx)
-		for err == nil && f.Lapsed() { // paused meanwhile
+		for err == nil && f.Lapsed() { // this process was paused meanwhile
 			err = f.beat(ctx)
 		}
 		if err == nil {
 			f.Beaten()
 			share = 4
 		} else {
-			share = 16 // others wait for this before they take it for dead
+			share = 16 // soon, because others wait for this before they consider the process dead
 		}
 	}
 }
 
-func (f *Fleet) Try(ctx context.Context) { _ = f.beat(ctx) } // which tells Wrote
+func (f *Fleet) Try(ctx context.Context) { _ = f.beat(ctx) } // beat tells Wrote
 
-// beat tells the store that this process lives. If that comes late it looks what it
-// has lost; until it knows, readers look for themselves.
+// beat sends a heartbeat. If it comes late, beat checks which tasks this process has lost;
+// until that is known, readers check for themselves.
 func (f *Fleet) beat(ctx context.Context) error {
 	f.beating.Lock()
 	defer f.beating.Unlock()
@@ -166,9 +166,9 @@ func (f *Fleet) beat(ctx context.Context) error {
 	return nil
 }
 
-// pulse is one beat, by the store's clock. It notes since when the store has
-// answered without a gap: neither one of its own nor one of this process, and
-// without a leap of its clock, after which the beats of others would look old.
+// pulse sends one heartbeat, by the store's clock. It notes since when the store has answered
+// without a gap, the store's own or this process's, and without a jump of its clock, after
+// which the heartbeats of others would look old.
 func (f *Fleet) pulse(ctx context.Context) error {
 	within, cancel := context.WithTimeout(ctx, max(f.DeadAfter/4, minBeat))
 	defer cancel()
@@ -198,11 +198,11 @@ func (f *Fleet) ask(ctx context.Context) (jumped time.Duration, _ error) {
 	return f.clock.set(theirs, asked, f.here()), nil
 }
 
-// slow reports whether a beat only took too long, for the first time: a process that
-// is busy is not in trouble yet.
+// slow reports whether a heartbeat only took too long, for the first time: a busy process is
+// not in trouble yet.
 func (f *Fleet) slow(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) && since(f.heard) < f.DeadAfter*3/4
 }
 
-// minBeat is how long a beat may take, at least.
+// minBeat is the least time that a heartbeat is given.
 const minBeat = time.Second
