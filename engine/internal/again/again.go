@@ -1,7 +1,7 @@
-// Package again knows messages that come again, because their senders do not know
-// what became of them. A message has an [Identity]: the names that may come with
-// it again, and a digest of what it says. With the entry that takes the message,
-// or with its answer, the engine stores a receipt under each name.
+// Package again recognizes messages that are repeated because their senders do not know the
+// outcome. A message has an [Identity]: the names under which it may be repeated, and a digest
+// of its content. With the entry of the message, or with its direct answer, the engine stores a
+// receipt under each name.
 //
 // An Identity does not change and may be used concurrently.
 package again
@@ -17,18 +17,17 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Identity is what a message is known by.
+// Identity is what a message is recognized by.
 type Identity struct {
 	Scope  store.Key // its caller's part of the store: a key without an ID
-	Names  []string  // of its receipts; none if nothing could name it when it comes again
+	Names  []string  // of its receipts; none if the message could not be named when it is repeated
 	Digest Digest
-	Window time.Duration // for which a receipt counts
+	Window time.Duration // how long a receipt counts
 
 	to address
 }
 
-// What names begin with: whether it is the message's id, or the key of its
-// request.
+// Prefixes of names: for the id of the message, and for the key of its request.
 const (
 	byMessage = "m:"
 	byKey     = "k:"
@@ -37,13 +36,12 @@ const (
 // maxKey is how long a key may be, in bytes.
 const maxKey = 255
 
-// Identify returns the identity of a message. The error is InvalidParams if the
-// key of its request is not one.
+// Identify returns the identity of a message. The error is InvalidParams if the key of its
+// request is invalid.
 func Identify(scope store.Key, req *a2a.SendMessageRequest, window time.Duration) (*Identity, error) {
 	id := &Identity{Scope: scope, Window: window}
 	if req.Legacy == nil || !req.Legacy.CreateByID {
-		// Where the client chooses the task's id its messages have no id, or one
-		// that it uses again.
+		// If the client chooses the task's id, its messages have no id, or one that it reuses.
 		id.Names = append(id.Names, byMessage+req.Message.MessageID)
 	}
 	if req.IdempotencyKey != "" {
@@ -75,8 +73,8 @@ func checkKey(key string) error {
 	return nil
 }
 
-// Receipts returns what an append says of a message that it takes at a time, with
-// the entry at seq: 0 if there is no task, but an answer.
+// Receipts returns the receipts for an append that accepts the message at the time at, with the
+// entry at seq. seq is 0 if there is an answer and no task.
 func (id *Identity) Receipts(at time.Time, seq int64, answer []byte) []store.Receipt {
 	at = at.UTC().Truncate(time.Millisecond)
 	out := make([]store.Receipt, len(id.Names))
@@ -86,8 +84,8 @@ func (id *Identity) Receipts(at time.Time, seq int64, answer []byte) []store.Rec
 	return out
 }
 
-// Find returns the receipt of the message that counts at a time, or nil. The error
-// is Conflict if that is of another message; others are the store's.
+// Find returns the receipt of the message that counts at the time at, or nil. The error is
+// Conflict if the receipt is of another message; other errors are the store's.
 func (id *Identity) Find(ctx context.Context, st interface {
 	Receipt(ctx context.Context, scope store.Key, name string) (*store.Receipt, error)
 }, at time.Time) (*store.Receipt, error) {
@@ -104,7 +102,7 @@ func (id *Identity) Find(ctx context.Context, st interface {
 		case !bytes.Equal(r.Digest, id.Digest[:]) && !id.withheld(r.Digest):
 			return nil, errOther(name)
 		case found != nil && (r.TaskID != found.TaskID || r.Seq != found.Seq || !bytes.Equal(r.Answer, found.Answer)):
-			// Both say the same, but they were two: one was sent under this
+			// Both have the same content, but there were two messages: one was sent under this
 			// id, another under this key.
 			return nil, errOther(name)
 		}
@@ -113,23 +111,22 @@ func (id *Identity) Find(ctx context.Context, st interface {
 	return found, nil
 }
 
-// Withheld returns the identity of a message whose content is not kept: nothing in
-// its receipts tells what it said, so whatever comes under its names is the same.
+// Withheld returns the identity of a message whose content is not kept: its receipts tell
+// nothing of the content, so any message under its names counts as the same.
 func (id *Identity) Withheld() *Identity {
 	bare := *id
 	bare.Digest = digestWithheld(id.to)
 	return &bare
 }
 
-// withheld reports whether a digest is that of credentials under the same name:
-// whether they were the same is not known.
+// withheld reports whether a digest is of credentials under the same name; whether they were
+// the same credentials is not known.
 func (id *Identity) withheld(digest []byte) bool {
 	d := digestWithheld(id.to)
 	return bytes.Equal(digest, d[:])
 }
 
-// SameAs returns Conflict if another message was taken under one of id's names,
-// and says something else.
+// SameAs returns Conflict if other has one of id's names but another content.
 func (id *Identity) SameAs(other *Identity) error {
 	if id.Digest == other.Digest {
 		return nil
@@ -142,8 +139,7 @@ func (id *Identity) SameAs(other *Identity) error {
 	return nil
 }
 
-// errOther says that a name was used for another message, and no more than
-// that.
+// errOther says that a name was used for another message, and nothing more.
 func errOther(name string) error {
 	err := &a2a.Error{Code: a2a.CodeConflict}
 	if key := name[len(byKey):]; name[:len(byKey)] == byKey {

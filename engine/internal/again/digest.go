@@ -11,15 +11,14 @@ import (
 // Digest sums up what a request asks for.
 type Digest [sha256.Size]byte
 
-// DigestOf sums up what a request asks for: the message but for its id, which may
-// be a new one where a key names the request, the metadata, and the accepted
-// output modes. How to wait for the answer is not part of it, nor is the tenant,
-// which every look-up has.
+// DigestOf sums up what a request asks for: the message without its id, the metadata, and the
+// accepted output modes. The id is left out because it may be a new one if a key names the
+// request. How to wait for the answer is not part of it, nor is the tenant, which every look-up
+// has.
 //
-// The same message over another binding has the same digest. So JSON counts by
-// its value: white space and the order of members do not matter, nor how a
-// number is spelt, and numbers are what protocol buffers make of them, float64;
-// what is empty is the same as what is absent.
+// The same message over another binding has the same digest. So JSON counts by its value: white
+// space, the order of members and the spelling of a number do not matter. Numbers are float64,
+// as in protocol buffers. An empty value is the same as an absent one.
 func DigestOf(req *a2a.SendMessageRequest) Digest {
 	s := &summary{h: sha256.New()}
 	m := req.Message
@@ -43,8 +42,8 @@ func DigestOf(req *a2a.SendMessageRequest) Digest {
 	return Digest(s.h.Sum(nil))
 }
 
-// digestWithheld is DigestOf for a message whose content is not kept, and nothing
-// that would tell whether a guess is right: it sums up what it is for.
+// digestWithheld is DigestOf for a message whose content is not kept. It sums up only the
+// message's address, so it does not tell whether a guess of the content is right.
 func digestWithheld(to address) Digest {
 	s := &summary{h: sha256.New()}
 	s.text(digestForm + " withheld")
@@ -53,19 +52,19 @@ func digestWithheld(to address) Digest {
 	return Digest(s.h.Sum(nil))
 }
 
-// address is what a message names besides itself.
+// address is the task and the context that a message names.
 type address struct{ task, context string }
 
 func addressOf(req *a2a.SendMessageRequest) address {
 	return address{req.Message.TaskID, req.Message.ContextID}
 }
 
-// digestForm changes with what is summed up, and how.
+// digestForm changes when the content or the form of a summary changes.
 const digestForm = "2"
 
-// summary hashes values so that no two lists of them look alike: each text
-// comes behind its length, each list behind its count, and in JSON, where that is
-// not known, before its end. See json.go.
+// summary hashes values so that no two lists of them look alike: each text follows its length,
+// and each list its count. In JSON, where the count is not known, an end mark follows the list.
+// See json.go.
 type summary struct {
 	h   hash.Hash
 	buf [9]byte

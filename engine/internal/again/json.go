@@ -10,14 +10,14 @@ import (
 	"github.com/parley-a2a/parley/internal/json"
 )
 
-// JSON is summed up as it is read. A document of small things takes fifty times
-// its size as a tree, and every caller may send one with each request.
+// JSON is summed up while it is read. As a tree, a document of small values takes fifty times
+// its size, and every caller may send one with each request.
 
 func (s *summary) json(j a2a.JSON) {
 	if len(j) == 0 {
 		j = a2a.JSON("null")
 	}
-	if flaw, _ := json.Check(j, json.Deepest); flaw != json.Sound && flaw != json.Encoding { // nothing that came over a wire
+	if flaw, _ := json.Check(j, json.Deepest); flaw != json.Sound && flaw != json.Encoding { // cannot have come over a wire
 		s.tag('?')
 		s.bytes(j)
 		return
@@ -30,7 +30,7 @@ func (s *summary) tag(t byte) {
 	s.h.Write(s.buf[8:])
 }
 
-// value sums up the value that comes next.
+// value sums up the next value.
 func (s *summary) value(r *json.Reader) {
 	switch c := r.Peek(); c {
 	case '{':
@@ -52,8 +52,8 @@ func (s *summary) value(r *json.Reader) {
 		s.tag('s')
 		s.text(text)
 	default:
-		// Beyond the range of float64 it is the largest there, as in a
-		// google.protobuf.Value; JSON made by browsers has no -0.
+		// A number beyond the range of float64 counts as the largest in it, as in a
+		// google.protobuf.Value. JSON made by browsers has no -0.
 		f, _ := strconv.ParseFloat(string(r.Skip()), 64)
 		f = max(-math.MaxFloat64, min(math.MaxFloat64, f))
 		if f == 0 {
@@ -64,14 +64,13 @@ func (s *summary) value(r *json.Reader) {
 	}
 }
 
-// member is one of an object's.
+// member is a member of an object.
 type member struct {
 	name  string
 	value []byte
 }
 
-// members sums up an object by the order of its names; of those that are there
-// twice the last counts.
+// members sums up an object in the order of its names; of duplicates the last one counts.
 func (s *summary) members(r *json.Reader) {
 	var all []member
 	for r.Enter(); r.More(); {
