@@ -1,5 +1,5 @@
-// Package budget bounds the memory that callers' data takes at a time: bodies of
-// requests on their way in, answers, events and webhooks on their way out.
+// Package budget limits the memory that callers' data takes at a time: bodies of requests on
+// their way in, answers, events and webhooks on their way out.
 //
 //	hold := all.Open(caller)
 //	defer hold.Close()
@@ -7,9 +7,8 @@
 //		return err // ErrFull, or ctx ended
 //	}
 //
-// A Budget counts bytes; it does not allocate them. Whoever holds bytes says so
-// before it allocates, and says again when it needs fewer. Small data is not
-// worth the count: see Small.
+// A Budget counts bytes; it does not allocate them. Code holds bytes before it allocates them,
+// and gives back those that it no longer needs. Small data is not counted: see Small.
 package budget
 
 import (
@@ -22,8 +21,8 @@ import (
 	"time"
 )
 
-// Small is the size, in bytes, up to which data is not counted. The number of
-// connections bounds data that is smaller.
+// Small is the size, in bytes, up to which data is not counted. The number of connections
+// limits such data.
 const Small = 256 << 10
 
 // Wait is how long Ensure waits for bytes that others hold.
@@ -43,7 +42,7 @@ type Budget struct {
 	mu       sync.Mutex // protects the fields below and those of accounts and holds
 	total    int64
 	used     int64
-	accounts map[any]*account // of callers who hold or wait for bytes
+	accounts map[any]*account // of callers that hold or wait for bytes
 	waiting  atomic.Int32     // requests; changed with mu held
 	asked    int64            // requests so far
 }
@@ -57,21 +56,21 @@ type account struct {
 // request is an Ensure that waits.
 type request struct {
 	h       *Hold
-	n       int64 // what h shall hold
-	nth     int64 // of all
+	n       int64 // how many bytes h is to hold
+	nth     int64 // its number among all requests
 	granted chan struct{}
 }
 
-// begun reports whether r's hold has something. Such a request comes first where it fits:
-// else what others give back goes to those who begin, each of whom then waits for the rest
-// of what it needs, and nobody gets to an end.
+// begun reports whether r's hold has bytes already. Such a request comes first if it fits.
+// Otherwise the bytes that others give back would go to calls that begin, each of which then
+// waits for the rest of what it needs, and no call would finish.
 func (r *request) begun() bool { return r.h.n.Load() > 0 }
 
 // New returns a budget of total bytes, or nil, which has no limit, if total is 0
 // or less.
 func New(total int64) *Budget { return NewFine(total, Small) }
 
-// NewFine is New for data that there is more of, so that less of it is small.
+// NewFine is New for data of which there is more, so that data is counted from a smaller size.
 func NewFine(total, small int64) *Budget {
 	if total <= 0 {
 		return nil
@@ -79,8 +78,8 @@ func NewFine(total, small int64) *Budget {
 	return &Budget{small: small, short: make(chan struct{}, 1), total: total, accounts: map[any]*account{}}
 }
 
-// Part returns a budget of its own that is an nth of b, for data that may be held
-// for long and must not keep that of b's callers waiting.
+// Part returns a separate budget of an nth of b, for data that may be held for long and must
+// not make b's callers wait.
 func (b *Budget) Part(n int64) *Budget {
 	if b == nil {
 		return nil
@@ -90,7 +89,7 @@ func (b *Budget) Part(n int64) *Budget {
 	return New(max(b.total/n, 1))
 }
 
-// Hold is what one call holds. It is safe for concurrent use. A nil Hold, and the
+// Hold is the bytes that one call holds. It is safe for concurrent use. A nil Hold, and the
 // zero Hold, count nothing.
 type Hold struct {
 	b   *Budget
@@ -98,8 +97,8 @@ type Hold struct {
 	n   atomic.Int64 // changed with Budget.mu held
 }
 
-// Caller knows the key of the caller whom a hold is for. It is asked when there is
-// something to count, which for most calls is never.
+// Caller knows the key of a hold's caller. It is asked when there is something to count, which
+// for most calls is never.
 type Caller interface {
 	// BudgetKey tells callers apart; it must be comparable.
 	BudgetKey() any
@@ -113,13 +112,13 @@ func (b *Budget) Open(key any) *Hold {
 	return h
 }
 
-// Init is Open for a hold that is part of something else.
+// Init is Open for a hold that is a field of another value.
 func (b *Budget) Init(h *Hold, key any) { h.b, h.key = b, key }
 
-// ignores reports whether n bytes are not worth the count.
+// ignores reports whether n bytes are too few to be counted.
 func (h *Hold) ignores(n int64) bool { return h == nil || h.b == nil || n <= h.b.small }
 
-// knowLocked finds out whose h is.
+// knowLocked finds out the key of h's caller.
 func (h *Hold) knowLocked() {
 	if c, ok := h.key.(Caller); ok {
 		h.key = c.BudgetKey()
@@ -148,12 +147,12 @@ func (h *Hold) Ensure(ctx context.Context, n int64) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	select {
-	case <-r.granted: // in this moment
+	case <-r.granted: // at the last moment
 		return nil
 	default:
 	}
 	b.dropLocked(r)
-	b.grantLocked() // it may have stood in the way of others
+	b.grantLocked() // r may have kept others waiting
 	return context.Cause(limited)
 }
 
@@ -174,7 +173,7 @@ func (h *Hold) ask(n int64, wait bool) *request {
 	h.knowLocked()
 	r := &request{h: h, n: n}
 	a := b.accountLocked(h.key)
-	// A caller that cannot wait does not queue behind those of others.
+	// A caller that cannot wait does not queue behind requests of other callers.
 	if b.fitsLocked(a, r) && (b.waiting.Load() == 0 || !wait && len(a.queue) == 0) {
 		b.setLocked(h, n)
 		return nil
@@ -227,7 +226,7 @@ func (h *Hold) Set(n int64) {
 // Close gives everything back. It may be called twice.
 func (h *Hold) Close() { h.Set(0) }
 
-// Held is how many bytes h holds.
+// Held returns how many bytes h holds.
 func (h *Hold) Held() int64 {
 	if h == nil {
 		return 0
@@ -235,9 +234,9 @@ func (h *Hold) Held() int64 {
 	return h.n.Load()
 }
 
-// Stalls reports whether somebody waits for what h holds: its own caller, or
-// anybody who waits for the total. Those who wait for a share of their own would
-// not get it.
+// Stalls reports whether a request waits for bytes that h holds: a request of h's own caller,
+// or any that waits for the total. Other callers' requests that wait for their own share would
+// not get them.
 func (h *Hold) Stalls() bool {
 	if h.Held() == 0 || h.b.waiting.Load() == 0 {
 		return false
@@ -245,12 +244,12 @@ func (h *Hold) Stalls() bool {
 	b := h.b
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	a := b.accounts[h.key] // which knows h, as it holds something
+	a := b.accounts[h.key] // h.key is known, because h holds something
 	return a != nil && len(a.queue) > 0 || b.exhaustedLocked()
 }
 
-// Resize changes the total to what New would take. Holds keep what they have. A
-// budget that has a limit keeps one: 0 or less leaves it as it is.
+// Resize changes the total to what New would take. Holds keep what they have. 0 or less changes
+// nothing, so a budget that has a limit keeps one.
 func (b *Budget) Resize(total int64) {
 	if b == nil || total <= 0 {
 		return
@@ -261,7 +260,7 @@ func (b *Budget) Resize(total int64) {
 	b.grantLocked()
 }
 
-// Used is how many bytes all holds have together.
+// Used returns how many bytes all holds have together.
 func (b *Budget) Used() int64 {
 	if b == nil {
 		return 0
@@ -271,8 +270,8 @@ func (b *Budget) Used() int64 {
 	return b.used
 }
 
-// Short gives a hint when a request begins to wait and when holds were set to more
-// than there is. Those who can give something back then look at Pressed.
+// Short returns a channel of hints: one comes when a request begins to wait, and when holds
+// were set to more than the total. Code that can give bytes back then looks at Pressed.
 func (b *Budget) Short() <-chan struct{} {
 	if b == nil {
 		return nil
@@ -287,9 +286,9 @@ func (b *Budget) shortLocked() {
 	}
 }
 
-// Pressed returns the keys of callers who should give something back, the one who
-// holds most first: a caller that waits for its own share, and everybody if
-// somebody waits for the total or it is exceeded.
+// Pressed returns the keys of callers that should give bytes back, the one that holds most
+// first: callers that wait for their own share, and all callers if a request waits for the
+// total or the total is exceeded.
 func (b *Budget) Pressed() (keys []any) {
 	if b == nil {
 		return nil
@@ -306,7 +305,7 @@ func (b *Budget) Pressed() (keys []any) {
 	return keys
 }
 
-// Total is how many bytes there are; 0 means that there is no limit.
+// Total returns how many bytes there are; 0 means that there is no limit.
 func (b *Budget) Total() int64 {
 	if b == nil {
 		return 0
@@ -323,14 +322,13 @@ func (b *Budget) fitsLocked(a *account, r *request) bool {
 	return (b.used == held || b.used+r.n-held <= b.total) && b.withinShareLocked(a, r)
 }
 
-// withinShareLocked reports whether only the total stands in r's way.
+// withinShareLocked reports whether only the total can keep r waiting.
 func (b *Budget) withinShareLocked(a *account, r *request) bool {
 	return a.used == r.h.n.Load() || a.used+r.n-r.h.n.Load() <= b.total/4
 }
 
-// firstLocked returns the request of a that comes first, if only the total can stand in
-// its way. One that has begun passes those of its caller that do not fit: they may wait
-// for it.
+// firstLocked returns the first request of a, if only the total can keep it waiting. A request
+// that has begun passes those of its caller that do not fit, because they may wait for it.
 func (b *Budget) firstLocked(a *account) (first *request) {
 	for i, r := range a.queue {
 		switch {
@@ -344,8 +342,7 @@ func (b *Budget) firstLocked(a *account) (first *request) {
 	return first
 }
 
-// exhaustedLocked reports whether somebody waits for whom only the total is too
-// small.
+// exhaustedLocked reports whether a request waits only because the total is too small.
 func (b *Budget) exhaustedLocked() bool {
 	for _, a := range b.accounts {
 		if b.firstLocked(a) != nil {
@@ -355,10 +352,10 @@ func (b *Budget) exhaustedLocked() bool {
 	return false
 }
 
-// grantLocked grants what fits. Requests that have begun come first if they fit, then
-// callers who hold least, of these the first to ask, and each caller's requests in their
-// order. Where the first of them does not fit into the total, nobody passes it, or large
-// requests would wait for ever.
+// grantLocked grants what fits. Requests that have begun come first if they fit, then those of
+// the callers that hold least, among these the oldest; each caller's requests keep their order.
+// If the first of them does not fit into the total, no other passes it, or large requests would
+// wait for ever.
 func (b *Budget) grantLocked() {
 	for b.waiting.Load() > 0 {
 		var next *request
@@ -415,7 +412,7 @@ func (b *Budget) accountLocked(key any) *account {
 	return a
 }
 
-// tidyLocked forgets a caller who holds nothing and waits for nothing.
+// tidyLocked forgets a caller that holds nothing and waits for nothing.
 func (b *Budget) tidyLocked(key any, a *account) {
 	if a.used == 0 && len(a.queue) == 0 {
 		delete(b.accounts, key)
