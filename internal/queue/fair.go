@@ -6,17 +6,17 @@ import (
 	"sync"
 )
 
-// Fair is a number of places that are given to keys in turn, and to those of one
-// key first come, first served: a key that comes a thousand times keeps others
-// from a place no longer than one that comes once. It is safe for concurrent use.
+// Fair is a number of places. Keys get them in turn, and callers of one key first come, first
+// served. So a key that comes a thousand times delays others no longer than one that comes
+// once. It is safe for concurrent use.
 type Fair[K comparable] struct {
 	mu    sync.Mutex            // protects the fields below
 	free  int                   // below zero after Return
-	order []K                   // whose turn it is, of those that wait
+	order []K                   // keys that wait, the next one first
 	lines map[K][]chan struct{} // by key; closed when the place is theirs
 }
 
-// NewFair returns one with n places.
+// NewFair returns a Fair with n places.
 func NewFair[K comparable](n int) *Fair[K] {
 	return &Fair[K]{free: n, lines: map[K][]chan struct{}{}}
 }
@@ -27,7 +27,7 @@ func (q *Fair[K]) Enter(ctx context.Context, k K) error {
 		return context.Cause(ctx)
 	}
 	q.mu.Lock()
-	if q.free > 0 { // nobody waits then
+	if q.free > 0 { // then none waits
 		q.free--
 		q.mu.Unlock()
 		return nil
@@ -53,20 +53,21 @@ func (q *Fair[K]) Enter(ctx context.Context, k K) error {
 			q.order = slices.Delete(q.order, at, at+1)
 		}
 	} else {
-		q.leaveLocked() // the place came in this moment
+		q.leaveLocked() // the place came at the last moment
 	}
 	return context.Cause(ctx)
 }
 
-// Leave gives the place to the key whose turn it is.
+// Leave gives the caller's place to the key whose turn it is.
 func (q *Fair[K]) Leave() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.leaveLocked()
 }
 
-// Return takes a place at once that its caller left for a while, and for which those that
-// have places may wait. If none is free, more are in until as many have left.
+// Return takes back, without waiting, a place that its caller left for a while, because callers
+// that have places may wait for it. If no place is free, there are more callers than places
+// until enough have left.
 func (q *Fair[K]) Return() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -90,7 +91,7 @@ func (q *Fair[K]) leaveLocked() {
 	q.order = append(q.order, k)
 }
 
-// Waiting is how many wait.
+// Waiting returns how many callers wait.
 func (q *Fair[K]) Waiting() (n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

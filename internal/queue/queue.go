@@ -1,5 +1,5 @@
-// Package queue lets so many in at a time: the runs of an agent that may be at work
-// at once, handshakes, the decoding of what is large.
+// Package queue limits how many do something at a time: runs of an agent, handshakes, the
+// decoding of large data.
 package queue
 
 import "context"
@@ -17,8 +17,8 @@ func (q *Queue) Enter(ctx context.Context) error { return q.of.Enter(ctx, struct
 // Return takes a place at once that its caller left for a while: see Fair.Return.
 func (q *Queue) Return() { q.of.Return() }
 
-// Leave gives the place to the one that has waited longest.
+// Leave gives the caller's place to the caller that has waited longest.
 func (q *Queue) Leave() { q.of.Leave() }
 
-// Waiting is how many wait.
+// Waiting returns how many callers wait.
 func (q *Queue) Waiting() int { return q.of.Waiting() }

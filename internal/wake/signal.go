@@ -2,8 +2,8 @@ package wake
 
 import "sync"
 
-// Most tasks are over before anybody waits for anything of them. So what can be
-// waited for is made when somebody does: a channel costs an allocation.
+// Most tasks are over before anything waits for them. So a channel, which costs an allocation,
+// is made only when something waits.
 
 // Signal is given once. The zero value is ready.
 type Signal struct {
@@ -25,8 +25,8 @@ func (s *Signal) Give() {
 	}
 }
 
-// Was reports whether the signal was given. The reader then sees everything
-// done before.
+// Was reports whether the signal was given. If so, the caller sees everything that was done
+// before.
 func (s *Signal) Was() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,11 +46,11 @@ func (s *Signal) Wait() <-chan struct{} {
 	return s.c
 }
 
-// Bell wakes who waits for the next time that it rings. The zero value is ready;
-// whoever has one protects it.
+// Bell wakes those that wait for its next ring. The zero value is ready. It needs a lock of its
+// user's.
 type Bell struct{ c chan struct{} }
 
-// Ring wakes who waits.
+// Ring wakes those that wait.
 func (b *Bell) Ring() {
 	if b.c != nil {
 		close(b.c)

@@ -1,4 +1,4 @@
-// Package wake has what others wait for, and how long. It knows nothing of tasks.
+// Package wake has hints, signals and pauses for code that waits. It knows nothing of tasks.
 package wake
 
 import (
@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Nudge gives a hint: that there is something to do, in a channel of capacity
-// one.
+// Nudge puts a hint that there is something to do into a channel of capacity one.
 func Nudge(c chan struct{}) {
 	select {
 	case c <- struct{}{}:
@@ -16,7 +15,7 @@ func Nudge(c chan struct{}) {
 	}
 }
 
-// Closed reports whether a channel that nobody sends on is closed.
+// Closed reports whether a channel without senders is closed.
 func Closed(c <-chan struct{}) bool {
 	select {
 	case <-c:
@@ -26,7 +25,7 @@ func Closed(c <-chan struct{}) bool {
 	}
 }
 
-// Pause waits, and returns the cause of a context that has ended.
+// Pause waits for d. If ctx ends first, it returns the cause.
 func Pause(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return context.Cause(ctx)
@@ -46,8 +45,8 @@ func Stopped() *time.Timer {
 	return t
 }
 
-// Backoff is 1 s, 2 s, 4 s and so on for n = 0, 1, 2, with jitter, and at most
-// limit: what failed together should not come back together.
+// Backoff returns 1 s, 2 s, 4 s and so on for n = 0, 1, 2, at most limit, with jitter, so that
+// what failed together does not come back together.
 func Backoff(n int, limit time.Duration) time.Duration {
 	d := min(time.Second<<min(max(n, 0), 20), limit)
 	return d*3/4 + rand.N(d/4+1)
