@@ -30,7 +30,7 @@ type Entry struct {
 
 	Created  *Created                 `json:"-"`
 	Message  *Message                 `json:"message,omitempty"`
-	Received *Received                `json:"received,omitempty"` // what came along with Message; may be nil
+	Received *Received                `json:"received,omitempty"` // what came with Message; may be nil
 	Status   *TaskStatusUpdateEvent   `json:"statusUpdate,omitempty"`
 	Artifact *TaskArtifactUpdateEvent `json:"artifactUpdate,omitempty"`
 	Step     *Step                    `json:"-"`

@@ -29,7 +29,7 @@ type Legacy struct {
 	// any other finished task. In 1.0 it is canceled again, with the same answer.
 	CanceledToo bool
 
-	// FinishedToo lets SubscribeToTask name a finished task: the stream is the
-	// Task and ends, where 1.0 has an error.
+	// FinishedToo lets SubscribeToTask name a finished task: the stream is the Task and
+	// ends; in 1.0 that is an error.
 	FinishedToo bool
 }

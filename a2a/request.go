@@ -114,8 +114,8 @@ type SubscribeToTaskRequest struct {
 
 	// After resumes a stream after the element with this Seq: the first element is the
 	// Task as of that position, then follows every later one, even if the task is
-	// finished by now. 0 subscribes afresh. It is not part of the JSON form; it travels
-	// as Last-Event-ID, or by the extension of docs/extensions/resume-v1.md.
+	// finished by now. 0 starts a new subscription. It is not part of the JSON form; it
+	// is sent as Last-Event-ID, or by the extension of docs/extensions/resume-v1.md.
 	After int64 `json:"-"`
 
 	// Timeline asks for Task.Timeline in the first element, and for the messages of

@@ -10,8 +10,8 @@ import (
 // Secret is a credential, such as a token or a password. It prints as *** with every
 // verb, in logs and in encoding/json. Reveal and a conversion to string return the text:
 // use them only where the secret is handed to its recipient. As the key of a map,
-// encoding/json writes it in clear. The protocol's own codecs write it where the protocol
-// has it.
+// encoding/json writes it in clear. The protocol's own codecs write it where the
+// protocol requires it.
 type Secret string
 
 // hidden is printed for a secret that is set.

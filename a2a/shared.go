@@ -24,8 +24,8 @@ type form struct {
 // bindings, and more only for versions whose events depend on earlier ones.
 const maxForms = 8
 
-// NewShared returns an empty Shared. stored, unless it is nil, is what AppendJSON
-// makes of the event with its generation, as a log holds it.
+// NewShared returns an empty Shared. stored, if not nil, is the output of AppendJSON
+// for the event with its generation, as a log holds it.
 func NewShared(stored []byte) *Shared {
 	s := new(Shared)
 	s.Init(stored)

@@ -143,7 +143,7 @@ type TaskStatusUpdateEvent struct {
 	Status    TaskStatus `json:"status"`
 	Metadata  JSON       `json:"metadata,omitempty"`
 
-	Generation int64 `json:"generation,omitempty,string" form:"draft"` // of the task, with this change; 0 where it is not known
+	Generation int64 `json:"generation,omitempty,string" form:"draft"` // of the task, with this change; 0 if it is not known
 
 	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
@@ -157,7 +157,7 @@ type TaskArtifactUpdateEvent struct {
 	LastChunk bool      `json:"lastChunk,omitempty"` // nothing more will be appended
 	Metadata  JSON      `json:"metadata,omitempty"`
 
-	Generation int64 `json:"generation,omitempty,string" form:"draft"` // of the task, with this change; 0 where it is not known
+	Generation int64 `json:"generation,omitempty,string" form:"draft"` // of the task, with this change; 0 if it is not known
 
 	Unknown *JSON `json:"-" form:"unknown"` // see Task.Unknown
 }
@@ -184,8 +184,8 @@ type StreamResponse struct {
 	// JSON form.
 	More bool `json:"-"`
 
-	// Shared is where all readers of the element share its encodings; nil if they do
-	// not. A copy with another JSON form must not have it.
+	// Shared holds the encodings that all readers of the element share; nil if they
+	// share none. A copy with another JSON form must not have it.
 	Shared *Shared `json:"-"`
 }
 

@@ -120,7 +120,7 @@ func (e *Entry) MessageEvent(generation int64) *StreamResponse {
 	}}
 }
 
-// A Timeline is what the 1.1 draft shows of a task's log beyond the Task.
+// A Timeline has what the 1.1 draft shows of a task's log beyond the Task.
 type Timeline struct {
 	// Entries are the last messages and statuses of the log, at least as many as asked
 	// for if there are that many.

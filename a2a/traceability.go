@@ -11,8 +11,8 @@ import (
 const (
 	// TraceabilityURI identifies the extension.
 	TraceabilityURI = "https://github.com/a2aproject/a2a-samples/extensions/traceability/v1"
-	// TraceabilityKey is where the metadata of a message has a [ResponseTrace], and the id
-	// of the artifact that has one.
+	// TraceabilityKey is the member of a message's metadata that has a [ResponseTrace],
+	// and the id of the artifact that has one.
 	TraceabilityKey = "github.com/a2aproject/a2a-samples/extensions/traceability/v1/traceability"
 )
 
@@ -21,7 +21,7 @@ func TraceabilityExtension() *AgentExtension {
 	return &AgentExtension{URI: TraceabilityURI, Description: "An answer says which tools and agents were called for it, and how long that took, if the client asks for the extension."}
 }
 
-// ResponseTrace is what an agent did for an answer. Its JSON has the names of the
+// ResponseTrace says what an agent did for an answer. Its JSON has the names of the
 // extension's page.
 type ResponseTrace struct {
 	TraceID string      `json:"trace_id"`
@@ -42,7 +42,7 @@ type TraceStep struct {
 	End          time.Time         `json:"end_time"`
 }
 
-// TraceAction is what was called: one of the two is set.
+// TraceAction says what was called: one of the two is set.
 type TraceAction struct {
 	Tool  *TracedTool  `json:"tool_invocation,omitempty"`
 	Agent *TracedAgent `json:"agent_invocation,omitempty"`

@@ -28,8 +28,8 @@ const bodyCost = 2
 // it.
 type Memory = budget.Budget
 
-// NewMemory returns the Memory that limits ask for where a body may have maxBody
-// bytes (zero means 8 MiB), or nil, which has no limit.
+// NewMemory returns the Memory that limits ask for if a body may have maxBody bytes
+// (zero means 8 MiB), or nil, which has no limit.
 func NewMemory(l *Limits, maxBody int64) *Memory {
 	return budget.New(l.bodies((&Options{MaxBody: maxBody}).maxBody()))
 }

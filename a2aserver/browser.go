@@ -154,7 +154,7 @@ func (s *Server) servesHost(host string) bool {
 	return false
 }
 
-// hostName takes the port off a host, and brackets and a dot at its end.
+// hostName removes the port from a host, and brackets and a dot at its end.
 func hostName(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

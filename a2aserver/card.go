@@ -17,8 +17,8 @@ import (
 const (
 	cardPath    = "/.well-known/agent-card.json" // of 0.3 and later
 	oldCardPath = "/.well-known/agent.json"      // of 0.1 and 0.2
-	// extendedPath is where 0.2.1 and later look for the extended card: beside the
-	// operations, which are at the address of JSON-RPC.
+	// extendedPath is the path at which 0.2.1 and later look for the extended card:
+	// next to the operations, which are at the address of JSON-RPC.
 	extendedPath = "/agent/authenticatedExtendedCard"
 )
 

@@ -1,6 +1,6 @@
-// Package a2aserver turns an [a2a.Service] into a network: one [http.Handler]
-// that speaks the protocol's JSON-RPC and HTTP+JSON bindings, streams with
-// server-sent events, and serves the agent's card and probes.
+// Package a2aserver serves an [a2a.Service] on the network: it is one [http.Handler]
+// that speaks the protocol's JSON-RPC and HTTP+JSON bindings, streams with server-sent
+// events, and serves the agent's card and probes.
 //
 //	srv := a2aserver.HTTPServer(a2aserver.New(service, card, nil))
 //	srv.Addr = "127.0.0.1:7275"

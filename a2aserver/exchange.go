@@ -31,7 +31,7 @@ type exchange struct {
 	begun   bool            // the span was begun or dropped
 	op      dialect.Op      // 0 until it is known
 	dialect dialect.Dialect // for errors, until op is known
-	query   url.Values      // nil where the binding has none
+	query   url.Values      // nil if the binding has none
 	params  []byte          // of JSON-RPC, or a body; checked
 	resumption
 	holding

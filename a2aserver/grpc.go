@@ -33,7 +33,6 @@ const (
 // newGRPC returns a server of the gRPC binding (§10) in all dialects that have
 // it, with the health and reflection services beside it.
 //
-// Requests are limited to Options.MaxBody; grpc-go itself refuses larger ones,
 // Requests are limited to Options.MaxBody; grpc-go itself refuses larger ones, with
 // RESOURCE_EXHAUSTED. A connection that is silent for Options.KeepAlive is pinged, and
 // closed if it does not answer within Options.WriteTimeout. A connection without calls
@@ -41,9 +40,9 @@ const (
 // ends after Options.WriteTimeout if its client does not read, and after a minute if
 // its request does not arrive.
 //
-// A client that sends last-event-id with a streaming call gets positions with
-// its elements and can resume behind one; see dialect.SeqKey. A client that
-// activates the resume extension finds them in the metadata of the elements.
+// A client that sends last-event-id with a streaming call gets positions with its
+// elements and can resume after one; see dialect.SeqKey. A client that activates the
+// resume extension finds them in the metadata of the elements.
 func newGRPC(to Site, more ...grpc.ServerOption) (*grpc.Server, error) {
 	s := to.front()
 	g := grpc.NewServer(append(more,

@@ -178,7 +178,7 @@ func (h health) watch(b *beside, service string) error {
 	}
 }
 
-// reflectionService describes the services to those who may call them.
+// reflectionService describes the services to callers who may call them.
 type reflectionService struct {
 	reflectionpb.ServerReflectionServer
 	to Site

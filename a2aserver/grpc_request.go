@@ -20,7 +20,7 @@ func (x *grpcCall) receiveRequest() (any, error) {
 	in := &received{}
 	if err := x.s.receive(x.to, in, x.box.line, x.hold); err != nil {
 		if status.Code(err) == codes.ResourceExhausted || x.ctx.Err() != nil {
-			return nil, err // too large, or the client is gone
+			return nil, err // too large, or the client has disconnected
 		}
 		return nil, x.noMessage(err)
 	}

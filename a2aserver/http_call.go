@@ -137,7 +137,7 @@ func (x *httpCall) write(status int, body []byte) {
 	x.begun = true
 	x.w.WriteHeader(status)
 	if x.send(body) != nil {
-		return // the client is gone; there is nobody to tell
+		return // the client has disconnected; there is nobody to tell
 	}
 	// All is sent: the deadline must not hit other handlers on this connection.
 	_ = x.rc.SetWriteDeadline(time.Time{})

@@ -24,8 +24,8 @@ type Limits struct {
 	// Parts is how many parts a message may have. Zero means a2a.MaxParts, 1000;
 	// there are never more.
 	Parts int
-	// PartBytes is how large the content of a part may be, in bytes. Zero means
-	// no limit but that of the body.
+	// PartBytes is how large the content of a part may be, in bytes. Zero means no
+	// limit except that of the body.
 	PartBytes int
 	// Depth is how deep the metadata and the data of a request may be nested.
 	// Zero means 64. A request as a whole never nests more than a2a.MaxDepth, 100.

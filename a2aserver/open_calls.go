@@ -76,7 +76,7 @@ func (w *openCall) due(time.Duration) time.Duration {
 	return 0
 }
 
-// end may be called more than once.
+// end removes the call from the open ones. It may be called more than once.
 func (w *openCall) end() {
 	if w.check != nil {
 		w.s.schedule.end(&w.check.alarm)

@@ -22,8 +22,8 @@ type Options struct {
 	// Zero means 15 s.
 	KeepAlive time.Duration
 	// WriteTimeout bounds every single write to a client, of 32 KiB at most; a stream
-	// as a whole has no limit. A client that falls behind 4 KiB/s by as much is cut
-	// off. Zero means 30 s.
+	// as a whole has no limit. A client that falls behind 4 KiB/s by that much time is
+	// cut off. Zero means 30 s.
 	WriteTimeout time.Duration
 	// StrictVersions refuses calls without A2A-Version, as the specification
 	// says (§3.6.2). False accepts them in the version of their method or
@@ -40,8 +40,8 @@ type Options struct {
 	TrustedProxies []netip.Prefix
 	// CardProfile selects the versions that the card is for. Zero means all.
 	CardProfile CardProfile
-	// Ready says why the service cannot take requests; /readyz sends its text to every
-	// caller. Nil means ready until Drain is called.
+	// Ready returns an error if the service cannot take requests; /readyz sends its
+	// text to every caller. Nil means ready until Drain is called.
 	Ready func() error
 	// Keys returns the public keys of the server's webhooks as a JSON Web Key
 	// Set, for /.well-known/jwks.json; see Webhooks.JWKS. Nil, or one that
@@ -55,7 +55,7 @@ type Options struct {
 	// longer valid, or give another caller or other scopes; it goes on while the
 	// check itself fails. Zero means 30 s; negative, never.
 	Recheck time.Duration
-	// Limits bound what one request and one caller may take.
+	// Limits bound what one request and one caller may use.
 	Limits Limits
 	// Memory is the budget for large bodies, if Webhooks or other servers share
 	// it; it overrides Limits.Bodies. Nil means a budget of its own, of

@@ -29,7 +29,7 @@ func ofHTTP(r *http.Request, binding string) request {
 	return request{binding, r.Method, r.URL.Path, r.Header, r.Host, r.RemoteAddr, r.TLS, port.Serves(r.Context()), port.Mount(r.Context()), r}
 }
 
-// forIdentity returns the request as an Identity takes it. ctx is that of the call.
+// forIdentity returns the request in the form for an Identity. ctx is that of the call.
 func (q *request) forIdentity(ctx context.Context) *http.Request {
 	if q.http != nil {
 		return q.http

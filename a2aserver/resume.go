@@ -31,7 +31,7 @@ const (
 
 // resumption says where the stream of a call continues another one.
 type resumption struct {
-	field  string // that the cursor came in, for errors
+	field  string // where the cursor came in, for errors
 	marked bool   // the extension is active: elements have their positions in their metadata
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/internal/port"
 )
 
-// Server is the http.Handler of one agent. Mount it where the agent's URL is.
+// Server is the http.Handler of one agent. Mount it at the agent's URL.
 type Server struct {
 	// set by New, then constant
 	svc      a2a.Service

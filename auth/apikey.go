@@ -26,7 +26,7 @@ type Vault interface {
 
 // KeysOptions adjusts Keys. A nil *KeysOptions means all defaults.
 type KeysOptions struct {
-	// Name is what the card calls the method. Empty means "apiKey".
+	// Name is the card's name for the method. Empty means "apiKey".
 	Name string
 	// Cache is how long the vault's answer about a key is used: after this time at the
 	// latest, a revoked key is refused. Zero means a second; negative asks the vault for

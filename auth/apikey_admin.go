@@ -126,7 +126,7 @@ func (k *Keys) newRecord(spec KeySpec) (*keyRecord, error) {
 	switch {
 	case !spec.Expires.IsZero() && !spec.Expires.After(now):
 		return nil, errors.New("auth: make an API key: it would have expired already")
-	case rec.Expires.Year() > 9999: // in UTC, as it is kept
+	case rec.Expires.Year() > 9999: // in UTC, as it is stored
 		return nil, errors.New("auth: make an API key: it would expire after the year 9999")
 	}
 	scopes, err := expandScopes(spec.Scopes, spec.Roles)

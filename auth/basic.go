@@ -15,7 +15,7 @@ import (
 
 // BasicOptions adjusts a Basic. A nil *BasicOptions means all defaults.
 type BasicOptions struct {
-	// Name is what the card calls the method. Empty means "basic".
+	// Name is the card's name for the method. Empty means "basic".
 	Name string
 	// Logger receives a record when the file changed, and when it cannot be
 	// used. Nil discards.

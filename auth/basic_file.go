@@ -28,7 +28,7 @@ type basicFile struct {
 	mu      sync.Mutex        // protects the fields below
 	looked  time.Time         // when the file was looked at last
 	stamp   os.FileInfo       // of the file as it was read last, good or not; nil: to be read
-	sum     [sha256.Size]byte // of what was in it when it was good last
+	sum     [sha256.Size]byte // of its content when it was good last
 	failure string            // what was logged about it
 }
 

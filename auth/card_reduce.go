@@ -181,7 +181,7 @@ func (r *reduction) message(in map[string]any, s shape, path string) (map[string
 	return out, nil
 }
 
-// member reduces one value. A value that has not the protocol's form is copied
+// member reduces one value. A value that does not have the protocol's form is copied
 // unchanged: a signature does not judge it.
 func (r *reduction) member(v any, m member, path string) (any, error) {
 	if m.shape == nil {

@@ -48,7 +48,7 @@ type GuardOptions struct {
 	// Anonymous lets in callers without any credentials. They share all tasks that
 	// they make. Callers with wrong credentials are refused all the same.
 	Anonymous bool
-	// Realm is what challenges name. Empty means "a2a".
+	// Realm is the realm in challenges. Empty means "a2a".
 	Realm string
 	// Failures is how many wrong credentials may come from one address, or for one
 	// user, in a minute; after that each further attempt has to wait, longer each time.

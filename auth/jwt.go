@@ -27,8 +27,8 @@ var TokenAlgorithms = []string{
 // TokenOptions adjusts how bearer tokens are checked. A nil *TokenOptions means
 // all defaults.
 type TokenOptions struct {
-	// Name is what the card calls the method. Empty means "oidc", or "jwt" for
-	// keys of a file; two issuers need two names.
+	// Name is the card's name for the method. Empty means "oidc", or "jwt" for keys of
+	// a file; two issuers need two names.
 	Name string
 	// Algorithms are the accepted ones of TokenAlgorithms. Empty means RS256, ES256 and
 	// EdDSA. A token that is signed with another is refused before a key is looked for.
@@ -41,7 +41,7 @@ type TokenOptions struct {
 	// Grants are the scopes of all callers if Claims has neither Scopes nor Roles. Nil
 	// means a2a.OwnScopes; empty, that they may do nothing.
 	Grants []string
-	// Realm is what challenges name. Empty means "a2a".
+	// Realm is the realm in challenges. Empty means "a2a".
 	Realm string
 	// Refresh is how often keys are loaded again, so that keys which the issuer has
 	// withdrawn are not used any longer. Zero means 10 minutes, and 10 s for a file.

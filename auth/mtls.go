@@ -61,7 +61,7 @@ type MutualTLSOptions struct {
 // read, because anybody could send them.
 type MutualTLS struct{ opts MutualTLSOptions }
 
-// NewMutualTLS returns a method that takes client certificates.
+// NewMutualTLS returns a method that accepts client certificates.
 func NewMutualTLS(o *MutualTLSOptions) (*MutualTLS, error) {
 	m := new(MutualTLS)
 	if o != nil {

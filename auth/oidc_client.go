@@ -12,10 +12,10 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// issuerClient returns a client that asks only the issuer, even by accident: by https
-// or on this machine, following only redirects that stay on a host, and reading no more
-// than a set of keys may have. Time is bounded by the context. It has the transport of
-// c, or the default one.
+// issuerClient returns a client that asks nobody but the issuer: by https or on this
+// machine, following only redirects that stay on a host, and reading no more than a set
+// of keys may have. Time is bounded by the context. It has the transport of c, or the
+// default one.
 func issuerClient(c *http.Client) *http.Client {
 	return &http.Client{CheckRedirect: checkRedirect, Transport: &issuerTransport{cmp.Or(direct(c).Transport, http.DefaultTransport)}}
 }

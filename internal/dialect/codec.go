@@ -39,8 +39,8 @@ type Events interface {
 	// it appends nothing, el is not visible in this dialect.
 	Append(dst []byte, el *a2a.StreamResponse, i int) (doc []byte, more bool)
 
-	// Ended reports whether the last event said that it is the last, so that
-	// the stream has to end, though the service may go on.
+	// Ended reports whether the last event said that it is the last, so that the stream
+	// has to end, though the service may continue.
 	Ended() bool
 
 	// form returns the key of the form that readers share of a status or artifact

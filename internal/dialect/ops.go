@@ -37,7 +37,7 @@ type Operation struct {
 	shape
 }
 
-// Methods are an operation's names by dialect; "" where it has none.
+// Methods are an operation's names by dialect; "" if it has none.
 type Methods [dialects]string
 
 // Routes are an operation's routes by dialect.

@@ -26,7 +26,7 @@ func DecodeREST(m Match, query url.Values, body []byte) (any, error) {
 			return nil, err
 		}
 	case (len(body) == 0 || string(bytes.TrimSpace(body)) == "null") && len(m.Fields) > 0:
-		doc = []byte("{}") // a2a-go 2.3 sends null where the path says it all
+		doc = []byte("{}") // a2a-go 2.3 sends null if the path says it all
 	case len(body) == 0:
 		return nil, a2a.Errorf(a2a.CodeParse, "the body is empty: send a JSON object")
 	}

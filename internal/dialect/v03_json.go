@@ -37,7 +37,7 @@ func (w *jsonWriter) text(name, s string) {
 	w.b = appendText(w.b, s)
 }
 
-// optText and the others whose names begin with opt leave out what is empty.
+// optText and the others whose names begin with opt omit what is empty.
 func (w *jsonWriter) optText(name, s string) {
 	if s != "" {
 		w.text(name, s)

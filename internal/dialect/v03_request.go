@@ -90,7 +90,7 @@ func (c v03Codec) send(o *object) *a2a.SendMessageRequest {
 	if m := o.object("message", "request"); m != nil {
 		r.Message = m.v03Message()
 		if r.Message.MessageID == "" {
-			r.Message.MessageID = o.text("messageId") // where samples of 0.3 have it
+			r.Message.MessageID = o.text("messageId") // samples of 0.3 have it here
 		}
 	}
 	in := o.object("configuration")
@@ -101,7 +101,7 @@ func (c v03Codec) send(o *object) *a2a.SendMessageRequest {
 	r.Configuration = &a2a.SendMessageConfiguration{
 		AcceptedOutputModes: in.texts("acceptedOutputModes"),
 		HistoryLength:       v03HistoryLength(in),
-		// Protocol buffers do not write what is false.
+		// Protocol buffers omit false.
 		ReturnImmediately: blocking == nil && c.proto || blocking != nil && !*blocking,
 	}
 	if p := in.object("pushNotificationConfig", "pushNotification"); p != nil {

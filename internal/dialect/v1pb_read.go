@@ -127,7 +127,7 @@ func (r *reader) task(path string, t *pb.Task) *a2a.Task {
 	}
 }
 
-// timeline leaves out what it does not know of an entry.
+// timeline omits what it does not know of an entry.
 func (r *reader) timeline(path string, e *pb.TimelineEntry) *a2a.TimelineEntry {
 	out := &a2a.TimelineEntry{Generation: e.GetGeneration(), Message: r.message(under(path, "message"), e.GetMessage())}
 	if s := e.GetStatus(); s != nil {

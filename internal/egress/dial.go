@@ -42,7 +42,7 @@ func (p *Policy) DialContext(ctx context.Context, network, address string) (net.
 	return p.dialAny(ctx, network, t, addrs)
 }
 
-// lookup returns the addresses of a target that may be dialled.
+// lookup returns the addresses of a target that may be dialed.
 func (p *Policy) lookup(ctx context.Context, t target) ([]netip.Addr, error) {
 	all, err := p.resolve(ctx, t)
 	if err != nil {

@@ -34,7 +34,7 @@ func AppendStringAs(b []byte, s, short string) []byte {
 // or not ASCII. It returns how much of s that is. Most of the output is short strings,
 // so they are examined and copied in one pass.
 func appendPlain(b []byte, open, s string) ([]byte, int) {
-	if need := len(open) + len(s) + 1; cap(b)-len(b) < need { // 1 for the quote behind it
+	if need := len(open) + len(s) + 1; cap(b)-len(b) < need { // 1 for the quote after it
 		b = slices.Grow(b, need)
 	}
 	b = append(b, open...)

@@ -23,7 +23,7 @@ const (
 	Sound Flaw = iota
 	// Short means that the document ends too early.
 	Short
-	// Unexpected means that a byte cannot stand where it stands.
+	// Unexpected means that a byte is not allowed at its place.
 	Unexpected
 	// Deep means that arrays and objects nest too deeply.
 	Deep

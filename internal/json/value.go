@@ -77,7 +77,7 @@ func (r *Reader) truth() (bool, *Fault) {
 	return false, r.Expected("true or false")
 }
 
-// maxNumber is the longest string that is taken for a number.
+// maxNumber is the length of the longest string that may be a number.
 const maxNumber = 64
 
 // Int32 reads a number, which may be written as a string, as ProtoJSON allows.

@@ -100,7 +100,8 @@ func (c *peerConn) write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// begin makes sure that the connection has the deadline of a write that goes on at now.
+// begin makes sure that the connection has the deadline of a write that continues at
+// now.
 func (c *peerConn) begin(own, now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -103,9 +103,9 @@ const (
 // Attributes of Parley's own, for which there is no convention.
 const (
 	Binding     = attribute.Key("parley.binding")             // as in a card: JSONRPC, HTTP+JSON, GRPC
-	Dialect     = attribute.Key("parley.dialect")             // the version that the client speaks, as 0.3
+	Dialect     = attribute.Key("parley.dialect")             // the version that the client speaks, such as 0.3
 	Code        = attribute.Key("parley.error.code")          // a2a.Code by name, the same on each binding; with ErrorType
-	Replayed    = attribute.Key("parley.replayed")            // the message had come before; this call changed nothing
+	Replayed    = attribute.Key("parley.replayed")            // the message had been sent before; this call changed nothing
 	ResumedFrom = attribute.Key("parley.stream.resumed_from") // the event id after which a stream continues
 	Events      = attribute.Key("parley.stream.events")       // how many a stream sent
 

@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// scope names the program that measures, for those who collect from many.
+// scope names the program that measures, for collectors of many programs.
 const scope = "github.com/parley-a2a/parley"
 
 // Meter makes instruments. Nil makes nil ones.
@@ -49,7 +49,7 @@ type series struct {
 type labeled struct {
 	values values
 
-	// used by a Local; beside values because both are needed at once
+	// used by a Local; next to values because both are needed at once
 	n     atomic.Int64
 	cells cells // of a histogram
 
