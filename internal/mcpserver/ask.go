@@ -10,17 +10,17 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// answerID names the one question of a result.
+// answerID is the id of the single question of a result.
 const answerID = "answer"
 
-// elicits reports whether the client can ask its person with a form.
+// elicits reports whether the client can show its user a form.
 func elicits(r *mcp.CallToolRequest) bool {
 	c := r.ClientCapabilities()
 	return c != nil && c.Elicitation != nil && (c.Elicitation.Form != nil || c.Elicitation.URL == nil)
 }
 
-// question makes a form of what a task asks. An agent that says which fields it
-// wants, as agents of MCP servers do, has its own form.
+// question turns a task's question into a form. An agent that describes the fields it
+// wants, as agents of MCP servers do, gets that form.
 func question(t *a2a.Task) *mcp.ElicitParams {
 	q := &mcp.ElicitParams{Mode: "form", Message: "The agent needs input."}
 	if m := t.Status.Message; m != nil {
@@ -43,10 +43,9 @@ func question(t *a2a.Task) *mcp.ElicitParams {
 	return q
 }
 
-// form returns the form in a question's data, if there is one that clients take:
-// flat, of simple types. It is made anew of what is known, for clients are known to
-// fall over others. It has no field of the name of ours, so that answers are told
-// apart.
+// form returns the form in a question's data, if there is one that clients accept:
+// flat, with simple types. It is rebuilt from the known members, because some clients
+// fail on others. It has no field named answerID, so that answers can be told apart.
 func form(parts []*a2a.Part) (message string, schema map[string]any) {
 	for _, p := range parts {
 		var doc struct {
@@ -90,7 +89,7 @@ func form(parts []*a2a.Part) (message string, schema map[string]any) {
 	return "", nil
 }
 
-// field is what is known of a field.
+// field is the known members of a field's schema.
 type field struct {
 	Type        string   `json:"type"`
 	Title       string   `json:"title"`
@@ -107,7 +106,7 @@ type field struct {
 	} `json:"oneOf"`
 }
 
-// schema returns the field as every client takes it, or nil.
+// schema returns the field in a form that every client accepts, or nil.
 func (f *field) schema() map[string]any {
 	one := map[string]any{"type": f.Type}
 	for name, text := range map[string]string{"title": f.Title, "description": f.Description} {
@@ -163,7 +162,7 @@ func (f *field) schema() map[string]any {
 	return one
 }
 
-// answer makes a message of what the client's person said; nil if that is nothing.
+// answer returns the user's answer as parts; nil if there is none.
 func answer(a *mcp.ElicitResult) []*a2a.Part {
 	if a == nil || a.Action != "accept" {
 		return nil

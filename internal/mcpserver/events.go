@@ -9,8 +9,8 @@ import (
 	"github.com/parley-a2a/parley/a2aclient"
 )
 
-// events hands out what happens to the task of a message, or to a task that is there
-// already, until it rests or yield says so.
+// events passes the events of a message's task, or of an existing task, to yield, until
+// the task rests or yield returns false.
 func (s *Server) events(ctx context.Context, req *a2a.SendMessageRequest, id string, yield func(*a2a.StreamResponse) bool) error {
 	streams := s.card.Capabilities.Streaming
 	f := &a2aclient.Follower{Agent: s.agent, Streams: streams != nil && *streams, Poll: s.opts.poll(), Logger: s.log}
@@ -34,7 +34,7 @@ func forward(events iter.Seq2[*a2a.StreamResponse, error], yield func(*a2a.Strea
 	return nil
 }
 
-// refused reports whether the agent has no stream of the task: it may have none at all,
+// refused reports whether the agent has no stream of the task: it may have no streams,
 // or the task has ended.
 func refused(err error) bool {
 	return errors.Is(err, a2a.ErrUnsupportedOperation) || errors.Is(err, &a2a.Error{Code: a2a.CodeMethodNotFound})

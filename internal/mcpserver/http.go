@@ -16,25 +16,26 @@ import (
 )
 
 const (
-	// sessionIdle is after how long without a request a session over HTTP is closed.
+	// sessionIdle is how long a session over HTTP may go without a request before it is
+	// closed.
 	sessionIdle = 30 * time.Minute
-	// maxSessions is how many sessions there are at a time, but for those that begin at
-	// the same moment.
+	// maxSessions limits the sessions at a time; sessions that begin at the same moment
+	// may exceed it.
 	maxSessions = 1000
-	// maxHello caps what a session begins with, in bytes: it is kept as long.
+	// maxHello caps a session's first request, in bytes: it is kept as long as the
+	// session.
 	maxHello = 64 << 10
 )
 
-// Handler returns the server over streamable HTTP, for a listener on loopback: what
-// was not addressed to this machine by name, and what comes from a web page, is
-// refused (the protocol's chapter on transports wants that). Anybody who can
-// connect acts with the client's credentials.
-// All calls end with ctx.
+// Handler returns the server over streamable HTTP, for a listener on loopback. It
+// refuses requests that name another host and requests from web pages, as the
+// protocol's chapter on transports requires. Anybody who can connect acts with the
+// client's credentials. All calls end with ctx.
 func (s *Server) Handler(ctx context.Context) http.Handler {
 	m := s.server(ctx)
 	server := func(*http.Request) *mcp.Server { return m }
-	// Versions of the protocol from 2026-07-28 on have no sessions, and those
-	// before cannot be asked anything without one.
+	// Versions of the protocol from 2026-07-28 on have no sessions; earlier versions
+	// require one.
 	sessions := mcp.NewStreamableHTTPHandler(server, &mcp.StreamableHTTPOptions{
 		SessionTimeout: sessionIdle, MaxRequestBodyBytes: maxMessage, Logger: s.log,
 	})
@@ -60,8 +61,8 @@ func (s *Server) Handler(ctx context.Context) http.Handler {
 	})
 }
 
-// local reports whether a request was addressed to this machine, and not sent by a
-// page of another site.
+// local reports whether a request was addressed to this machine, and not sent by a page
+// of another site.
 func local(r *http.Request) bool {
 	host, _, err := net.SplitHostPort(r.Host)
 	if err != nil {

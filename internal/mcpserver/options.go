@@ -10,16 +10,15 @@ import (
 type Options struct {
 	// Skills makes a tool of each skill of the card, in place of send_message.
 	Skills bool
-	// Wait is for how long a call waits for its task where the client did not ask
-	// for progress. Zero means 50 s, for many clients give up after 60 s.
+	// Wait is how long a call waits for its task if the client did not ask for
+	// progress. Zero means 50 s, because many clients give up after 60 s.
 	Wait time.Duration
-	// Poll is how often a task of an agent without streams is looked at. Zero means
-	// 2 s.
+	// Poll is how often the task of an agent without streams is polled. Zero means 2 s.
 	Poll time.Duration
 	// MaxResult caps the text and the files of one result, in bytes. Zero means
 	// 4 MiB.
 	MaxResult int
-	// Logger gets what goes wrong. Nil discards.
+	// Logger gets errors. Nil discards.
 	Logger *slog.Logger
 }
 

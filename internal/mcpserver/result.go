@@ -21,14 +21,14 @@ import (
 // builder gathers the content of a result.
 type builder struct {
 	content []mcp.Content
-	data    []json.RawMessage // of parts of data
+	data    []json.RawMessage // from data parts
 	room    int               // bytes that may still be added
 	task    string
 	files   int
 }
 
-// result is what a tool returns of a task. late says that the call did not wait for
-// its end.
+// result returns a tool's result for a task. late says that the call did not wait for
+// the task's end.
 func (s *Server) result(t *a2a.Task, late bool) *mcp.CallToolResult {
 	b := &builder{room: s.opts.maxResult(), task: t.ID}
 	state := t.Status.State
@@ -63,7 +63,7 @@ func (s *Server) result(t *a2a.Task, late bool) *mcp.CallToolResult {
 	}
 }
 
-// message is what a tool returns of an answer without a task.
+// message returns a tool's result for an answer without a task.
 func (s *Server) message(m *a2a.Message) *mcp.CallToolResult {
 	b := &builder{room: s.opts.maxResult(), task: m.MessageID}
 	b.parts("", m.Parts)
@@ -78,7 +78,7 @@ func (s *Server) message(m *a2a.Message) *mcp.CallToolResult {
 	return &mcp.CallToolResult{Content: b.content, StructuredContent: about}
 }
 
-// summary names a task for programs.
+// summary identifies a task for programs.
 func summary(t *a2a.Task) map[string]any {
 	about := map[string]any{"task_id": t.ID, "state": shortState(t.Status.State)}
 	if t.ContextID != "" {
@@ -87,13 +87,13 @@ func summary(t *a2a.Task) map[string]any {
 	return about
 }
 
-// shortState is a state's name, such as input_required.
+// shortState returns a state's name, such as input_required.
 func shortState(s a2a.TaskState) string {
 	return strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_"))
 }
 
-// describe adds the text and the data to structured content: some clients give
-// their model nothing else.
+// describe adds the text and the data to structured content, because some clients pass
+// only that to their model.
 func (b *builder) describe(about map[string]any) {
 	var texts []string
 	for _, c := range b.content {
@@ -189,7 +189,7 @@ func (b *builder) leftOut(what string, size int) {
 	b.content = append(b.content, &mcp.TextContent{Text: fmt.Sprintf("(%s of %d bytes is left out)", what, size)})
 }
 
-// fit returns as much of a text as there is room for.
+// fit returns as much of a text as fits the room.
 func (b *builder) fit(s string) string {
 	if len(s) <= b.room {
 		b.room -= len(s)
@@ -211,7 +211,7 @@ func textOf(parts []*a2a.Part) string {
 	return strings.Join(texts, "\n")
 }
 
-// failure is the result of a call that the agent refused or that did not get there.
+// failure returns the result of a call that the agent refused or that did not reach it.
 func (s *Server) failure(err error) *mcp.CallToolResult {
 	text := "something went wrong on the way to the agent"
 	var (

@@ -30,25 +30,25 @@ type Server struct {
 	n     int // calls under way, of all sessions
 }
 
-// maxCalls is how many calls may be under way at a time: each has a stream of the
-// agent, and what that brings, in memory.
+// maxCalls limits the calls under way at a time: each has a stream of the agent, and
+// its task, in memory.
 const maxCalls = 100
 
-// calls are those of a session that are under way.
+// calls are a session's calls under way.
 type calls struct {
 	n        int
 	canceled chan struct{} // gets a value for each that the client cancelled
 }
 
-// New returns a server for an agent, with its card. Nothing is asked of the agent
-// before a tool is called.
+// New returns a server for an agent, with its card. It does not call the agent before a
+// tool is called.
 func New(agent a2a.Service, card *a2a.AgentCard, o *Options) *Server {
 	o = cmp.Or(o, new(Options))
 	return &Server{agent: agent, card: card, opts: o, log: o.logger(), calls: map[*mcp.ServerSession]*calls{}}
 }
 
-// server returns the SDK's server. All its calls end with until: the SDK waits for
-// them, whether or not anybody is there for what comes of them.
+// server returns the SDK's server. All its calls end with until, because the SDK waits
+// for them, even if no client waits for their results.
 func (s *Server) server(until context.Context) *mcp.Server {
 	version := cmp.Or(s.card.Version, "1")
 	m := mcp.NewServer(&mcp.Implementation{Name: "parley", Title: cut(s.card.Name, 200), Version: cut(version, 100)}, &mcp.ServerOptions{
@@ -60,10 +60,10 @@ func (s *Server) server(until context.Context) *mcp.Server {
 	return m
 }
 
-// Serve serves one client, which writes to in and reads from out, until in ends or
-// ctx does. Requests that came before the end of in are answered; those that take longer
-// than Options.Wait are not. Nothing else may be written to out. in is closed where it can be,
-// for it may be waiting for more.
+// Serve serves one client, which writes to in and reads from out, until in or ctx ends.
+// Requests that came before the end of in are answered, except those that take longer
+// than Options.Wait. Nothing else may write to out. Serve closes in if it can, because
+// a read may be waiting for more.
 func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	err := s.server(ctx).Run(ctx, &lasting{
 		IOTransport: mcp.IOTransport{Reader: input{in}, Writer: output{out}, MaxLineLength: maxMessage},
@@ -75,24 +75,24 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	return err
 }
 
-// answerTime is how long an answer may take to be written after the end of the wait.
+// answerTime is how long writing an answer may take after the end of the wait.
 const answerTime = 300 * time.Millisecond
 
-// maxMessage caps what a client may say at once, in bytes: files come in it.
+// maxMessage caps one message of a client, in bytes; messages contain files.
 const maxMessage = 16 << 20
 
-// lasting is a client that has its answers before its end of input is told: the SDK
-// writes nothing after that.
+// lasting is a client that gets its answers before the SDK learns of the end of input,
+// after which the SDK writes nothing.
 type lasting struct {
 	mcp.IOTransport
 	mcp.Connection // of the transport
 	until          context.Context
 	wait           time.Duration
-	answered       chan struct{} // gets a hint when a request was
+	answered       chan struct{} // gets a hint when a request was answered
 
 	mu        sync.Mutex // protects the fields below
 	asked     map[jsonrpc.ID]bool
-	questions int // to the client; nobody answers them after its end
+	questions int // to the client, which cannot answer them after its end
 }
 
 func (l *lasting) Connect(ctx context.Context) (_ mcp.Connection, err error) {
@@ -130,7 +130,7 @@ func (l *lasting) Read(ctx context.Context) (jsonrpc.Message, error) {
 func (l *lasting) Write(ctx context.Context, m jsonrpc.Message) error {
 	if q, ok := m.(*jsonrpc.Request); ok && q.IsCall() {
 		l.mu.Lock()
-		l.questions++ // before the client has it, which may answer at once
+		l.questions++ // before the client has it, because it may answer at once
 		l.mu.Unlock()
 	}
 	err := l.Connection.Write(ctx, m)
@@ -143,11 +143,11 @@ func (l *lasting) Write(ctx context.Context, m jsonrpc.Message) error {
 	return err
 }
 
-// owes reports whether there are requests to answer, and no question that keeps them.
+// owes reports whether requests are unanswered, and none of them waits for the client.
 func (l *lasting) owes() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.asked) > 0 && l.questions <= 0 // below zero: the client answered what nobody asked
+	return len(l.asked) > 0 && l.questions <= 0 // below zero: the client answered a question that was not asked
 }
 
 type input struct{ io.Reader }
@@ -163,15 +163,15 @@ type output struct{ io.Writer }
 
 func (output) Close() error { return nil }
 
-// errOver is why a call ends that its client did not cancel.
+// errOver is the cause of the end of a call that its client did not cancel.
 var errOver = errors.New("mcpserver: the server or its client left")
 
-// watch ends calls when their time is up, and notes which cancellations are the
-// client's own wish: a context ends for other reasons, too.
+// watch ends calls when their time is up, and notes which cancellations the client
+// asked for, because a context also ends for other reasons.
 func (s *Server) watch(until context.Context) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, r mcp.Request) (res mcp.Result, err error) {
-			// No agent's or client's input may end the calls of others.
+			// No input of an agent or client may end the calls of others.
 			defer func() {
 				if p := recover(); p != nil {
 					s.log.Error("a call panicked", "method", method, "panic", p, "stack", string(debug.Stack()))
@@ -208,7 +208,7 @@ func (s *Server) note(session *mcp.ServerSession) {
 	}
 }
 
-// begin reports whether there is room for a call; end is called after it.
+// begin reports whether another call may begin; call end after it.
 func (s *Server) begin(session *mcp.ServerSession) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -237,8 +237,8 @@ func (s *Server) end(session *mcp.ServerSession) {
 
 // wished reports whether the client cancelled the call whose context has ended. Its
 // notification and the end of the context come at the same time. A notification alone
-// proves nothing: it may be of another call, which had its answer already. The SDK
-// names a cause where the connection ended.
+// proves nothing: it may be for another call that was already answered. If the
+// connection ended, the SDK sets a cause.
 func (s *Server) wished(ctx context.Context, session *mcp.ServerSession) bool {
 	if context.Cause(ctx) != context.Canceled {
 		return false

@@ -22,7 +22,7 @@ type sendArgs struct {
 	Wait      *int       `json:"wait_seconds,omitempty" jsonschema:"how long to wait for the task; 0 returns at once"`
 }
 
-// fileArgs are one file: its content or where it is.
+// fileArgs is one file: its content or its URL.
 type fileArgs struct {
 	Name      string `json:"name,omitempty"`
 	MediaType string `json:"media_type,omitempty"`
@@ -89,7 +89,7 @@ func (s *Server) addTools(m *mcp.Server) {
 // maxSkills is how many skills become tools.
 const maxSkills = 100
 
-// toolName returns a name for a skill that MCP allows and no other tool has.
+// toolName returns a name for a skill that MCP allows and that is not yet in use.
 func toolName(skill *a2a.AgentSkill, taken map[string]bool) string {
 	name := strings.Map(func(r rune) rune {
 		switch {
@@ -108,7 +108,7 @@ func toolName(skill *a2a.AgentSkill, taken map[string]bool) string {
 	return unique
 }
 
-// maxDescription caps what a card has a model told of one tool, in bytes.
+// maxDescription caps the description of one tool for a model, in bytes.
 const maxDescription = 4 << 10
 
 func (s *Server) describe() string {
@@ -134,14 +134,14 @@ func describe(skill *a2a.AgentSkill) string {
 	return text
 }
 
-// parts makes a message of arguments. raw is what they were read from.
+// parts returns the parts for arguments. raw is their JSON.
 func (a *sendArgs) parts(raw json.RawMessage) ([]*a2a.Part, error) {
 	var parts []*a2a.Part
 	if a.Message != "" {
 		parts = append(parts, a2a.TextPart(a.Message))
 	}
 	if a.Data != nil {
-		var same struct { // with numbers as they came
+		var same struct { // numbers stay as they came
 			Data json.RawMessage `json:"data"`
 		}
 		if err := json.Unmarshal(raw, &same); err != nil {
@@ -200,7 +200,7 @@ func (s *Server) get(ctx context.Context, r *mcp.CallToolRequest, in getArgs) (*
 	}
 	if err := w.follow(ctx, nil, in.TaskID); err != nil {
 		if ctx.Err() != nil {
-			return s.failure(context.Canceled), nil, nil // the look ends, and the task goes on
+			return s.failure(context.Canceled), nil, nil // only the waiting ends; the task goes on
 		}
 		return w.end(ctx, err), nil, nil
 	}

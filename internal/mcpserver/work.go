@@ -19,26 +19,26 @@ type work struct {
 	s       *Server
 	request *mcp.CallToolRequest
 	token   any           // for progress; nil if the client did not ask for any
-	wait    time.Duration // 0: not at all; less: as long as it takes
-	skill   string        // that the tool stands for; "": none
+	wait    time.Duration // 0: do not wait; negative: until the task rests
+	skill   string        // the skill of the tool; "": none
 
 	task     *a2a.Task // as far as it is known
 	direct   *a2a.Message
-	size     int // of what its events brought, in bytes
+	size     int // of its events so far, in bytes
 	progress float64
 	told     time.Time
 }
 
 const (
-	// beat is how often a client that asked for progress hears that there is none.
+	// beat is how often a client that asked for progress is told that there is none.
 	beat = 15 * time.Second
 	// pace is the least time between two notifications.
 	pace = 100 * time.Millisecond
 	// cancelTime bounds the cancellation of a task whose call was cancelled.
 	cancelTime = 10 * time.Second
-	// maxQuestions is how often one call asks its client.
+	// maxQuestions limits the questions of one call to its client.
 	maxQuestions = 20
-	// maxTask is how many bytes a task may bring while a call waits for it.
+	// maxTask caps the size of a task while a call waits for it, in bytes.
 	maxTask = 64 << 20
 )
 
@@ -55,13 +55,13 @@ func (s *Server) work(r *mcp.CallToolRequest, seconds *int) *work {
 	return w
 }
 
-// run sends a message and returns what comes of it, asking the client what the task
-// asks.
+// run sends a message and returns the result. It passes the task's questions on to the
+// client.
 func (w *work) run(ctx context.Context, taskID, contextID string, in *sendArgs) (*mcp.CallToolResult, any, error) {
 	var parts []*a2a.Part
 	if id := w.request.Params.RequestState; id != "" {
-		// The client comes back with its answer. The id is as good as an argument:
-		// what may be done with it is the agent's to say.
+		// The client returns with its answer. The id is as good as an argument: the
+		// agent decides what the client may do with it.
 		t, err := w.s.agent.GetTask(ctx, &a2a.GetTaskRequest{ID: id})
 		if err != nil {
 			return w.s.failure(err), nil, nil
@@ -94,7 +94,7 @@ func (w *work) run(ctx context.Context, taskID, contextID string, in *sendArgs) 
 		}
 		q := question(w.task)
 		if w.request.ProtocolVersion() >= "2026-07-28" {
-			// From this version on a server does not ask, but returns.
+			// From this version on a server does not send questions, but returns them.
 			return &mcp.CallToolResult{InputRequests: mcp.InputRequestMap{answerID: q}, RequestState: w.task.ID}, nil, nil
 		}
 		a, err := w.request.Session.Elicit(ctx, q)
@@ -113,8 +113,9 @@ func (w *work) run(ctx context.Context, taskID, contextID string, in *sendArgs) 
 	return w.s.result(w.task, false), nil, nil
 }
 
-// callSkill has a message name the skill that the tool stands for. Agents whose cards have
-// schemas for skills are called by id, with the first object among the parts.
+// callSkill adds the tool's skill to a message. If the agent's card has schemas for
+// skills, the skill is called by id, with the first object among the parts as its
+// arguments.
 func (w *work) callSkill(m *a2a.Message) error {
 	if w.skill == "" {
 		return nil
@@ -133,7 +134,7 @@ func (w *work) callSkill(m *a2a.Message) error {
 	return m.CallSkill(w.skill, arguments)
 }
 
-// end says what came of a call whose task was not waited for to its end.
+// end returns the result of a call that stopped waiting for its task.
 func (w *work) end(ctx context.Context, err error) *mcp.CallToolResult {
 	switch {
 	case errors.Is(err, errLate):
@@ -153,13 +154,13 @@ func (w *work) end(ctx context.Context, err error) *mcp.CallToolResult {
 			w.s.log.Info("a task could not be cancelled", "task", w.task.ID, "error", err)
 		}
 	}
-	return w.s.failure(context.Canceled) // nobody reads it
+	return w.s.failure(context.Canceled) // the client does not read it
 }
 
-// follow sends req, or subscribes to the task with the id, and returns when the task
-// rests or an answer came without one. errLate says that the call waits no longer.
+// follow sends req, or subscribes to the task with this id, and returns when the task
+// rests or when the agent answered without a task. errLate says that the wait is over.
 func (w *work) follow(ctx context.Context, req *a2a.SendMessageRequest, id string) error {
-	// At least the ids are waited for, so that there is something to go on with.
+	// It waits at least until the ids are known, which are needed to go on.
 	ctx, stop := context.WithCancel(ctx)
 	events, ended := make(chan *a2a.StreamResponse), make(chan error, 1)
 	go func() {
@@ -195,8 +196,8 @@ func (w *work) follow(ctx context.Context, req *a2a.SendMessageRequest, id strin
 				return nil
 			}
 			if req != nil && id != "" && w.task == nil && ev.Task != nil && ev.State().Interrupted() {
-				// The task may be as it was when it asked: its artifacts count, its
-				// state does not, unless nothing follows.
+				// The task may be in the state of its last question: its artifacts
+				// count, its state does not, unless nothing follows.
 				before := *ev.Task
 				asked = &ev.Task.Status
 				before.Status = a2a.TaskStatus{State: a2a.TaskStateWorking, Timestamp: asked.Timestamp}
@@ -235,7 +236,7 @@ func (w *work) follow(ctx context.Context, req *a2a.SendMessageRequest, id strin
 	}
 }
 
-// apply moves the task on by an event, and tells of it.
+// apply applies an event to the task, and notifies the client.
 func (w *work) apply(ctx context.Context, ev *a2a.StreamResponse) error {
 	if w.size += size(ev); w.size > maxTask {
 		return a2a.Errorf(a2a.CodeTooLarge, "the task has more than %d bytes, which is too much for a tool's result", maxTask)
@@ -261,7 +262,7 @@ func (w *work) apply(ctx context.Context, ev *a2a.StreamResponse) error {
 	return nil
 }
 
-// size is about how many bytes an event adds to what is kept of its task.
+// size returns roughly how many bytes an event adds to its task.
 func size(ev *a2a.StreamResponse) int {
 	n := 0
 	add := func(parts []*a2a.Part) {
@@ -278,8 +279,8 @@ func size(ev *a2a.StreamResponse) int {
 	return n
 }
 
-// tell sends a progress notification, if the client asked for them and had none a
-// moment ago.
+// tell sends a progress notification, if the client asked for them and did not get one
+// a moment ago.
 func (w *work) tell(ctx context.Context, text string, must bool) {
 	if w.token == nil || !must && time.Since(w.told) < pace {
 		return

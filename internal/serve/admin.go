@@ -50,32 +50,33 @@ type administration struct {
 
 var _ admin.API = (*administration)(nil)
 
-// view is what the administration shows of a revision. It does not change.
+// view is what the administration shows of a revision. It is immutable.
 type view struct {
-	guard    *auth.Guard // nil: nobody is asked for credentials
-	hosts    []string    // that requests may be for; none: any
+	guard    *auth.Guard // nil: callers need no credentials
+	hosts    []string    // host names that requests may have; none: any
 	agents   []admin.Agent
 	behind   *behind // the agents
 	settings []admin.Setting
 }
 
-// Admin returns the administration of the host, for what is in the same process.
-// Callers are those of the contexts.
+// Admin returns the administration of the host for callers within this process, who are
+// identified by the context.
 func (h *Host) Admin() admin.API { return h.admin }
 
-// newAdministration is complete once the server is made, see attach.
+// newAdministration returns an administration that attach completes, once the server is
+// made.
 func newAdministration(h *Host, st database.Store) *administration {
 	return &administration{h: h, store: st, keys: auth.NewKeys(st, nil), token: admin.NewToken(), started: time.Now(), draining: make(chan struct{})}
 }
 
-// attach is for the server's engine, before it runs.
+// attach connects the server's engine, before it runs.
 func (a *administration) attach(e *engine.Engine) {
 	a.engine = e
 	a.feed = &feed{a: a, name: rand.Text()[:8], changed: make(chan struct{}), told: map[store.Key]store.Row{}, nodes: map[string]string{}, begun: make(chan struct{}, 1)}
 	e.Observe(a.feed)
 }
 
-// handler is the API over HTTP.
+// handler returns the API over HTTP.
 func (a *administration) handler() http.Handler {
 	return admin.New(a, admin.Options{
 		Identify: a.identify, Draining: a.draining, Logger: a.h.log,
@@ -92,8 +93,8 @@ func (a *administration) handler() http.Handler {
 	})
 }
 
-// identify lets in who has the token of this start, and whom the server's own guard
-// knows.
+// identify accepts callers with the token of this start, and callers that the server's
+// own guard accepts.
 func (a *administration) identify(r *http.Request, again bool) (a2a.Caller, *admin.Error) {
 	if given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer "); ok && subtle.ConstantTimeCompare([]byte(given), []byte(a.token.Reveal())) == 1 {
 		return a2a.Caller{Subject: "local", Via: "token of this machine", Scopes: []string{a2a.ScopeAdminRead, a2a.ScopeAdminWrite}}, nil
@@ -105,7 +106,7 @@ func (a *administration) identify(r *http.Request, again bool) (a2a.Caller, *adm
 	}
 	var caller a2a.Caller
 	var err error
-	if again { // which counts nobody as guessing
+	if again { // a repeated check does not count as a guess
 		caller, err = g.Again(r)
 	} else {
 		caller, err = a.h.authenticate(g, r, "admin")
@@ -123,7 +124,7 @@ func (a *administration) identify(r *http.Request, again bool) (a2a.Caller, *adm
 	return caller, admin.Errorf(dialect.HTTPStatus(dialect.V10, e.Code), "%s", e.Message)
 }
 
-// record writes to the audit log who did what, and what came of it.
+// record writes to the audit log who did what, with which result.
 func (a *administration) record(ctx context.Context, op string, err error, attrs ...slog.Attr) {
 	caller := a2a.CallerFrom(ctx)
 	outcome := "ok"
@@ -136,7 +137,7 @@ func (a *administration) record(ctx context.Context, op string, err error, attrs
 	a.h.audit.Event(a2aserver.AuditAdminCall, append(list, Known(attrs...)...)...)
 }
 
-// show sets what is shown of a revision. It is called by whoever owns the revision.
+// show sets the view of a revision. Only the owner of the revision calls it.
 func (a *administration) show(r *revision) {
 	v := &view{guard: r.guard, hosts: a.h.hosts(r), settings: r.settings.Values(a.h.line), behind: newBehind(r.agents)}
 	for i := range v.settings {
@@ -161,7 +162,7 @@ func (a *administration) show(r *revision) {
 	a.view.Store(v)
 }
 
-// kindOf is what an agent is.
+// kindOf returns the kind of an agent.
 func kindOf(c *config.Agent) string {
 	switch {
 	case c.Exec != nil:
@@ -220,7 +221,7 @@ func (a *administration) Agents(ctx context.Context) ([]admin.Agent, error) {
 		s.Card = a.card(ctx, s.Path)
 		name := s.Name
 		if s.Default {
-			name = "" // as the keys of its tasks have it
+			name = "" // as in the keys of its tasks
 		}
 		for _, w := range work {
 			if of, _ := engine.AgentOf(w.Tenant); of == name {
@@ -231,13 +232,13 @@ func (a *administration) Agents(ctx context.Context) ([]admin.Agent, error) {
 	return agents, nil
 }
 
-// card returns the card of an agent as callers get it; nil where there is none.
+// card returns the card of an agent as callers get it; nil if there is none.
 func (a *administration) card(ctx context.Context, path string) json.RawMessage {
 	address := hostOf(LocalURL(a.h.addr, false))
 	return a.cardAt(ctx, &url.URL{Scheme: "http", Host: cmp.Or(a.anotherHost(address), address)}, path)
 }
 
-// cardAt is card for clients of an address.
+// cardAt is card for clients that use this address.
 func (a *administration) cardAt(ctx context.Context, at *url.URL, path string) []byte {
 	path += "/.well-known/agent-card.json"
 	r, err := http.NewRequestWithContext(port.With(ctx), http.MethodGet, "http://"+at.Host+path, nil)
@@ -257,7 +258,7 @@ func (a *administration) cardAt(ctx context.Context, at *url.URL, path string) [
 	return w.body
 }
 
-// answer is what a handler of this process writes.
+// answer is an http.ResponseWriter for a handler of this process.
 type answer struct {
 	header http.Header
 	status int
@@ -340,8 +341,8 @@ func (a *administration) Settings(ctx context.Context) ([]admin.Setting, error) 
 	return a.view.Load().settings, nil
 }
 
-// CheckSettings implements admin.API. Variables and files that the draft names are
-// not looked for: whoever sends it is not to learn what there is on the machine.
+// CheckSettings implements admin.API. It does not look for variables and files that the
+// draft names, because its sender must not learn what exists on the machine.
 func (a *administration) CheckSettings(ctx context.Context, yaml []byte) ([]admin.Finding, error) {
 	if err := admin.May(ctx, a2a.ScopeAdminRead); err != nil {
 		return nil, err
@@ -361,7 +362,7 @@ func (a *administration) CheckSettings(ctx context.Context, yaml []byte) ([]admi
 	return list, nil
 }
 
-// failed is the error of a store that could not be read or written.
+// failed returns the error for a store that could not be read or written.
 func (a *administration) failed(what string, err error) error {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
@@ -377,8 +378,8 @@ func (a *administration) failed(what string, err error) error {
 	return &admin.Error{Status: http.StatusInternalServerError, Message: what + ": something went wrong inside; the server's log has it", Cause: err}
 }
 
-// publish writes the file by which the users of this machine find the API. A server
-// that cannot write it runs all the same.
+// publish writes the file in which the users of this machine find the API. If it
+// cannot, the server runs without it.
 func (a *administration) publish() (remove func()) {
 	name := a.h.location.AdminFile()
 	if name == "" {
@@ -400,7 +401,7 @@ func (a *administration) publish() (remove func()) {
 	return remove
 }
 
-// anotherHost returns a host that requests may be for; "" if they may be for an
+// anotherHost returns a host name that requests may have; "" if they may have this
 // address.
 func (a *administration) anotherHost(address string) string {
 	hosts := a.view.Load().hosts

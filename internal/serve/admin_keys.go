@@ -92,15 +92,15 @@ func (a *administration) RevokeKey(ctx context.Context, id string) (_ *admin.Key
 	return &shown, nil
 }
 
-// Bounds of one look into the audit log.
+// Limits of one query of the audit log, in bytes.
 const (
 	auditChunk = 64 << 10
 	auditLook  = 16 << 20
 	auditLine  = 1 << 20
 )
 
-// Audit implements admin.API: it reads the file from its end. Next is how many bytes
-// of the file come before.
+// Audit implements admin.API: it reads the file from its end. Next is the number of
+// bytes before the last record returned.
 func (a *administration) Audit(ctx context.Context, q admin.AuditQuery) (*admin.AuditRecords, error) {
 	if err := admin.May(ctx, a2a.ScopeAdminRead); err != nil {
 		return nil, err
@@ -127,10 +127,10 @@ func (a *administration) Audit(ctx context.Context, q admin.AuditQuery) (*admin.
 		if err != nil || at < 0 {
 			return nil, errAfter
 		}
-		end = min(end, at) // it may have been rotated
+		end = min(end, at) // the file may have been rotated
 	}
 	res := &admin.AuditRecords{Records: []admin.AuditRecord{}}
-	var rest []byte // of the line that begins before what was read
+	var rest []byte // of a line whose beginning has not been read yet
 	for at, first := end, end; at > 0; {
 		if err := context.Cause(ctx); err != nil {
 			return nil, err
@@ -143,7 +143,7 @@ func (a *administration) Audit(ctx context.Context, q admin.AuditQuery) (*admin.
 		}
 		chunk = append(chunk, rest...)
 		for {
-			// The line behind the last line break but that at its end.
+			// The line after the last line feed, except a final one.
 			cut := bytes.LastIndexByte(bytes.TrimSuffix(chunk, []byte("\n")), '\n') + 1
 			if cut == 0 && at > 0 {
 				break
@@ -162,13 +162,13 @@ func (a *administration) Audit(ctx context.Context, q admin.AuditQuery) (*admin.
 			}
 		}
 		if rest = chunk; len(rest) > auditLine {
-			rest = nil // it is no record of ours
+			rest = nil // too long for a record of this server
 		}
 	}
 	return res, nil
 }
 
-// auditRecord reads a line.
+// auditRecord decodes a line.
 func auditRecord(line []byte) (r admin.AuditRecord, ok bool) {
 	if err := json.Unmarshal(line, &r.Attrs); err != nil {
 		return r, false

@@ -30,7 +30,7 @@ func (a *administration) Runs(ctx context.Context, task string) ([]admin.Run, er
 			return nil, a.failed("read a task", err)
 		}
 		if kind == a2a.EntryMessage {
-			// An answer goes on with the run that asked.
+			// An answer continues the run that asked.
 			if n := len(runs); n == 0 || !runs[n-1].Ended.IsZero() {
 				runs = append(runs, admin.Run{Turn: raw.Seq, Began: raw.Time, State: admin.StateWord(a2a.TaskStateSubmitted), Steps: []admin.Step{}})
 			}

@@ -15,11 +15,11 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// pushPages bounds how many webhooks one call looks at: a page may be short, and have
-// a next one all the same.
+// pushPages bounds how many pages of webhooks one call reads. So a page of results may
+// be short even if there is a next one.
 const pushPages = 20
 
-// picked says which webhooks a query selects.
+// picked returns the filter for the webhooks that a query selects.
 func (a *administration) picked(ctx context.Context, task, id string) (func(store.PushID) bool, error) {
 	if task == "" {
 		return func(p store.PushID) bool { return id == "" || p.ID == id }, nil
@@ -71,8 +71,8 @@ func (a *administration) Deliveries(ctx context.Context, q admin.DeliveryQuery) 
 	return res, nil
 }
 
-// pick has take choose n elements, or fewer, of the pages that read reads one after
-// another, and reports whether there may be more behind the last one.
+// pick reads pages until take has accepted n elements or the pages end, and reports
+// whether there may be more after the last one.
 func pick[T any](n int, read func() ([]T, error), take func(*T) bool) (more bool, err error) {
 	for range pushPages {
 		page, err := read()
@@ -167,15 +167,15 @@ func (a *administration) Redeliver(ctx context.Context, r admin.Redelivery) (_ *
 		return nil, err
 	}
 	did, err = database.Redeliver(ctx, a.store, has)
-	a.engine.DeliverAgain(did.IDs) // also what was done before an error
+	a.engine.DeliverAgain(did.IDs) // even those done before an error
 	if err != nil {
 		return nil, a.failed("send again", err)
 	}
 	return &admin.Redelivered{Letters: did.Letters, Enabled: did.Enabled, Hastened: did.Hastened}, nil
 }
 
-// collectBatch is how many tasks are deleted at a time: appends in between wait for
-// no more than that.
+// collectBatch is how many tasks are deleted at a time; appends wait for one batch at
+// most.
 const collectBatch = 64
 
 // Collect implements admin.API.

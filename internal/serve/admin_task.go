@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// task is a row as lists show it.
+// task returns a row in the form for lists.
 func (a *administration) task(ctx context.Context, r *store.Row) admin.Task {
 	return admin.Task{
 		TaskKey: taskKey(r.Key), Name: taskName(r.Key), Context: r.Context, State: admin.StateWord(a2a.TaskState(r.State)), Created: r.Created, Updated: r.Updated,
@@ -29,14 +29,15 @@ func taskKey(k store.Key) admin.TaskKey {
 	return admin.TaskKey{Agent: agent, Tenant: tenant, Owner: k.Owner, ID: k.ID}
 }
 
-// nameMark is before a name, so that it is no id that a server makes.
+// nameMark begins a name; no id that a server makes begins with it.
 const nameMark = "~"
 
 func taskName(k store.Key) string {
 	return nameMark + base64.RawURLEncoding.EncodeToString([]byte(k.Tenant+"\x00"+k.Owner+"\x00"+k.ID))
 }
 
-// find returns the row of a task by its name, or by its id where only one task has it.
+// find returns the row of a task by its name, or by its id if only one task has that
+// id.
 func (a *administration) find(ctx context.Context, task string) (*store.Row, error) {
 	if coded, ok := strings.CutPrefix(task, nameMark); ok {
 		if b, err := base64.RawURLEncoding.DecodeString(coded); err == nil {
@@ -73,7 +74,7 @@ func (a *administration) row(ctx context.Context, k store.Key) (*store.Row, erro
 // maxWords bounds the first words of a task, in characters.
 const maxWords = 120
 
-// words are the first ones of a task's first message; "" where they cannot be read.
+// words returns the first words of a task's first message; "" if it cannot be read.
 func (a *administration) words(ctx context.Context, r *store.Row) string {
 	page, err := a.store.Entries(ctx, r.Key, 0, 2)
 	if err != nil {
@@ -94,7 +95,7 @@ func (a *administration) words(ctx context.Context, r *store.Row) string {
 	return ""
 }
 
-// wait says what a task waits for; nil: it is finished.
+// wait returns what a task waits for; nil if it is finished.
 func (a *administration) wait(r *store.Row) *admin.Wait {
 	what, since := a.engine.WaitOf(r)
 	w := &admin.Wait{Since: since}
@@ -126,7 +127,7 @@ func (a *administration) wait(r *store.Row) *admin.Wait {
 	return w
 }
 
-// look finds a task for a call that reads it, and records that.
+// look finds a task for a call that reads it, and records the call in the audit log.
 func (a *administration) look(ctx context.Context, op, task string) (*store.Row, error) {
 	if err := admin.May(ctx, a2a.ScopeAdminRead); err != nil {
 		return nil, err

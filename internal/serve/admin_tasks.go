@@ -30,8 +30,8 @@ func (a *administration) work(ctx context.Context) ([]store.Work, error) {
 	return slices.DeleteFunc(all, func(w store.Work) bool { return a2a.TaskState(w.State).Terminal() }), nil
 }
 
-// tenants returns the first tenants of the store that have tasks, up to most. It takes
-// a look-up for each, however many tasks there are.
+// tenants returns the first tenants that have tasks in the store, up to most. It needs
+// one look-up for each, regardless of the number of tasks.
 func (a *administration) tenants(ctx context.Context, most int) ([]string, error) {
 	var list []string
 	for after := (*store.Key)(nil); len(list) < most; {
@@ -43,12 +43,12 @@ func (a *administration) tenants(ctx context.Context, most int) ([]string, error
 			break
 		}
 		list = append(list, rows[0].Tenant)
-		after = &store.Key{Tenant: rows[0].Tenant + "\x00"} // the first name behind it
+		after = &store.Key{Tenant: rows[0].Tenant + "\x00"} // just after it in order
 	}
 	return list, nil
 }
 
-// limit is the length of a page.
+// limit returns the length of a page.
 func limit(q admin.Query) (int, error) {
 	switch {
 	case q.Limit == 0:
@@ -61,8 +61,8 @@ func limit(q admin.Query) (int, error) {
 
 var errAfter = admin.Invalid("after", "must be next of the page before")
 
-// nextTask is where a page of tasks ends. Two tasks of one id, owner and millisecond
-// in two tenants count as one there.
+// nextTask is the position at which a page of tasks ends. It does not distinguish two
+// tasks with the same id, owner and millisecond in two tenants.
 type nextTask struct {
 	Updated int64  `json:"u"`
 	ID      string `json:"i"`
@@ -95,8 +95,8 @@ func (a *administration) Tasks(ctx context.Context, q admin.TaskQuery) (_ *admin
 	return res, nil
 }
 
-// lists returns the queries that a page of tasks is merged of, of no more tenants than
-// most where it has to look for them, and the length of the page.
+// lists returns the queries whose results are merged into a page of tasks, and the
+// length of the page. If it has to look for tenants, it stops at most of them.
 func (a *administration) lists(ctx context.Context, q *admin.TaskQuery, most int) ([]store.Query, int, error) {
 	n, err := limit(q.Query)
 	if err != nil {
@@ -130,7 +130,7 @@ func (a *administration) lists(ctx context.Context, q *admin.TaskQuery, most int
 		}
 		states[0] = s
 	}
-	var all []store.Work // the tenants and states that may have any
+	var all []store.Work // the tenants and states that may have tasks
 	switch {
 	case q.Agent != nil && q.Tenant != nil:
 		for _, s := range states {
@@ -160,7 +160,7 @@ func (a *administration) lists(ctx context.Context, q *admin.TaskQuery, most int
 	return lists, n, nil
 }
 
-// key is an agent's name in the keys of its tasks: the one at / has none there.
+// key is an agent's name in the keys of its tasks, which is empty for the agent at /.
 func (a *administration) key(agent string) string {
 	for _, s := range a.view.Load().agents {
 		if s.Name == agent && s.Default {
@@ -175,7 +175,7 @@ func (a *administration) merge(ctx context.Context, lists []store.Query, n int) 
 	newest := func(x, y *store.Row) int {
 		return cmp.Or(y.Updated.Compare(x.Updated), cmp.Compare(y.ID, x.ID), cmp.Compare(y.Owner, x.Owner), cmp.Compare(y.Tenant, x.Tenant))
 	}
-	var end *store.Row // of the list that ends first; later rows of the others may be incomplete
+	var end *store.Row // of the list that ends first; later rows of the other lists may be incomplete
 	for _, q := range lists {
 		page, err := a.store.List(ctx, q)
 		if err != nil {

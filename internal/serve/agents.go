@@ -23,56 +23,56 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// factory makes the agents that a file or the command line describes. An agent
-// whose description stays the same keeps running when others change: its processes
-// and sessions are not started again. A factory is used by one goroutine at a time.
+// factory makes the agents that a file or the command line describes. If an agent's
+// description is unchanged, the agent keeps running when others change: its processes
+// and sessions are not restarted. A factory is used by one goroutine at a time.
 type factory struct {
 	log    *slog.Logger
 	public string               // the URL that cards advertise; "" if none is set
-	own    string               // the URL by which this machine reaches it
-	secret a2a.Secret           // in the addresses of callbacks
+	own    string               // the URL of the server for clients on this machine
+	secret a2a.Secret           // signs the addresses of callbacks
 	demo   agent.Agent          // in place of the demo agent; nil leaves it
-	meters metric.MeterProvider // nil: nothing is counted
+	meters metric.MeterProvider // nil: no metrics
 
 	current   map[string]*instance            // agents of the revision in force, by name
-	callbacks map[string]*httpagent.Callbacks // where services call back, by the names of agents
+	callbacks map[string]*httpagent.Callbacks // receivers of callbacks, by the names of agents
 }
 
-// instance is an agent as the factory made it.
+// instance is an agent made by the factory.
 type instance struct {
 	from   config.Agent   // its description
-	onLost string         // what becomes of its task when the server is lost
-	runs   int            // how many lost runs fail a task
-	public string         // the URL on the cards when it was made
-	trust  *keyfile.Trust // of a proxied agent: the keys its card is signed with
+	onLost string         // what happens to its task when the server is lost
+	runs   int            // the number of lost runs after which a task fails
+	public string         // the URL on the cards at that time
+	trust  *keyfile.Trust // of a proxied agent: the keys that must sign its card
 
 	agent     agent.Agent
 	callbacks http.Handler // nil: none
-	close     func() error // nil: nothing is held
+	close     func() error // nil: nothing to close
 
-	// card is the one its kind suggests. If another process knows the card, fetch
-	// asks it, and card is a stand-in until it has answered. changed may have a value
-	// when it is time to ask again.
+	// card is the one that the agent's kind suggests. If the card comes from another
+	// process, fetch requests it, and card is a stand-in until there is an answer.
+	// changed may get a value when it is time to fetch again.
 	card    a2a.AgentCard
-	fetch   func(context.Context) (a2a.AgentCard, error) // nil: card is all there is
+	fetch   func(context.Context) (a2a.AgentCard, error) // nil: card is final
 	changed <-chan struct{}
-	unknown error                                   // why fetch has no answer yet; nil: it has, or there is no fetch
-	models  func(context.Context) ([]string, error) // the names of the models of its endpoint; nil: it has none
+	unknown error                                   // why fetch has no answer yet; nil: it has one, or there is no fetch
+	models  func(context.Context) ([]string, error) // the names of its endpoint's models; nil: it has no models
 	known   bool                                    // the endpoint has answered models
-	model   string                                  // what the banner says of its model; "" where there was none
-	madeUp  bool                                    // nobody wrote the words of card
-	what    string                                  // how the banner calls it
+	model   string                                  // the model for the banner; "" if it has none
+	madeUp  bool                                    // the texts of card were generated
+	what    string                                  // its name in the banner
 }
 
-// lost is what becomes of tasks whose server is lost, for agents that do not say it
+// lost says what happens to tasks whose server is lost, for agents that do not say it
 // themselves.
 type lost struct {
 	onLost string
 	runs   int
 }
 
-// make returns the agent that c describes: the current one if its description is
-// the same, or a new one. again makes commands new in any case.
+// make returns the agent that c describes: the current one if its description is the
+// same, or a new one. With again, commands are always made anew.
 func (m *factory) make(c *config.Agent, l lost, again bool) (_ *instance, isNew bool, err error) {
 	l.onLost = cmp.Or(c.OnLost, l.onLost)
 	if c.MaxRuns > 0 {
@@ -84,7 +84,7 @@ func (m *factory) make(c *config.Agent, l lost, again bool) (_ *instance, isNew 
 			return nil, false, agentFailure(c.Name, err)
 		}
 	}
-	// What is not in the description: where a proxied agent calls back, and its keys.
+	// Not in the description: the callback address of a proxied agent, and its keys.
 	stale := func(old *instance) bool {
 		return c.Proxy != nil && (c.Proxy.Push && old.public != m.public || !reflect.DeepEqual(old.trust, trust))
 	}
@@ -128,7 +128,7 @@ func (m *factory) make(c *config.Agent, l lost, again bool) (_ *instance, isNew 
 	return n, true, nil
 }
 
-// agentFailure is the failure of an agent that cannot be made.
+// agentFailure returns the failure of an agent that cannot be made.
 func agentFailure(name string, err error) error {
 	if _, ok := errors.AsType[*failure.Error](err); ok && name == "" {
 		return err
@@ -167,7 +167,7 @@ func (n *instance) label() string {
 	return n.from.Name + " (" + n.what + ")"
 }
 
-// environment returns variables as processes get them, sorted.
+// environment returns variables in the form for processes, sorted.
 func environment(vars map[string]string) []string {
 	var env []string
 	for name, value := range vars {
@@ -177,7 +177,7 @@ func environment(vars map[string]string) []string {
 	return env
 }
 
-// QuoteAll returns a command as one types it.
+// QuoteAll returns a command as a user would type it.
 func QuoteAll(argv []string) string {
 	words := make([]string, len(argv))
 	for i, w := range argv {

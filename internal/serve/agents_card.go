@@ -8,8 +8,8 @@ import (
 	"github.com/parley-a2a/parley/internal/config"
 )
 
-// withCard returns a card with the values that the file has for it, and the extended
-// card, if the file has skills that need scopes: only the extended card lists those.
+// withCard returns a card with the file's values, and the extended card if the file has
+// skills that need scopes, which only the extended card lists.
 func withCard(card a2a.AgentCard, c *config.Agent, schemes []string) (a2a.AgentCard, *a2a.AgentCard) {
 	said := &c.Card
 	replace := func(to *string, with string) {
@@ -18,7 +18,7 @@ func withCard(card a2a.AgentCard, c *config.Agent, schemes []string) (a2a.AgentC
 		}
 	}
 	if own := c.Exec != nil || c.HTTP != nil || c.OpenAI != nil; own {
-		replace(&card.Name, c.Name) // others have a name of their own
+		replace(&card.Name, c.Name) // other kinds get a name from their upstream
 	}
 	replace(&card.Name, said.Name)
 	replace(&card.Description, said.Description)
@@ -61,15 +61,15 @@ func withCard(card a2a.AgentCard, c *config.Agent, schemes []string) (a2a.AgentC
 	return card, &extended
 }
 
-// declareSchemas has a card say that its skills can be called by id, if one of them has
-// a schema.
+// declareSchemas declares on a card that its skills can be called by id, if one of them
+// has a schema.
 func declareSchemas(card *a2a.AgentCard, said []config.Skill) {
 	if schemas := schemasOf(said, card.Skills); len(schemas) > 0 {
 		card.Capabilities.Extensions = append(slices.Clone(card.Capabilities.Extensions), a2a.SkillsExtension(schemas))
 	}
 }
 
-// schemasOf returns the schemas of the arguments of those skills that a card shows.
+// schemasOf returns the schemas of the arguments of the skills that a card shows.
 func schemasOf(said []config.Skill, shown []*a2a.AgentSkill) map[string]a2a.JSON {
 	schemas := map[string]a2a.JSON{}
 	for i := range said {

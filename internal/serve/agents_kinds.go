@@ -23,7 +23,7 @@ import (
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
-// http makes an agent of an HTTP service.
+// http makes an agent from an HTTP service.
 func (m *factory) http(n *instance, c *config.HTTP, log *slog.Logger) error {
 	client, err := plainClient(c.Egress, log)
 	if err != nil {
@@ -39,8 +39,8 @@ func (m *factory) http(n *instance, c *config.HTTP, log *slog.Logger) error {
 		if err != nil {
 			return err
 		}
-		// Later agents of this name share it: services call back for messages that wait
-		// at the address that they were given.
+		// Later agents of this name share it: services call back, for messages under
+		// way, at the address that they were given.
 		if o.Callbacks = m.callbacks[n.from.Name]; o.Callbacks == nil {
 			o.Callbacks = own
 			m.callbacks[n.from.Name] = own
@@ -60,8 +60,8 @@ func (m *factory) http(n *instance, c *config.HTTP, log *slog.Logger) error {
 	return nil
 }
 
-// retries is what Options of agents call the file's number: they have 0 for the default,
-// and less for none.
+// retries converts the file's number for agents' Options, where 0 means the default and
+// a negative number none.
 func retries(n *int) int {
 	switch {
 	case n == nil:
@@ -72,7 +72,7 @@ func retries(n *int) int {
 	return *n
 }
 
-// openai makes an agent of a model, with the tools that it may call.
+// openai makes an agent from a model, with its tools.
 func (m *factory) openai(n *instance, c *config.OpenAI, log *slog.Logger) error {
 	client, err := plainClient(c.Egress, log)
 	if err != nil {
@@ -102,7 +102,7 @@ func (m *factory) openai(n *instance, c *config.OpenAI, log *slog.Logger) error 
 	return nil
 }
 
-// closers are closed from the last to the first.
+// closers are closed from last to first.
 type closers []io.Closer
 
 func (list closers) close() error {
@@ -113,7 +113,7 @@ func (list closers) close() error {
 	return errors.Join(errs...)
 }
 
-// mcpServer translates the description of an MCP server for its package.
+// mcpServer converts the description of an MCP server for package mcp.
 func mcpServer(c *config.MCP, log *slog.Logger) (mcp.Server, *mcp.Options, error) {
 	s := mcp.Server{Command: c.Command, Dir: c.Dir, Env: environment(c.Env), URL: c.URL, Headers: c.Headers}
 	o := &mcp.Options{Tools: c.Tools, Timeout: c.Timeout, Logger: log}
@@ -136,7 +136,7 @@ func (m *factory) tools(c *config.MCP, log *slog.Logger) (*mcp.Tools, error) {
 	return mcp.NewTools(s, o)
 }
 
-// mcp makes an agent of an MCP server's tools.
+// mcp makes an agent from an MCP server's tools.
 func (m *factory) mcp(n *instance, c *config.MCP, log *slog.Logger) error {
 	s, o, err := mcpServer(c, log)
 	if err != nil {
@@ -157,7 +157,7 @@ func (m *factory) mcp(n *instance, c *config.MCP, log *slog.Logger) error {
 	return nil
 }
 
-// proxy makes an agent of another one.
+// proxy makes an agent from another agent.
 func (m *factory) proxy(n *instance, c *config.Proxy, log *slog.Logger) error {
 	client, err := streamClient(c.Egress, log)
 	if err != nil {
@@ -165,7 +165,7 @@ func (m *factory) proxy(n *instance, c *config.Proxy, log *slog.Logger) error {
 	}
 	o := &proxy.Options{
 		Client: client, Version: c.Version, Bearer: c.Bearer, APIKey: c.APIKey, Headers: c.Headers, Metadata: c.Metadata, Poll: c.Poll, Logger: log,
-		AnyAddress: c.Egress != nil && len(c.Egress.Allow) > 0, // the client goes to these and to public ones by https
+		AnyAddress: c.Egress != nil && len(c.Egress.Allow) > 0, // the client allows these addresses, and public ones over https
 	}
 	for _, b := range c.Bindings {
 		names, err := flagvalue.ParseBindings(b)
@@ -217,14 +217,14 @@ func trustOf(files []string) (*keyfile.Trust, error) {
 	return trust, nil
 }
 
-// standIn returns a card for an agent whose own is not known yet.
+// standIn returns a card for an agent whose own card is not known yet.
 func standIn(n *instance, description string) a2a.AgentCard {
 	return a2a.AgentCard{
 		Name: cmp.Or(n.from.Name, n.what), Description: description, Version: "0.0.0", DefaultInputModes: []string{"*/*"}, DefaultOutputModes: []string{"*/*"},
 	}
 }
 
-// hostOf returns the host of a URL, which has no credentials.
+// hostOf returns the host of a URL, without credentials.
 func hostOf(s string) string {
 	if u, err := url.Parse(s); err == nil && u.Host != "" {
 		return u.Host
@@ -232,9 +232,9 @@ func hostOf(s string) string {
 	return plain.Quote(s)
 }
 
-// callbackURL returns the URL at which an agent is called back: below the address
-// that the operator gives, or else the one on the cards, or else, for services on
-// this machine, the server's own.
+// callbackURL returns the URL for an agent's callbacks: below the address that the
+// operator gives, or else the one on the cards, or else, for services on this machine,
+// the server's own.
 func (m *factory) callbackURL(base, name string) (string, error) {
 	if base = cmp.Or(base, m.public, m.own); base == "" {
 		return "", errors.New("callbacks need public_url, or an address of their own")

@@ -12,20 +12,20 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// neverAgents are addresses that a redirect or a name must not lead to: those where
+// neverAgents are addresses that no redirect or host name may lead to: those at which
 // clouds keep credentials, in link-local networks and elsewhere.
 var neverAgents = []string{
 	"169.254.0.0/16", "fe80::/10", "100.100.100.200", "168.63.129.16", "192.0.0.192", "fd00:ec2::/32", "fd20:ce::/32", "fd00:42::42",
 }
 
-// agentPolicy returns where the requests of an agent may go. The operator names
-// their targets, which may be on this machine and in its network; so without rules
-// everything is allowed but neverAgents.
+// agentPolicy returns the policy for the requests of an agent. The operator names their
+// targets, which may be on this machine and in its network; so without rules everything
+// but neverAgents is allowed.
 func agentPolicy(c *config.Egress, log *slog.Logger) (*egress.Policy, error) {
 	c = cmp.Or(c, new(config.Egress))
 	allow, deny := c.Allow, c.Deny
 	if len(allow) == 0 {
-		allow = []string{"http://*", "http://0.0.0.0/0", "http://::/0"} // names, and where they lead
+		allow = []string{"http://*", "http://0.0.0.0/0", "http://::/0"} // host names, and the addresses behind them
 		deny = slices.Concat(neverAgents, deny)
 	}
 	p := &egress.Policy{Logger: log}
@@ -56,7 +56,7 @@ func egressRules(hosts []string) ([]egress.Rule, error) {
 	return rules, nil
 }
 
-// unbounded leaves to agents how long answers take and how large they are.
+// unbounded leaves the time and size of answers to agents.
 var unbounded = &egress.Limits{Timeout: -1, Patient: true}
 
 // plainClient returns the client for an agent's requests.

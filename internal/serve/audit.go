@@ -18,7 +18,7 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// Values of --audit-log that are no files.
+// Values of --audit-log that are not files.
 const (
 	auditStderr = "-"
 	auditNone   = "none"
@@ -38,12 +38,12 @@ func (f *AuditFlags) Register(fs *pflag.FlagSet, usage string) {
 // AuditLog is the log that --audit-log names. Its zero value records nothing.
 type AuditLog struct {
 	log  *slog.Logger
-	file *a2aserver.AuditFile // nil if it is no file
+	file *a2aserver.AuditFile // nil if the log is not a file
 	path string               // of the file
 }
 
-// Open opens the log. on says whether there is one where no flag says so. The
-// caller closes it.
+// Open opens the log. on says whether there is one without a flag. The caller closes
+// it.
 func (f *AuditFlags) Open(data string, on bool, stderr io.Writer, log *slog.Logger) (*AuditLog, error) {
 	path := f.Path
 	if path == "" {
@@ -65,7 +65,8 @@ func (f *AuditFlags) Open(data string, on bool, stderr io.Writer, log *slog.Logg
 	return &AuditLog{file.Logger(), file, path}, nil
 }
 
-// where is the --audit-log of a command that records in this log; "" if there is no log.
+// where returns the --audit-log for a command that adds to this log; "" if there is
+// none.
 func (l *AuditLog) where() string {
 	switch {
 	case l.file != nil:
@@ -83,12 +84,12 @@ func (l *AuditLog) Event(name string, attrs ...slog.Attr) {
 	}
 }
 
-// Known returns those of some attributes that say something: a text is not empty.
+// Known returns the attributes that have a value: texts that are not empty.
 func Known(attrs ...slog.Attr) []slog.Attr {
 	return slices.DeleteFunc(slices.Clone(attrs), func(at slog.Attr) bool { return at.Value.Kind() == slog.KindString && at.Value.String() == "" })
 }
 
-// OfKey is what the log says of an API key that somebody has changed.
+// OfKey returns the attributes for an API key that by has changed.
 func OfKey(k *auth.APIKey, by string) []slog.Attr {
 	return Known(slog.String("key", k.ID), slog.String("name", k.Name), slog.String("subject", k.Subject), slog.String("tenant", k.Tenant),
 		slog.String("scopes", strings.Join(k.Scopes, " ")), slog.String("expires", plain.Date(k.Expires)), slog.String("by", by))
@@ -104,7 +105,7 @@ func (l *AuditLog) reopen(log *slog.Logger) {
 	}
 }
 
-// reloaded records that a certificate was read again, or could not be used.
+// reloaded records that a certificate was reloaded, or could not be used.
 func (l *AuditLog) reloaded(leaf *x509.Certificate, err error) {
 	if err != nil {
 		l.Event(a2aserver.AuditTLSReloaded, slog.String("error", err.Error()))
@@ -133,7 +134,7 @@ func (l *AuditLog) Close() error {
 	return l.file.Close()
 }
 
-// summary describes a starting server in the audit log.
+// summary returns the attributes that describe a starting server in the audit log.
 func (f *flags) summary(h *Host) []slog.Attr {
 	limits := []any{}
 	add := func(name string, value any, set bool) {

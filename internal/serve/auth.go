@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/flagvalue"
 )
 
-// authFlags say who may call. The methods are alternatives: a caller needs one.
+// authFlags say who may call. The methods are alternatives: a caller needs only one.
 type authFlags struct {
 	anonymous bool
 	keys      bool
@@ -80,8 +80,8 @@ func (f *authFlags) check() error {
 	return nil
 }
 
-// methods are the ways to be identified that are on, in the order in which they are
-// tried: their names on the card, and their callers in words.
+// methods returns the authentication methods that are on, in the order in which they
+// are tried: their names on the card, and the callers they identify, in words.
 func (f *authFlags) methods() (names, callers []string) {
 	for _, m := range []struct {
 		on           bool
@@ -120,8 +120,8 @@ func (f *authFlags) who(local bool) string {
 	return strings.Join(list, ", ")
 }
 
-// first returns the shell command that puts credentials into the environment of a
-// client; "" if none are needed.
+// first returns the shell command that sets a client's credentials in the environment;
+// "" if none are needed.
 func (f *authFlags) first(program string, p *database.Location) string {
 	switch {
 	case !f.any() || f.anonymous:
@@ -138,7 +138,7 @@ func (f *authFlags) first(program string, p *database.Location) string {
 	return "export A2ACLI_CLIENT_CERT=<cert.pem> A2ACLI_CLIENT_KEY=<key.pem>"
 }
 
-// parseScopes returns the scopes that a word names, separated by commas.
+// parseScopes parses scopes separated by commas.
 func parseScopes(word string) ([]string, error) {
 	list := strings.Split(word, ",")
 	for _, scope := range list {
@@ -149,7 +149,7 @@ func parseScopes(word string) ([]string, error) {
 	return list, nil
 }
 
-// addGrant adds the scopes of a word; none is a list of none.
+// addGrant adds the scopes of a word; "none" makes the list empty.
 func (f *authFlags) addGrant(word string) error {
 	if word == "none" {
 		f.grants = []string{}

@@ -10,15 +10,15 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// versions lists what clients may speak. The last one is a draft.
+// versions lists the versions that clients may speak. The last one is a draft.
 func versions() string {
 	last := len(dialect.Versions) - 1
 	return "A2A " + strings.Join(dialect.Versions[:last], ", ") + "; draft " + dialect.Versions[last]
 }
 
-// Print prints what serve says once, on standard output, when it runs. version is the
-// program's, and parley the command that starts it again. What opens the console goes to
-// a terminal only: elsewhere it would stay in logs.
+// Print prints serve's banner on standard output when the server runs. version is the
+// program's, and parley the command that starts it again. The link that opens the
+// console is printed only on a terminal; elsewhere it would stay in logs.
 func (b *Status) Print(w io.Writer, version, parley string, terminal bool) error {
 	switch {
 	case b.Link == "":
@@ -59,7 +59,7 @@ func (b *Status) Print(w io.Writer, version, parley string, terminal bool) error
 		{"Card", url + "/.well-known/agent-card.json"},
 		{"Versions", versions()},
 	}
-	if model := b.Agents[0].Model; model != "" { // behind the addresses: programs take the first one
+	if model := b.Agents[0].Model; model != "" { // after the addresses, because programs take the first one
 		lines = append(lines, [2]string{"Model", model})
 	}
 	lines = append(lines, b.around()...)
@@ -70,7 +70,7 @@ func (b *Status) Print(w io.Writer, version, parley string, terminal bool) error
 	return printBanner(w, version, lines)
 }
 
-// reach is a URL of the server, with what a client on this machine needs besides.
+// reach returns a URL of the server with the flags that a client on this machine needs.
 func (b *Status) reach(url string) string {
 	if b.Trust != "" {
 		return url + " --ca-file " + plain.Quote(b.Trust)
@@ -78,7 +78,7 @@ func (b *Status) reach(url string) string {
 	return url
 }
 
-// around is what does not depend on which agents there are.
+// around returns the lines that do not depend on the agents.
 func (b *Status) around() (lines [][2]string) {
 	if b.Console != "" {
 		lines = append(lines, [2]string{"Console", b.Console})
@@ -102,7 +102,8 @@ func (b *Status) around() (lines [][2]string) {
 // maxBannerAgents caps how many agents are listed by name.
 const maxBannerAgents = 20
 
-// printMany is for several agents: each has an address, and all are in /agents.
+// printMany prints the banner for several agents: each has an address, and /agents
+// lists all.
 func (b *Status) printMany(w io.Writer, version, stop, parley string) error {
 	url := b.URL
 	lines := [][2]string{{"Agents", url + "/agents"}}
@@ -139,7 +140,7 @@ func printBanner(w io.Writer, version string, lines [][2]string) error {
 	return err
 }
 
-// everywhere reports whether a listener takes connections to any address.
+// everywhere reports whether a listener accepts connections to any address.
 func everywhere(at net.Addr) bool {
 	tcp, ok := at.(*net.TCPAddr)
 	return ok && tcp.IP.IsUnspecified()

@@ -13,19 +13,19 @@ import (
 	"github.com/parley-a2a/parley/internal/egress"
 )
 
-// behind knows which services behind agents do not answer. Nothing is asked of them
-// while nobody looks.
+// behind knows which services behind agents do not answer. It sends requests only while
+// someone looks.
 type behind struct {
-	asks map[int]func(context.Context) error // by the place of an agent in its view
+	asks map[int]func(context.Context) error // by the agent's index in the view
 
-	turn chan struct{} // capacity one: held by the looker that asks; protects the fields below
+	turn chan struct{} // capacity 1: held while asking; protects the fields below
 	at   time.Time
 	away map[int]error
 }
 
 const (
 	behindTime  = 500 * time.Millisecond // for all services together
-	behindFresh = 5 * time.Second        // lookers after one another share what one found out
+	behindFresh = 5 * time.Second        // how long the next looks share one result
 )
 
 func newBehind(agents []*instance) *behind {
@@ -48,8 +48,8 @@ func newBehind(agents []*instance) *behind {
 	return b
 }
 
-// notThere is why the answer to a HEAD says that a service is away; nil if it does not.
-// One that is connected to and slow is not away.
+// notThere returns why a service is away, from the answer to a HEAD; nil if it is not.
+// A service that accepts a connection and is slow is not away.
 func notThere(status int, err error) error {
 	dial, ok := errors.AsType[*net.OpError](err)
 	_, refused := errors.AsType[*egress.Refused](err)
@@ -62,7 +62,7 @@ func notThere(status int, err error) error {
 	return nil
 }
 
-// look returns why agents are away, by their places.
+// look returns why agents are away, by their index.
 func (b *behind) look(ctx context.Context) map[int]error {
 	if len(b.asks) == 0 {
 		return nil
@@ -76,7 +76,7 @@ func (b *behind) look(ctx context.Context) map[int]error {
 	if time.Since(b.at) < behindFresh {
 		return b.away
 	}
-	// The answer is also for those who look next.
+	// The answer is also for the next looks.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), behindTime)
 	defer cancel()
 	var mu sync.Mutex

@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/internal/flagvalue"
 )
 
-// browserFlags say which web pages may call, and by which names.
+// browserFlags say which web pages may call, and by which host names.
 type browserFlags struct {
 	origins []string
 	hosts   []string
@@ -22,9 +22,9 @@ func (f *browserFlags) register(fs *pflag.FlagSet) {
 	fs.Var(flagvalue.List("name", &f.hosts, flagvalue.One(parseHost), flagvalue.Commas), "allowed-host", "answer requests for this host `name` only, such as agents.example.org; may be repeated. A server that only this machine's users can call, without credentials or with --allow-anonymous, answers for localhost and its addresses")
 }
 
-// allowed returns the host names that requests may be for; none means any. A server
-// that trusts every user of its machine must not answer a web page: a site can make
-// its own name resolve to its visitor's machine.
+// allowed returns the host names that requests may have; none means any. A server that
+// trusts every user of its machine must not answer web pages: a site can make its own
+// name resolve to its visitor's machine.
 func (f *browserFlags) allowed(local bool, listen net.Addr) []string {
 	if !local {
 		return f.hosts

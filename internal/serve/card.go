@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// cardFlags are about the keys that sign cards, and about the extended card.
+// cardFlags are the flags for the keys that sign cards, and for the extended card.
 type cardFlags struct {
 	keys     []string // files
 	keysURL  string
@@ -56,8 +56,8 @@ func (f *cardFlags) signing() ([]*auth.Key, error) {
 	return keys, nil
 }
 
-// extendedCard returns the extended card in a file, or other without a file. With a
-// file it makes the public card say that there is an extended one.
+// extendedCard returns the extended card in a file, or other if there is no file. With
+// a file it sets ExtendedAgentCard on the public card.
 func extendedCard(file string, card *a2a.AgentCard, other *a2a.AgentCard) (*a2a.AgentCard, error) {
 	if file == "" {
 		return other, nil
@@ -70,7 +70,7 @@ func extendedCard(file string, card *a2a.AgentCard, other *a2a.AgentCard) (*a2a.
 	if err := extended.UnmarshalJSON(doc); err != nil {
 		return nil, failure.Usagef("--extended-card %s: %v", plain.Quote(file), err)
 	}
-	// An unknown member is a typing mistake, perhaps in a security requirement.
+	// An unknown member is a typo, perhaps in a security requirement.
 	known, err := auth.Reduce(doc, auth.FormProtocol)
 	if err != nil {
 		return nil, failure.Usagef("--extended-card %s: %v", plain.Quote(file), err)

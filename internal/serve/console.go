@@ -17,8 +17,8 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
-// newLogHandler returns the handler of the log: a record a line, with what its context
-// knows, and on a terminal lines for people.
+// newLogHandler returns the handler of the log: one line per record, with the
+// attributes of its context; on a terminal, lines for people.
 func newLogHandler(env *Env, level slog.Level, format string) slog.Handler {
 	o := &slog.HandlerOptions{Level: level}
 	switch {
@@ -28,7 +28,7 @@ func newLogHandler(env *Env, level slog.Level, format string) slog.Handler {
 		return telemetry.LogHandler(&console{level: level, w: env.Stderr})
 	}
 	o.ReplaceAttr = func(_ []string, at slog.Attr) slog.Attr {
-		if at.Value.Kind() == slog.KindDuration { // else a number of nanoseconds
+		if at.Value.Kind() == slog.KindDuration { // otherwise a number of nanoseconds
 			at.Value = slog.StringValue(at.Value.Duration().String())
 		}
 		return at
@@ -43,7 +43,7 @@ const (
 	logJSON = "json"
 )
 
-// requests returns where the lines of calls go; nil for nowhere.
+// requests returns the logger for the lines of calls; nil for none.
 func (h *Host) requests(f *Settings) *slog.Logger {
 	on := f.requests
 	if _, said := f.from["log-requests"]; !said {
@@ -55,13 +55,13 @@ func (h *Host) requests(f *Settings) *slog.Logger {
 	return h.log
 }
 
-// console is the log on a terminal. Calls are aligned lines, what a command prints on
-// standard error stands behind its name, and other records are a time, a level where
-// it is no news, the message and its attributes, with a hint on a line of its own.
+// console is the log on a terminal. Calls are aligned lines. A command's standard error
+// follows the command's name. Other records are a time, a level unless it is info, the
+// message and its attributes, with a hint on a line of its own.
 type console struct {
 	level slog.Level
 	w     io.Writer
-	attrs []slog.Attr // of the logger, their groups in front of their names
+	attrs []slog.Attr // of the logger, with their groups as prefix
 	group string
 }
 
@@ -98,7 +98,7 @@ func (c *console) Handle(_ context.Context, r slog.Record) error {
 	return err
 }
 
-// source is the name of the agent that the logger is for, or else of its command.
+// source is the name of the logger's agent, or else of its command.
 func (c *console) source() (name string) {
 	for _, at := range c.attrs {
 		if at.Key == "agent" || at.Key == "command" && name == "" {
@@ -108,7 +108,7 @@ func (c *console) source() (name string) {
 	return name
 }
 
-// lines are a record, and its hint below it.
+// lines formats a record, with its hint below it.
 func (c *console) lines(r slog.Record) []string {
 	line, hint := r.Time.Format(time.TimeOnly)+"  ", ""
 	switch {
@@ -158,8 +158,8 @@ func attrsOf(r slog.Record) map[string]slog.Value {
 	return all
 }
 
-// requestLine is one call: when it ended, who called, what was called, how it ended,
-// how long it took, and of which task and agent it was.
+// requestLine formats one call: when it ended, who called, what was called, how it
+// ended, how long it took, and its task and agent.
 func requestLine(r slog.Record) string {
 	all := attrsOf(r)
 	text := func(name string) string {
@@ -179,7 +179,7 @@ func requestLine(r slog.Record) string {
 	return line
 }
 
-// elapsed is a time in two or three digits.
+// elapsed formats a time with two or three digits.
 func elapsed(ms float64) string {
 	switch {
 	case ms < 0.95:
@@ -192,8 +192,8 @@ func elapsed(ms float64) string {
 	return time.Duration(math.Round(ms/1000) * float64(time.Second)).String()
 }
 
-// stopping says that the server drains, and how long that may take. On a terminal it
-// waits until somebody may wonder.
+// stopping logs that the server drains, and how long that may take. On a terminal it
+// waits a second first, because most drains are quicker.
 func (h *Host) stopping(drain time.Duration, served <-chan struct{}) {
 	if h.env.Terminal {
 		select {
@@ -205,7 +205,7 @@ func (h *Host) stopping(drain time.Duration, served <-chan struct{}) {
 	h.log.Info("stopping: no more messages are accepted, and agents are told to stop", "drain_timeout", max(0, drain).String())
 }
 
-// stopped says what becomes of tasks that were at work when the server ended.
+// stopped logs what happens to tasks that were at work when the server ended.
 func (h *Host) stopped() {
 	left := h.server.Left()
 	if !h.env.Terminal {

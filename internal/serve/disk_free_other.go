@@ -2,5 +2,5 @@
 
 package serve
 
-// freeSpace does not know.
+// freeSpace is not known on this system.
 func freeSpace(string) (free int64, known bool) { return 0, false }

@@ -4,7 +4,7 @@ package serve
 
 import "syscall"
 
-// freeSpace returns how many bytes this user can still write where dir is.
+// freeSpace returns how many bytes this user can still write on the disk of dir.
 func freeSpace(dir string) (free int64, known bool) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(dir, &st); err != nil {

@@ -1,22 +1,22 @@
-// Package serve makes a running host of parley.yaml and the flags of parley serve.
+// Package serve runs a host from parley.yaml and the flags of parley serve.
 //
-// A host comes up in [Open]:
+// [Open] starts a host:
 //
 //   - [Env.Load] sets every flag that the command line does not set to the value
 //     that the file has for it, and refuses values that contradict each other;
-//   - Open listens, opens the database and the audit log, and takes passwords out
-//     of the environment, which the agents' commands inherit;
+//   - Open listens, opens the database and the audit log, and removes passwords
+//     from the environment, which the agents' commands inherit;
 //   - revise makes the first revision: who may call, the agents of the file or of
-//     the flags, and their cards. Cards of agents that are elsewhere are fetched,
+//     the flags, and their cards. Cards of agents on other servers are fetched,
 //     for 5 s at most; an agent that does not answer gets a stand-in card.
 //
-// [Host.Run] serves until its context ends. Beside the server runs one goroutine
-// that alone replaces the revision, when SIGHUP comes, when a watched file changes
-// (--reload) or when a fetched card has changed. It loads the settings again and
-// makes a new revision, which keeps every agent whose settings are the same. The
-// server takes the revision as a whole or not at all: on an error the host logs the
-// reason and goes on with the revision it has. Settings that count from the next
-// start on are named in the log.
+// [Host.Run] serves until its context ends. Beside the server one goroutine runs, which
+// alone replaces the revision: when SIGHUP comes, when a watched file changes
+// (--reload), or when a fetched card has changed. It loads the settings again and makes
+// a new revision, which keeps every agent whose settings are the same. The server takes
+// the whole revision or none of it: on an error the host logs the reason and keeps the
+// present revision. Settings that only take effect at the next start are named in the
+// log.
 //
 // When the context ends, the server drains for at most --drain-timeout: it refuses
 // new calls, tells agents to stop, leaves their tasks for the next start and closes

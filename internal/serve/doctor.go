@@ -25,19 +25,19 @@ const (
 	ResultProblem = "problem" // the server would not start, or its callers would fail
 )
 
-// Finding is one thing that Examine looked at.
+// Finding is one result of Examine.
 type Finding struct {
 	Check  string `json:"check"`
 	Result string `json:"result"`
 	Detail string `json:"detail"`
-	Do     string `json:"do"` // what to do next; "" where nothing is to be done
+	Do     string `json:"do"` // what to do next; "" if nothing
 }
 
 // checkTime is how long one check may take.
 const checkTime = 10 * time.Second
 
-// Examine looks at what a server with these settings would meet on this machine, now,
-// and changes none of it. A server may run with them meanwhile.
+// Examine reports what a server with these settings would meet on this machine now, and
+// changes nothing. A server with these settings may be running.
 func Examine(ctx context.Context, env *Env, line Line, command []string) []Finding {
 	d := &doctor{env: env, log: slog.New(slog.DiscardHandler), began: time.Now(), patience: checkTime}
 	defer d.close()
@@ -72,26 +72,26 @@ type check struct {
 	run  func(ctx context.Context, r *report)
 }
 
-// doctor is one examination. A check may use what those before it have found out.
+// doctor is one examination. A check may use the results of earlier checks.
 type doctor struct {
 	env      *Env
 	log      *slog.Logger
 	began    time.Time
 	patience time.Duration // of a check
-	stuck    bool          // a check did not end: it may still use the fields below
+	stuck    bool          // a check did not end and may still use the fields below
 
 	*Settings
 	described []config.Agent
 	at        net.Addr // where the server listens
 	local     bool     // only this machine can call
-	running   bool     // a parley answers there
+	running   bool     // a parley answers at that address
 	db        *database.State
 	rev       *revision
 }
 
-// check runs one check for as long as it may take. One that does not end by then hangs
-// in the disk or the system, where nothing interrupts it: it is left behind, and the
-// process is to end soon.
+// check runs one check within its time limit. A check that exceeds it hangs in the disk
+// or the system, where nothing can interrupt it: it is abandoned, and the process must
+// end soon.
 func (d *doctor) check(ctx context.Context, c check) []Finding {
 	ctx, cancel := context.WithTimeout(ctx, d.patience)
 	defer cancel()
@@ -139,7 +139,7 @@ func (r *report) warn(do, format string, args ...any) { r.add(ResultWarning, do,
 
 func (r *report) problem(do, format string, args ...any) { r.add(ResultProblem, do, format, args...) }
 
-// fail reports an error as a problem: with its hint, or else with do.
+// fail reports an error as a problem, with the error's hint or else with do.
 func (r *report) fail(err error, do string) {
 	var f *failure.Error
 	if !errors.As(err, &f) {
@@ -183,7 +183,7 @@ func (d *doctor) load(r *report, line Line, command []string) {
 	r.ok("%s", from)
 }
 
-// makeAgents makes the agents as the server would. Nothing is started by that.
+// makeAgents makes the agents as the server would, without starting anything.
 func (d *doctor) makeAgents(ctx context.Context, r *report) {
 	d.rev = &revision{settings: d.Settings, local: d.local}
 	m := &factory{log: d.log, callbacks: map[string]*httpagent.Callbacks{}, own: LocalURL(d.at, d.tls.given())}
@@ -208,7 +208,7 @@ func (d *doctor) makeAgents(ctx context.Context, r *report) {
 	}
 }
 
-// cards reports what the cards lack, and tasks whose agent is gone.
+// cards reports what the cards lack, and tasks whose agent no longer exists.
 func (d *doctor) cards(ctx context.Context, r *report) {
 	guard, err := d.auth.guard(nil, d.proxies, d.log)
 	if err != nil || len(d.rev.agents) < len(d.described) {

@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// callers reports who may call, and whether the files that say so can be read.
+// callers reports who may call, and whether the files for that can be read.
 func (d *doctor) callers(_ context.Context, r *report) {
 	if err := d.admit(d.local, d.at); err != nil {
 		r.fail(err, "")
@@ -25,15 +25,15 @@ func (d *doctor) callers(_ context.Context, r *report) {
 	r.ok("%s", d.auth.who(d.local))
 }
 
-// kept is a vault that is only read.
+// kept is a read-only vault.
 type kept func(ctx context.Context) (map[string][]byte, error)
 
 func (k kept) Kept(ctx context.Context) (map[string][]byte, error) { return k(ctx) }
 
 func (k kept) Keep(context.Context, string, []byte, []byte) ([]byte, error) { panic("unreachable") }
 
-// keys reports API keys that nobody asks for, and that there are none where they are
-// asked for.
+// keys reports API keys that exist while no keys are required, and required keys that
+// do not exist.
 func (d *doctor) keys(ctx context.Context, r *report) {
 	usable, all := 0, []auth.APIKey(nil)
 	switch {

@@ -15,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// directory reports whether the data directory can be used, by us alone.
+// directory reports whether the data directory can be used, and only by this user.
 func (d *doctor) directory(_ context.Context, r *report) {
 	if d.location.Memory() {
 		r.ok("tasks are in memory, and gone when the server ends")
@@ -52,14 +52,14 @@ func (d *doctor) directory(_ context.Context, r *report) {
 	}
 }
 
-// wide warns of a file with permissions that it should not have.
+// wide warns if a file has permissions that it should not have.
 func wide(r *report, name string, st os.FileInfo, not os.FileMode, why, do string) {
 	if mode := st.Mode(); mode.Perm()&not != 0 && mode&os.ModeSticky == 0 {
 		r.warn(do+plain.Quote(name), "%s has mode %04o and %s", plain.Quote(name), mode.Perm(), why)
 	}
 }
 
-// Bounds of what a disk should have and do.
+// Limits for the space and speed of a disk.
 const (
 	lowSpace  = 1 << 30
 	noSpace   = 64 << 20
@@ -67,15 +67,15 @@ const (
 	syncTries = 9
 )
 
-// disk measures the disk of the data directory: its space, and how long it takes to
-// keep what is written, which each message waits for.
+// disk measures the disk of the data directory: its space, and the time of a synced
+// write, which each message waits for.
 func (d *doctor) disk(ctx context.Context, r *report) {
 	if d.location.Memory() {
 		r.ok("nothing is kept on disk")
 		return
 	}
 	dir := d.location.Data
-	for { // the nearest directory that is there
+	for { // the nearest directory that exists
 		if st, err := os.Stat(dir); err == nil && st.IsDir() {
 			break
 		}
@@ -111,9 +111,9 @@ func judgeDisk(r *report, dir string, free int64, known bool, took time.Duration
 	}
 }
 
-// syncTime returns the median time that a write takes to be on the disk of a directory.
-// The file that it writes to has no name any more where the system allows that, so that
-// nothing stays behind however this ends.
+// syncTime returns the median time of a synced write to the disk of a directory. If the
+// system allows it, the file has no name while it is written, so that nothing is left
+// behind even after a crash.
 func syncTime(ctx context.Context, dir string) (time.Duration, error) {
 	f, err := os.CreateTemp(dir, ".parley-doctor-*")
 	if err != nil {
@@ -143,7 +143,7 @@ func syncTime(ctx context.Context, dir string) (time.Duration, error) {
 	return took[len(took)/2], nil
 }
 
-// database reports whether this program can work with the database, and who has it.
+// database reports whether this program can use the database, and which process has it.
 func (d *doctor) database(ctx context.Context, r *report) {
 	if d.location.Memory() {
 		r.ok("there is none: tasks are in memory")

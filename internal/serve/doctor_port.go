@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// port reports whether the address is free, and who has it.
+// port reports whether the address is free, and which process has it.
 func (d *doctor) port(ctx context.Context, r *report) {
 	l, err := Listen("parley serve --listen", d.listen)
 	switch {
@@ -26,8 +26,8 @@ func (d *doctor) port(ctx context.Context, r *report) {
 	}
 }
 
-// isParley reports whether a parley answers at a URL. Its identity does not matter: it
-// is sent nothing.
+// isParley reports whether a parley answers at a URL. Its certificate is not checked,
+// because nothing secret is sent.
 func isParley(ctx context.Context, url string) bool {
 	t := &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true}
 	for _, path := range []string{"/livez", "/healthz"} {

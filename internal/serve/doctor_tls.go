@@ -17,8 +17,8 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// renewBefore is how long before its end a certificate should have been renewed; of one
-// that is short-lived it is a quarter of its life.
+// renewBefore is how long before its end a certificate should have been renewed; for a
+// short-lived one it is a quarter of its life.
 const renewBefore = 14 * 24 * time.Hour
 
 func (d *doctor) tlsFiles(_ context.Context, r *report) {
@@ -36,8 +36,8 @@ func (r *report) private(name string) {
 	}
 }
 
-// examine reports what is wrong with the files. public is the URL on the cards; roots
-// are the authorities of the system if they are nil.
+// examine reports what is wrong with the files. public is the URL on the cards; nil
+// roots means the system's authorities.
 func (f *tlsFiles) examine(r *report, public string, now time.Time, roots *x509.CertPool) {
 	pair, err := tls.LoadX509KeyPair(f.cert, f.key)
 	if err != nil {
@@ -93,7 +93,7 @@ func (f *tlsFiles) chain(r *report, pair *tls.Certificate, now time.Time, roots 
 	}
 	at := now
 	if at.After(leaf.NotAfter) || at.Before(leaf.NotBefore) {
-		at = leaf.NotAfter.Add(-time.Second) // which was reported; the rest of the chain is another matter
+		at = leaf.NotAfter.Add(-time.Second) // the leaf was reported; check the rest of the chain independently
 	}
 	_, err := leaf.Verify(x509.VerifyOptions{Intermediates: between, Roots: roots, CurrentTime: at})
 	switch _, ok := errors.AsType[x509.UnknownAuthorityError](err); {
@@ -107,7 +107,7 @@ func (f *tlsFiles) chain(r *report, pair *tls.Certificate, now time.Time, roots 
 	}
 }
 
-// authorities reports on those of client certificates.
+// authorities reports on the authorities for client certificates.
 func (f *tlsFiles) authorities(r *report, now time.Time) {
 	const do = "--client-ca wants certificates of authorities in PEM"
 	text, err := os.ReadFile(f.clientCA)

@@ -19,8 +19,8 @@ import (
 // upstreamTime is how long one upstream may take to answer.
 const upstreamTime = 5 * time.Second
 
-// upstreams asks what is behind the agents, all at once, as the server does when it
-// starts. A service of --http gets HEAD, which asks it for nothing.
+// upstreams contacts the services behind the agents, all at once, as the server does
+// when it starts. A service of --http gets a HEAD, which asks it for no work.
 func (d *doctor) upstreams(ctx context.Context, r *report) {
 	ctx, cancel := context.WithTimeout(ctx, upstreamTime)
 	defer cancel()
@@ -80,8 +80,7 @@ func (d *doctor) upstream(ctx context.Context, r *report, n *instance) {
 	}
 }
 
-// head asks for nothing but the head of an answer, and returns its status and by how
-// much the peer's clock is ahead.
+// head sends a HEAD, and returns the status and how far the peer's clock is ahead.
 func head(ctx context.Context, c *config.Egress, url string) (status int, ahead *time.Duration, err error) {
 	client, err := plainClient(c, nil)
 	if err != nil {
@@ -100,14 +99,14 @@ func head(ctx context.Context, c *config.Egress, url string) (status int, ahead 
 	_ = resp.Body.Close()
 	took := time.Since(asked)
 	if date, err := http.ParseTime(resp.Header.Get("Date")); err == nil {
-		// The header has whole seconds: on average it is half a second behind.
+		// The header counts whole seconds: on average it is half a second behind.
 		by := date.Add(time.Second / 2).Sub(asked.Add(took / 2)).Round(time.Second)
 		ahead = &by
 	}
 	return resp.StatusCode, ahead, nil
 }
 
-// issuer asks the issuer of tokens for its keys.
+// issuer requests the keys of the token issuer.
 func (d *doctor) issuer(ctx context.Context, r *report) {
 	if d.auth.oidcIssuer == "" {
 		r.ok("no token issuer is configured")
@@ -126,8 +125,8 @@ func (d *doctor) issuer(ctx context.Context, r *report) {
 	r.ok("%s has keys to verify tokens with", plain.Quote(d.auth.oidcIssuer))
 }
 
-// Differences between clocks: what a network and whole seconds make, and from where
-// tokens and certificates are judged wrongly.
+// Differences between clocks: the largest that a network and whole seconds explain, and
+// the smallest that makes tokens and certificates fail.
 const (
 	someSkew = 5 * time.Second
 	muchSkew = time.Minute
@@ -135,7 +134,7 @@ const (
 )
 
 // clock compares the clock with those of the upstreams and the issuer, with the newest
-// change of the database, and with the time that has passed.
+// change in the database, and with the time that has passed.
 func (d *doctor) clock(ctx context.Context, r *report) {
 	now := time.Now()
 	if by := jump(now.Round(0).Sub(d.began.Round(0)), now.Sub(d.began)); by != 0 {
@@ -182,7 +181,8 @@ func judgeClock(r *report, host string, ahead time.Duration) {
 	}
 }
 
-// jump returns by how much a clock was moved while some time passed; 0 if it was not.
+// jump returns by how much the clock was moved while the given time passed; 0 if it was
+// not.
 func jump(wall, passed time.Duration) time.Duration {
 	if by := (wall - passed).Round(time.Second); by.Abs() >= 2*time.Second {
 		return by
@@ -195,7 +195,7 @@ type peer struct {
 	egress *config.Egress
 }
 
-// peers are those whose clocks can be asked, each host once.
+// peers returns the services whose clocks can be read, each host once.
 func (d *doctor) peers() (list []peer) {
 	add := func(url string, e *config.Egress) {
 		known := slices.ContainsFunc(list, func(p peer) bool { return hostOf(p.url) == hostOf(url) })

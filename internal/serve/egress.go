@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/internal/flagvalue"
 )
 
-// egressFlags say where callers may have webhooks sent.
+// egressFlags say which addresses callers may have webhooks sent to.
 type egressFlags struct {
 	allow, deny []egress.Rule
 	proxy       *url.URL
@@ -33,8 +33,8 @@ func (f *egressFlags) check() error {
 	return nil
 }
 
-// policy returns where webhooks may go. local says that only this machine's users
-// can call the server: they can reach everything that listens here anyway.
+// policy returns the policy for webhooks. local says that only this machine's users can
+// call the server; they can reach everything that listens here anyway.
 func (f *egressFlags) policy(local bool, log *slog.Logger) *egress.Policy {
 	return &egress.Policy{Loopback: local, Allow: f.allow, Deny: f.deny, Proxy: f.proxy, Logger: log}
 }

@@ -17,13 +17,14 @@ import (
 )
 
 // elsewhere calls agents of other servers for the console, under the rules of webhooks:
-// an operator chooses the address, and is not to reach by it what the server alone can.
+// an operator chooses the address, and must not reach services that only the server
+// can.
 type elsewhere struct {
 	h      *Host
 	client *http.Client
 }
 
-// Bounds of looking at an agent.
+// Time limits for looking at an agent.
 const (
 	elsewhereTime = 20 * time.Second // for its card, and for a call
 	tryTime       = 8 * time.Second  // for all versions and bindings
@@ -40,8 +41,8 @@ func (e *elsewhere) options() *a2aclient.Options {
 	return &a2aclient.Options{HTTPClient: e.client, UnaryTimeout: elsewhereTime, Retries: 2}
 }
 
-// find implements console.Options.Elsewhere. A reference to a file of this machine is
-// no address.
+// find implements console.Options.Elsewhere. It refuses references to files of this
+// machine.
 func (e *elsewhere) find(ctx context.Context, ref string) (*web.Foreign, error) {
 	at := a2a.WebURL(ref)
 	if at == nil {
@@ -60,7 +61,7 @@ func (e *elsewhere) find(ctx context.Context, ref string) (*web.Foreign, error) 
 	}, nil
 }
 
-// try asks in every version and binding at once.
+// try makes a request in every version and binding at once.
 func (e *elsewhere) try(ctx context.Context, card *a2a.AgentCard) []web.Attempt {
 	ctx, cancel := context.WithTimeout(ctx, tryTime)
 	defer cancel()

@@ -10,22 +10,23 @@ import (
 )
 
 // UpstreamEnv is the variable with the token for the address of --http, --openai,
-// --proxy or --mcp: every user of the machine can read command lines.
+// --proxy or --mcp. It is no flag, because every user of the machine can read command
+// lines.
 const UpstreamEnv = "PARLEY_UPSTREAM_TOKEN"
 
 // Env is the process around a host. It is used by one goroutine at a time.
 type Env struct {
 	Lookup    func(name string) (value string, ok bool) // reads a variable
 	Stderr    *plain.Writer                             // gets notes and the log
-	Terminal  bool                                      // Stderr is one that people look at
-	Migrating func(done, of int)                        // see database.Location; nil is told nothing
-	Program   string                                    // the command that starts this program, as first steps name it
+	Terminal  bool                                      // Stderr is a terminal
+	Migrating func(done, of int)                        // see database.Location; may be nil
+	Program   string                                    // the command that starts this program, for first steps
 	Version   string                                    // of this program, for the audit log
-	Demo      agent.Agent                               // takes the place of the demo agent; nil leaves it
+	Demo      agent.Agent                               // replaces the demo agent, if not nil
 	Elsewhere bool                                      // the settings are for another machine: do not look for the variables and files that they name
 }
 
-// withhold takes variables with secrets out of the environment, which commands of
+// withhold removes variables with secrets from the environment, which commands of
 // agents inherit: an agent that needs one names it under env.
 func (e *Env) withhold(names, secrets []string) {
 	for _, name := range names {
@@ -36,8 +37,8 @@ func (e *Env) withhold(names, secrets []string) {
 	}
 }
 
-// keep remembers variables that the host takes out of the environment: the command
-// line and the file are read again later.
+// keep remembers the values of variables that the host removes from the environment,
+// because the command line and the file are read again later.
 func (e *Env) keep(names ...string) {
 	kept := map[string]string{}
 	for _, name := range names {
@@ -54,7 +55,7 @@ func (e *Env) keep(names ...string) {
 	}
 }
 
-// fileOptions returns how a file of this machine is read.
+// fileOptions returns the options for reading a file of this machine.
 func (e *Env) fileOptions(line Line) *config.Options {
 	return &config.Options{Lookup: e.Lookup, Check: CheckValue(), Command: runnable, Given: line.Sets, Elsewhere: e.Elsewhere}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// storeFailure is the failure of a database that cannot be opened.
+// storeFailure returns the failure of a database that cannot be opened.
 func storeFailure(p *database.Location, err error) error {
 	f := endFailure(p, err)
 	if f.Hint == "" && p.File != "" {
@@ -26,16 +26,15 @@ func storeFailure(p *database.Location, err error) error {
 	return f
 }
 
-// endFailure is the failure of a server that has ended.
+// endFailure returns the failure of a server that has ended.
 func endFailure(p *database.Location, err error) *failure.Error {
 	f := failure.New(failure.CodeServe, err.Error(), err)
 	f.Hint = p.Hint(err)
 	return f
 }
 
-// commandFailure returns why a command cannot run in a directory, so that a typing
-// mistake shows at the start and not with the first message. A dir of "" is the
-// working directory.
+// commandFailure returns why a command cannot run in a directory, so that a typo shows
+// at the start and not with the first message. A dir of "" is the working directory.
 func commandFailure(name, dir string) error {
 	if dir != "" {
 		if st, err := os.Stat(dir); err != nil || !st.IsDir() {
@@ -76,10 +75,10 @@ func commandFailure(name, dir string) error {
 	return f.WithHint("check its name, and that its directory is in PATH")
 }
 
-// Listen listens on an address, which an option of a command names: parley serve
-// --listen.
+// Listen listens on an address. option names the command and flag that set it, such as
+// parley serve --listen.
 func Listen(option, addr string) (net.Listener, error) {
-	network := "tcp" // with which 0.0.0.0 means every IPv6 address, too: more than was asked for
+	network := "tcp" // with "tcp", 0.0.0.0 also means every IPv6 address, which was not asked for
 	if a, err := netip.ParseAddrPort(addr); err == nil && a.Addr().Is4() {
 		network = "tcp4"
 	}
@@ -96,7 +95,7 @@ func listenFailure(option, addr string, err error) error {
 		err = op.Err
 	}
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
-		err = errors.New(dns.Err) // it has parts of the address, which may be a variable's
+		err = errors.New(dns.Err) // the full error has parts of the address, which may come from a variable
 	}
 	f := failure.New(failure.CodeServe, fmt.Sprintf("cannot listen on %s: %v", addr, err), err)
 	switch {

@@ -17,14 +17,14 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// feed is what happens on the server, for those who follow Events. It records
-// nothing while nobody does.
+// feed holds the events of the server for those who follow Events. It records nothing
+// while nobody does.
 //
-// The id of an event is <time>.<feed>.<position>. Where the feed and the position are
-// still here, a reader goes on exactly behind it. Everywhere else, behind a restart or
-// at another server of the store, the time says what may have changed since: tasks are
-// told again as they are now, which may repeat some and misses none; where these are
-// too many the reader gets a reset.
+// The id of an event is <time>.<feed>.<position>. If the feed and the position are
+// still here, a reader continues directly after it. Otherwise, after a restart or at
+// another server of the store, the time says what may have changed since: tasks are
+// sent again in their present state, which may repeat some and misses none; if there
+// are too many, the reader gets a reset.
 type feed struct {
 	// set at start, then constant
 	a    *administration
@@ -34,17 +34,17 @@ type feed struct {
 	readers   int
 	quietAt   time.Time // when the last reader left; zero while there is one
 	n         int64     // the position of the last event
-	floor     int64     // events behind this position are here, or were
+	floor     int64     // events after this position are or were recorded here
 	tail      []*news   // the newest events, the last of them at n
 	changed   chan struct{}
-	told      map[store.Key]store.Row // what was said of tasks a moment ago
+	told      map[store.Key]store.Row // last reported states of tasks
 	readiness admin.Readiness
 	nodes     map[string]string // states, by name
-	begun     chan struct{}     // capacity one: there is a reader again
+	begun     chan struct{}     // capacity 1: there is a reader again
 }
 
-// news is one event as it is recorded. The fields needed to show it are read once,
-// for its first reader.
+// news is one event as recorded. The fields that show it are read only once, for its
+// first reader.
 type news struct {
 	n    int64
 	ev   admin.Event
@@ -54,15 +54,15 @@ type news struct {
 }
 
 const (
-	feedTail   = 4096             // events that a reader may be behind
-	feedLinger = 30 * time.Second // events are recorded for a reader that comes back
-	feedLook   = time.Second      // how often what nobody tells is looked at
+	feedTail   = 4096             // how many events a reader may be behind
+	feedLinger = 30 * time.Second // how long events are recorded for a reader that may come back
+	feedLook   = time.Second      // poll interval for changes that are not reported
 	// feedMargin is how much later than its time a change may be seen: clocks of
 	// processes that share a store differ by less, and commits take less.
 	feedMargin = 10 * time.Second
-	feedCatch  = 500 // tasks shown to a reader that comes from elsewhere
-	// feedTenants is how many tenants a store may have whose changes are looked for: each
-	// costs a look, again and again.
+	feedCatch  = 500 // tasks shown to a reader that comes from another feed
+	// feedTenants is how many tenants a store may have for its changes to be polled:
+	// each costs one look-up per poll.
 	feedTenants = 1000
 )
 
@@ -80,7 +80,7 @@ func (f *feed) TaskDeleted(r *store.Row) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.recordsLocked() {
-		delete(f.told, r.Key) // another one of its id may follow
+		delete(f.told, r.Key) // another task with its id may follow
 		f.addLocked(&news{ev: admin.Event{Type: admin.EventDeleted, Time: f.a.engine.Now()}, row: new(*r)})
 	}
 }
@@ -97,7 +97,7 @@ func (f *feed) Advanced(all []store.Advance) {
 	}
 }
 
-// reloaded tells that the configuration was read again.
+// reloaded reports that the configuration was reloaded.
 func (f *feed) reloaded(because, failure string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -106,7 +106,7 @@ func (f *feed) reloaded(because, failure string) {
 	}
 }
 
-// recordsLocked reports whether anybody wants to know.
+// recordsLocked reports whether events are to be recorded.
 func (f *feed) recordsLocked() bool {
 	if f.readers > 0 {
 		return true
@@ -122,7 +122,7 @@ func (f *feed) recordsLocked() bool {
 	return false
 }
 
-// taskLocked tells a task, unless the same was said of it already.
+// taskLocked reports a task, unless the same state was reported already.
 func (f *feed) taskLocked(r store.Row) {
 	if was, ok := f.told[r.Key]; ok && was.State == r.State && was.Created.Equal(r.Created) && !r.Updated.After(was.Updated) {
 		return
@@ -142,11 +142,11 @@ func (f *feed) addLocked(x *news) {
 	f.changed = make(chan struct{})
 }
 
-// join counts a reader.
+// join adds a reader.
 func (f *feed) join() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if !f.recordsLocked() { // what happened since somebody read last is not known
+	if !f.recordsLocked() { // what happened since the last reader left is not known
 		f.n++
 		f.floor = f.n
 		f.readiness = *f.a.readiness()
@@ -164,8 +164,8 @@ func (f *feed) leave() {
 	}
 }
 
-// run looks at what nobody tells, while somebody reads: readiness, nodes, and what
-// other processes do.
+// run polls, while there are readers, for changes that are not reported: readiness,
+// nodes, and the work of other processes.
 func (f *feed) run(ctx context.Context) {
 	tick := time.NewTicker(feedLook)
 	defer tick.Stop()
@@ -195,7 +195,7 @@ func (f *feed) look(ctx context.Context) {
 	ready := f.a.readiness()
 	var nodes []admin.Node
 	var rows []store.Row
-	if f.a.h.location.Shared() { // errors pass; the next look is soon
+	if f.a.h.location.Shared() { // errors are ignored; the next poll is soon
 		nodes, _ = f.a.nodes(ctx)
 		rows, _, _ = f.a.since(ctx, f.a.engine.Now().Add(-feedMargin/2))
 	}
@@ -226,8 +226,8 @@ func (f *feed) look(ctx context.Context) {
 	}
 }
 
-// since returns the tasks that changed not before a time, those changed longest ago
-// first; all says that these are all.
+// since returns the tasks that changed at or after a time, oldest change first; all
+// says that none are missing.
 func (a *administration) since(ctx context.Context, t time.Time) (rows []store.Row, all bool, err error) {
 	lists, n, err := a.lists(ctx, &admin.TaskQuery{Query: admin.Query{Limit: feedCatch}, Since: t}, feedTenants+1)
 	if err != nil || len(lists) > feedTenants {
@@ -238,14 +238,14 @@ func (a *administration) since(ctx context.Context, t time.Time) (rows []store.R
 	return rows, !more, err
 }
 
-// cursor is where a reader was.
+// cursor is the position of a reader.
 type cursor struct {
 	at   time.Time
 	feed string
 	n    int64
 }
 
-// parseCursor reads the id of an event.
+// parseCursor parses the id of an event.
 func parseCursor(id string) (c cursor, err error) {
 	parts := strings.Split(id, ".")
 	if len(parts) == 3 && len(parts[1]) <= 16 {
@@ -312,7 +312,7 @@ func (f *feed) follow(ctx context.Context, from cursor, after string, yield func
 			}
 			break
 		}
-		start.ID = "" // a reader that leaves before the rest comes back from where it was
+		start.ID = "" // a reader that leaves before the rest keeps its earlier position
 		if !yield(start, nil) {
 			return
 		}
@@ -349,7 +349,7 @@ func (f *feed) follow(ctx context.Context, from cursor, after string, yield func
 			at = x.n
 			f.complete(ctx, x)
 			if x.ev.Delivery == nil && x.ev.Type == admin.EventDelivery || x.ev.Task == nil && x.ev.Type == admin.EventDeleted {
-				continue // the one is not there any more, the other one still is
+				continue // the delivery no longer exists, or the task still exists
 			}
 			if !yield(x.ev, nil) {
 				return
@@ -373,10 +373,10 @@ func (f *feed) reset(id string) admin.Event {
 	return admin.Event{ID: id, Type: admin.EventReset, Time: f.a.engine.Now()}
 }
 
-// complete reads what an event shows, once for all its readers.
+// complete reads the fields that show an event, once for all its readers.
 func (f *feed) complete(ctx context.Context, x *news) {
 	x.once.Do(func() {
-		ctx := context.WithoutCancel(ctx) // the one who reads first reads for all
+		ctx := context.WithoutCancel(ctx) // the first reader reads for all
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
 		switch {
@@ -384,9 +384,9 @@ func (f *feed) complete(ctx context.Context, x *news) {
 			row := x.row
 			now, err := f.a.row(ctx, row.Key)
 			if x.ev.Type == admin.EventDeleted && err == nil && now.Created.Equal(row.Created) {
-				return // it went on, and was not deleted
+				return // it was not deleted after all
 			}
-			if x.ev.Type == admin.EventTask && err == nil { // it has been deleted otherwise
+			if x.ev.Type == admin.EventTask && err == nil { // otherwise it has been deleted
 				row = now
 			}
 			t := f.a.task(ctx, row)

@@ -9,9 +9,9 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// The card of some agents comes from another process: an A2A agent or an MCP
-// server. It is fetched at the start, again after pauses until there is an answer,
-// and then regularly.
+// The card of some agents comes from another process: an A2A agent or an MCP server. It
+// is fetched at the start, retried until there is an answer, and then fetched
+// regularly.
 const (
 	fetchTime  = 5 * time.Second // limit of one fetch
 	fetchFirst = time.Second     // pause after the first fetch without an answer; it doubles with each
@@ -26,8 +26,8 @@ type fetched struct {
 	err  error
 }
 
-// fetchCards fetches the cards of agents that were started, all at once. Host.fetch
-// tries those again that have no answer.
+// fetchCards fetches the cards of newly started agents, all at once. Host.fetch retries
+// those that got no answer.
 func (r *revision) fetchCards(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, fetchTime)
 	defer cancel()
@@ -46,8 +46,8 @@ func (r *revision) fetchCards(ctx context.Context) {
 	work.Wait()
 }
 
-// fetch asks endpoints for their models, and keeps fetching the cards of the revision in force until stop is called, which
-// waits for it.
+// fetch asks endpoints for their models, and keeps fetching the cards of the revision
+// in force until stop is called, which waits for it.
 func (h *Host) fetch(ctx context.Context, answers chan<- fetched) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var work sync.WaitGroup
@@ -94,7 +94,7 @@ func (h *Host) fetch(ctx context.Context, answers chan<- fetched) (stop func()) 
 	}
 }
 
-// takeCard takes the outcome of a fetch: a card that is new replaces the one before.
+// takeCard handles the outcome of a fetch: a new card replaces the previous one.
 func (h *Host) takeCard(c fetched) {
 	n := c.of
 	switch {
@@ -111,7 +111,7 @@ func (h *Host) takeCard(c fetched) {
 	if err == nil {
 		err = h.replace(&r)
 	}
-	if err != nil { // as when it is not signed as it should be; the next answer may be better
+	if err != nil { // such as a card with a wrong signature; the next answer may be better
 		n.card, n.unknown = before, unknown
 		h.log.Warn("an upstream's new card cannot be used; the last one stays in use", "agent", n.label(), "error", err)
 		return

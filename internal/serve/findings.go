@@ -14,17 +14,17 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// notKnown is what is wrong with a card that comes from a service without an answer.
+// notKnown describes a card whose service does not answer.
 const notKnown = "it is not known yet, because the service behind the agent does not answer: "
 
-// sayUnderCard is what to do about a card whose texts were generated.
+// sayUnderCard is the advice for a card whose texts were generated.
 const sayUnderCard = "say what the agent does in parley.yaml, under card: (docs/config.md)"
 
 // maxFindings caps the findings of one card.
 const maxFindings = 6
 
-// cardFindings returns what a card lacks that callers choose agents by, and what
-// programs may fail at; none of it keeps a server from starting. made says that the
+// cardFindings returns what a card lacks for callers who choose agents by it, and what
+// may break programs; none of it keeps a server from starting. made says that the
 // card's texts were generated. The YAML of a finding is for the agent's card: in
 // parley.yaml.
 func cardFindings(card *a2a.AgentCard, made bool) []admin.Finding {
@@ -70,7 +70,7 @@ func cardFindings(card *a2a.AgentCard, made bool) []admin.Finding {
 	return found
 }
 
-// What to paste below card: of an agent, and to put other words in.
+// Snippets to paste below card: of an agent, and to edit.
 const (
 	describe = "description: What the agent does, in a sentence or two.\n"
 	skills   = `skills:
@@ -89,9 +89,9 @@ func skillFindings(list []*a2a.AgentSkill, add func(field, yaml, format string, 
 	seen := map[string]bool{}
 	for _, s := range list {
 		name := plain.Quote(s.ID)
-		id, err := json.Marshal(s.ID) // YAML reads it as well
+		id, err := json.Marshal(s.ID) // YAML reads JSON as well
 		if err != nil {
-			continue // not of a text
+			continue // never for a string
 		}
 		of := "skills:\n  - id: " + string(id) + "\n"
 		if seen[s.ID] {
@@ -110,7 +110,7 @@ func skillFindings(list []*a2a.AgentSkill, add func(field, yaml, format string, 
 	}
 }
 
-// messages are findings without the rest.
+// messages returns only the messages of findings.
 func messages(found []admin.Finding) (list []string) {
 	for _, f := range found {
 		list = append(list, f.Message)
@@ -118,11 +118,11 @@ func messages(found []admin.Finding) (list []string) {
 	return list
 }
 
-// ofAgent puts what there is to paste where it belongs in parley.yaml.
+// ofAgent indents each snippet for its place in parley.yaml.
 func ofAgent(name string, found []admin.Finding) []admin.Finding {
-	key, err := json.Marshal(cmp.Or(name, "agent")) // one of the command line has no name yet
+	key, err := json.Marshal(cmp.Or(name, "agent")) // an agent of the command line has no name yet
 	if err != nil {
-		return found // not of a text
+		return found // never for a string
 	}
 	for i := range found {
 		if f := &found[i]; f.YAML != "" {
@@ -139,8 +139,7 @@ func providerURL(card *a2a.AgentCard) string {
 	return card.Provider.URL
 }
 
-// isLink reports whether others can open a URL: it is no file, and not of this
-// machine.
+// isLink reports whether others can open a URL: it is no file, and not on this machine.
 func isLink(s string) bool {
 	u := a2a.WebURL(s)
 	return u != nil && u.Hostname() != "" && u.User == nil && !isLocalHost(u.Hostname())
@@ -202,14 +201,14 @@ func (r *revision) findings() (found []string) {
 	return found
 }
 
-// orphans returns whose tasks nobody reaches with the agents of a revision.
+// orphans returns the agents whose tasks callers cannot reach with those of a revision.
 func (r *revision) orphans(ctx context.Context, tasks tasksFunc) ([]string, error) {
 	var names []string
 	front := ""
 	for _, h := range r.hosted {
 		if h.Default || h.Name == "" {
 			front = h.Name
-			names = append(names, "") // the tasks that it has, whatever its name is
+			names = append(names, "") // the key of its tasks, whatever its name is
 		} else {
 			names = append(names, h.Name)
 		}

@@ -26,7 +26,7 @@ type flags struct {
 	location  *database.Location // of store and ephemeral; set by Load
 	dead      time.Duration
 	ephemeral bool
-	async     bool // the database may lose what it has acknowledged
+	async     bool // the database may lose commits that it has acknowledged
 	publicURL string
 	proxies   []netip.Prefix
 	tls       tlsFiles
@@ -52,8 +52,8 @@ type flags struct {
 	telemetry telemetryFlags
 }
 
-// DefaultListen is where a server listens that is not told otherwise, and where
-// commands look for an agent that are not told of one.
+// DefaultListen is the address of a server without --listen, and the address at which
+// commands look for an agent by default.
 const DefaultListen = "127.0.0.1:7275"
 
 // Values of --on-lost.
@@ -114,7 +114,7 @@ func (f *flags) registerLife(fs *pflag.FlagSet) {
 	fs.Var(flagvalue.Span(&f.retention.Failed), "retain-failed", "delete failed, rejected and canceled tasks this `duration` after their last change"+ever)
 	fs.Var(flagvalue.Span(&f.retention.Waiting), "retain-waiting", "delete tasks whose question is unanswered for this `duration`"+ever)
 	for _, name := range []string{"retain-completed", "retain-failed", "retain-waiting"} {
-		fs.Lookup(name).DefValue = "0" // which help leaves out: the text says it
+		fs.Lookup(name).DefValue = "0" // help omits it: the text says it
 	}
 }
 
@@ -127,8 +127,8 @@ func (f *flags) registerLogs(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.requests, "log-requests", false, "log a line when a call ends: caller, operation, agent, task, result and time (default true if standard error is a terminal, and with --log-level debug)")
 }
 
-// check refuses flags that contradict each other, and makes of the others what
-// they mean.
+// check refuses flags that contradict each other, and converts the others to their
+// final values.
 func (f *flags) check(fs *pflag.FlagSet, command bool) error {
 	switch r := &f.retention; {
 	case f.location.Memory() && f.auth.keys:
@@ -160,7 +160,7 @@ func (f *flags) check(fs *pflag.FlagSet, command bool) error {
 			return err
 		}
 	}
-	// Where zero would mean the default.
+	// Here zero would mean the default.
 	f.drain = cmp.Or(f.drain, -1)
 	f.retries.Window = cmp.Or(f.retries.Window, -1)
 	if f.cache == 0 || f.location.Memory() {
@@ -177,7 +177,7 @@ func (f *flags) deadAfter() time.Duration {
 	return f.dead
 }
 
-// lostReason is what clients read of a task that --on-lost fail has ended.
+// lostReason is the clients' reason for a task that --on-lost fail has ended.
 const lostReason = "the agent was interrupted in its work; what it had begun may have taken effect, and it was not run again"
 
 func publicURL(s string) (string, error) {
@@ -191,7 +191,7 @@ func publicURL(s string) (string, error) {
 	return strings.TrimRight(s, "/"), nil
 }
 
-// parsePrefix returns a network, or that of a single address.
+// parsePrefix parses a network, or a single address as a network.
 func parsePrefix(s string) (netip.Prefix, error) {
 	prefix, err := netip.ParsePrefix(s)
 	if addr, addrErr := netip.ParseAddr(s); addrErr == nil && addr.Zone() == "" {

@@ -16,8 +16,8 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// Form is the flags that say what the agent is, where that fits on a command line.
-// A file says the same of any number of agents, with every setting.
+// Form is the flags that describe the agent, as far as that fits on a command line. A
+// file describes any number of agents, with every setting.
 type Form struct {
 	Builtin                  string
 	Lines                    bool
@@ -35,7 +35,7 @@ func (e *Env) upstreamToken() a2a.Secret {
 	return a2a.Secret(token)
 }
 
-// mcpStdio is the value of --mcp for a server that is the command behind --.
+// mcpStdio is the value of --mcp for a server that is the command after --.
 const mcpStdio = "stdio"
 
 func (f *Form) register(fs *pflag.FlagSet) {
@@ -57,10 +57,10 @@ func (f *Form) register(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.Reload, "reload", false, "pick up changes to the agent's files and parley.yaml without a restart; tasks at work finish with the old ones")
 }
 
-// Forms are the flags that say what the agent is. Only one of them can be given.
+// Forms are the flags that choose the agent. Only one of them can be given.
 var Forms = []string{"agent", "http", "openai", "proxy", "mcp"}
 
-// Chosen returns the flag that says what the agent is; "" if none does.
+// Chosen returns the flag that chooses the agent; "" if there is none.
 func (s *Settings) Chosen() string {
 	for _, name := range Forms {
 		if s.set.Changed(name) {
@@ -123,21 +123,21 @@ func (f *Form) check(fs *pflag.FlagSet, command bool) error {
 	return nil
 }
 
-// agents returns the agents of the file, or the one of the flags and the command
-// behind them.
+// agents returns the agents of the file, or the one described by the flags and the
+// command after them.
 func (s *Settings) agents(e *Env, argv []string) []config.Agent {
 	if s.File == nil {
 		c := s.Agent(argv, e.upstreamToken())
 		if c.OpenAI != nil {
-			e.Stderr.Hide(c.OpenAI.APIKey.Reveal()) // it may be of another variable
+			e.Stderr.Hide(c.OpenAI.APIKey.Reveal()) // it may come from another variable
 		}
 		return []config.Agent{c}
 	}
 	return s.File.Agents
 }
 
-// Agent returns the agent that the flags and the command behind them come to, as a
-// file would describe it.
+// Agent returns the agent described by the flags and the command after them, in the
+// form of a file.
 func (s *Settings) Agent(argv []string, token a2a.Secret) config.Agent {
 	f := &s.Form
 	c := config.Agent{Default: true}
@@ -150,7 +150,7 @@ func (s *Settings) Agent(argv []string, token a2a.Secret) config.Agent {
 		c.HTTP = &config.HTTP{URL: f.HTTP, Headers: bearer, Callbacks: f.Body == "", Body: f.Body, Answer: f.Answer}
 	case "openai":
 		if u, err := url.Parse(f.OpenAI); token == "" && err == nil && u.Scheme == "https" && u.Host == "api.openai.com" {
-			token = a2a.Secret(os.Getenv("OPENAI_API_KEY")) // it is theirs, and nobody else's
+			token = a2a.Secret(os.Getenv("OPENAI_API_KEY")) // this key is for their address only
 		}
 		c.OpenAI = &config.OpenAI{URL: f.OpenAI, Model: f.Model, APIKey: token, SystemFile: f.System}
 	case "proxy":

@@ -17,8 +17,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// guard returns what checks callers; nil if they need no credentials. st keeps the
-// API keys.
+// guard returns the guard that checks callers; nil if they need no credentials. st
+// holds the API keys.
 func (f *authFlags) guard(st store.Store, proxies []netip.Prefix, log *slog.Logger) (*auth.Guard, error) {
 	if !f.any() {
 		return nil, nil
@@ -56,7 +56,7 @@ func (f *authFlags) guard(st store.Store, proxies []netip.Prefix, log *slog.Logg
 	return auth.NewGuard(methods, &auth.GuardOptions{Anonymous: f.anonymous, Failures: failures, Address: a2aserver.ClientAddr(proxies)})
 }
 
-// admit fails if others than this machine's users can call and no flag says who may.
+// admit fails if users of other machines can call and no flag says who may.
 func (s *Settings) admit(local bool, addr net.Addr) error {
 	if local || s.auth.any() || s.auth.anonymous {
 		return nil
@@ -69,8 +69,8 @@ func (s *Settings) admit(local bool, addr net.Addr) error {
 	return failure.Usagef("everybody who can reach %s could call %s: nothing says who may", addr, what).WithHint("%s", hint)
 }
 
-// authenticate asks a guard who makes a request for what is beside the agents. What it
-// refuses is recorded, and counted, like a call.
+// authenticate identifies the caller of a request to a path beside the agents. A
+// refusal is recorded and counted like that of a call.
 func (h *Host) authenticate(g *auth.Guard, r *http.Request, binding string) (a2a.Caller, error) {
 	caller, err := g.Authenticate(r)
 	if refused, ok := errors.AsType[*a2a.Error](err); ok {

@@ -20,13 +20,13 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/export"
 )
 
-// Host is a server with its agents. The fields that can be replaced while it runs
-// are a revision.
+// Host is a server with its agents. The fields that can be replaced while it runs are
+// in its revision.
 type Host struct {
 	// set by Open, then constant
 	env       *Env
 	line      Line
-	command   []string // behind --
+	command   []string // after --
 	log       *slog.Logger
 	listener  net.Listener
 	addr      net.Addr
@@ -35,32 +35,32 @@ type Host struct {
 	audit     *AuditLog
 	refusals  *audit.Log // of authenticate
 	admin     *administration
-	pages     *pages // nil: there is no console
+	pages     *pages // nil: no console
 	beside    map[string]http.Handler
 	telemetry *export.Telemetry
 	metrics   metricsPort
-	tls       *a2aserver.TLS // nil: there is none
+	tls       *a2aserver.TLS // nil: no TLS
 	server    *parley.Server
-	atStart   map[string]any // settings that count until the end
-	withdraw  func()         // takes away the file of admin.publish; nil before there is one
+	atStart   map[string]any // settings that only take effect at a start
+	withdraw  func()         // removes the file of admin.publish; nil before there is one
 
-	// owned by Open, and then by the goroutine of background that replaces revisions
+	// owned by Open, then by the goroutine of background that replaces revisions
 	factory *factory
 	now     *revision
 	printed map[string]bool // findings
 }
 
 // minThreads is how many threads run Go code at the same time, at least. On one, an
-// fsync would stop the network, too. On two, the runtime's monitor takes the thread
-// of each longer fsync away and then looks every 20 µs for the next: a tenth of the
-// processor time of a small task. With more threads than processors a short call does
-// not wait behind all that strangers keep ready, and each large body for 10 ms: the
-// system shares the processors between threads, and prefers those that sleep.
+// fsync would stop the network, too. On two, the runtime's monitor takes the thread of
+// each longer fsync away and then polls every 20 µs for the next: a tenth of the
+// processor time of a small task. With more threads than processors, a short call does
+// not wait behind all goroutines that strangers keep runnable, each of which may run 10
+// ms for a large body: the system shares the processors between threads, and prefers
+// those that sleep.
 const minThreads = 4
 
-// Open brings up a host: it listens and has its agents, but takes no calls before
-// Run. command is the words behind --; none if there are none. The caller closes
-// the host.
+// Open starts a host: it listens and has its agents, but accepts no calls before Run.
+// command is the command after --, if there is one. The caller closes the host.
 func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, err error) {
 	env.keep(database.Env, UpstreamEnv)
 	f, err := env.Load(line, len(command) > 0)
@@ -109,8 +109,8 @@ func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, 
 	if err := database.Imported(ctx, h.store.Kept); err != nil {
 		return nil, err
 	}
-	os.Unsetenv(database.Env) // the agent's command is not to have the password
-	os.Unsetenv(UpstreamEnv)  // nor this
+	os.Unsetenv(database.Env) // the agent's command must not get the password
+	os.Unsetenv(UpstreamEnv)  // nor this token
 	records, err := f.audit.Open(f.location.Data, f.auth.any() && !f.location.Memory(), env.Stderr, log)
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, 
 	if h.server, err = parley.NewHost(h.now.hosted, h.options(h.now)); err != nil {
 		return nil, failure.New(failure.CodeServe, err.Error(), err)
 	}
-	if err := h.server.Engine().Register(ctx); err != nil { // before anybody is told that the server is there
+	if err := h.server.Engine().Register(ctx); err != nil { // before the server is announced
 		return nil, endFailure(h.location, err)
 	}
 	h.now.commit(h.factory)
@@ -155,7 +155,7 @@ func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, 
 	h.admin.attach(h.server.Engine())
 	h.show()
 	h.measure()
-	h.withdraw = h.admin.publish() // before that, too
+	h.withdraw = h.admin.publish() // before it is announced, too
 	return h, nil
 }
 
@@ -194,15 +194,15 @@ func (h *Host) Run(ctx context.Context) error {
 	return nil
 }
 
-// Close closes what Open opened. It may be called after Run, which closes the
-// listener and the database by itself.
+// Close closes what Open opened. It may be called after Run, which closes the listener
+// and the database itself.
 func (h *Host) Close() {
 	if h.withdraw != nil {
-		h.withdraw() // as Run has done
+		h.withdraw() // Run may have done so
 	}
 	_ = h.audit.Close() // what it could not write is logged
 	h.metrics.close()
-	h.stopTelemetry() // Run has done so already; without Run nothing is left
+	h.stopTelemetry() // Run may have done so; without Run nothing is left
 	if h.store != nil {
 		_ = h.store.Close() // Run reports the error; without Run nothing was written
 	}
@@ -211,7 +211,7 @@ func (h *Host) Close() {
 	}
 }
 
-// openBeside makes what is served beside the agents.
+// openBeside makes the handlers of the paths beside the agents.
 func (h *Host) openBeside(ctx context.Context) (map[string]http.Handler, error) {
 	beside := map[string]http.Handler{admin.Path: h.admin.handler()}
 	pages, err := h.openConsole(ctx)

@@ -27,8 +27,7 @@ type limitFlags struct {
 	wall                               time.Duration
 }
 
-// Defaults where others than this machine's users may call, or callers need
-// credentials.
+// Defaults if users of other machines may call, or if callers need credentials.
 const (
 	openRate        = 100
 	openBurst       = 200
@@ -83,8 +82,7 @@ func (f *limitFlags) check() error {
 	return nil
 }
 
-// settle fills in the defaults of a server that others than its machine's users may
-// call.
+// settle fills in the defaults for a server that users of other machines may call.
 func (f *limitFlags) settle(fs *pflag.FlagSet) {
 	fill := func(name string, set func()) {
 		if !fs.Changed(name) {
@@ -103,10 +101,10 @@ func (f *limitFlags) settle(fs *pflag.FlagSet) {
 // fewConnections is the number below which a server warns.
 const fewConnections = 500
 
-// fit fills in the limits of connections for a process that may open so many files;
-// 0 means any number. Half of the files are for connections, the rest for everything
-// else: the database, commands with four each, 64 webhooks, agents' connections.
-// few reports whether there are less than fewConnections.
+// fit fills in the limits on connections for a process that may open files files; 0
+// means any number. Half of them are for connections, the rest for everything else: the
+// database, commands with four each, 64 webhooks, agents' connections. few reports
+// whether there are fewer than fewConnections.
 func (f *limitFlags) fit(fs *pflag.FlagSet, files int) (few bool) {
 	if !fs.Changed("max-connections") {
 		f.connections = files / 2
@@ -118,8 +116,8 @@ func (f *limitFlags) fit(fs *pflag.FlagSet, files int) (few bool) {
 	return few
 }
 
-// requests returns the limits of requests. To the server -1 means no limit where zero
-// means the default.
+// requests returns the limits of requests. For the server -1 means no limit in fields
+// whose zero means the default.
 func (f *limitFlags) requests() a2aserver.Limits {
 	return a2aserver.Limits{
 		Rate: f.rate, Burst: f.burst, Streams: f.streams,

@@ -6,15 +6,15 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Line is the flags of a command line in their order. They are set again each time
-// the settings are loaded.
+// Line is the flags of a command line in their order. They are set again each time the
+// settings are loaded.
 type Line []Flag
 
 // Flag is one flag of a command line.
 type Flag struct{ Name, Value string }
 
-// recorder is a flag's value that remembers the words it was set to: of switches and
-// numbers, which have several spellings, the one that a file takes.
+// recorder is a flag's value that remembers the words it was set to. For switches and
+// numbers, which have several spellings, it remembers the one that a file accepts.
 type recorder struct {
 	pflag.Value
 	name string
@@ -32,15 +32,15 @@ func (r *recorder) Set(s string) error {
 	return nil
 }
 
-// Record returns the line that the flags of fs will have been set to once fs has
-// parsed a command line.
+// Record returns a line that will hold the flags of fs once fs has parsed a command
+// line.
 func Record(fs *pflag.FlagSet) *Line {
 	line := new(Line)
 	fs.VisitAll(func(f *pflag.Flag) { f.Value = &recorder{f.Value, f.Name, line} })
 	return line
 }
 
-// Sets reports whether a flag is on the line, whatever its value.
+// Sets reports whether a flag is on the line, with any value.
 func (l Line) Sets(name string) bool {
 	return slices.ContainsFunc(l, func(f Flag) bool { return f.Name == name })
 }
@@ -55,7 +55,8 @@ func (l Line) Value(name string) (value string) {
 	return value
 }
 
-// turnsOn reports whether one of some flags is on the line, and not false in the end.
+// turnsOn reports whether one of these flags is on the line, with a last value other
+// than false.
 func (l Line) turnsOn(names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return l.Sets(name) && l.Value(name) != "false" })
 }

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// baseMemory is the memory of a server that its limits do not count, in bytes: the
-// program, some hundred connections, small tasks, and garbage.
+// baseMemory is a server's memory that its limits do not count, in bytes: the program,
+// some hundred connections, small tasks, and garbage.
 const baseMemory = 48 << 20
 
-// memoryFor returns how much memory a server should use if large data may take
-// bodies and finished tasks cache bytes; 0 if there is no limit.
+// memoryFor returns how much memory a server should use if large data may use bodies
+// and finished tasks cache bytes; 0 if there is no limit.
 func memoryFor(bodies, cache int64) int64 {
 	if bodies <= 0 {
 		return 0
@@ -24,24 +24,24 @@ func memoryFor(bodies, cache int64) int64 {
 	return baseMemory + bodies + work + max(cache, 0)
 }
 
-// steadyFor is how many seconds memory has to be in use before the limit is raised
-// for it. Large data comes and goes, and must not raise it.
+// steadyFor is how many seconds memory must be in use before the limit is raised for
+// it. Large data comes and goes, and must not raise it.
 const steadyFor = 10
 
 // memoryLimit returns the limit for the garbage collector. Without one, garbage may
-// take as much memory as live data. A server with more live data than its limits
-// count, such as many thousand connections, would collect garbage all the time: it
-// gets four bytes for each live byte beyond seven eighths of aim.
+// take as much memory as live data. A server with more live data than its limits count,
+// such as many thousand connections, would collect garbage all the time, so its limit
+// grows by four bytes for each live byte above seven eighths of aim.
 func memoryLimit(aim, inUse int64) int64 { return aim + 4*max(inUse-aim/8*7, 0) }
 
-// garbage is how much garbage there may be below the limit, in percent of what is in
-// use. While garbage is collected, whoever needs memory helps, and a short call waits
+// garbage is how much garbage there may be below the limit, in percent of the memory in
+// use. During a collection, goroutines that allocate must help, and a short call waits
 // behind large ones that do: a server under attack collected once a second, for 20 to
 // 60 ms.
 const garbage = 300
 
 // keepMemory sets the memory limit of the process until ctx ends, unless its
-// environment has one, and lets garbage gather below it.
+// environment sets one, and lets garbage grow below it.
 func keepMemory(ctx context.Context, aim int64, log *slog.Logger) {
 	if aim == 0 || os.Getenv("GOMEMLIMIT") != "" {
 		return
@@ -57,7 +57,7 @@ func keepMemory(ctx context.Context, aim int64, log *slog.Logger) {
 	used := []metrics.Sample{
 		{Name: "/gc/heap/live:bytes"}, {Name: "/memory/classes/heap/stacks:bytes"}, {Name: "/memory/classes/metadata/mspan/inuse:bytes"},
 	}
-	var recent [steadyFor]int64 // what was in use in each of the last seconds
+	var recent [steadyFor]int64 // memory in use in each of the last seconds
 	set := aim
 	for second := 0; ; second++ {
 		select {

@@ -30,23 +30,22 @@ import (
 const (
 	metricsConnections = 64
 	metricsRead        = 10 * time.Second
-	metricsWrite       = 2 * time.Minute // pprof collects for as long as it is asked to, below this
+	metricsWrite       = 2 * time.Minute // pprof collects for the requested time, up to this
 	maxStandings       = 1000
 )
 
-// metricsPort is the listener of operators: metrics, and what helps to find out what a
-// process does.
+// metricsPort is the listener for operators: metrics, and diagnostics of the process.
 type metricsPort struct {
 	listener net.Listener // nil: there is none
 
-	now    atomic.Pointer[revision] // in force: it says who may have metrics at the main address
-	failed atomic.Bool              // the last reload has
+	now    atomic.Pointer[revision] // in force; it says who may read metrics at the main address
+	failed atomic.Bool              // the last reload failed
 }
 
-// metricsPath is where metrics are.
+// metricsPath is the path of metrics.
 const metricsPath = "/metrics"
 
-// measure offers what is the host's own to measure, until telemetry stops.
+// measure provides the host's own metrics, until telemetry stops.
 func (h *Host) measure() {
 	if h.audit.file != nil {
 		h.audit.file.Measure(h.telemetry.MeterProvider)
@@ -65,8 +64,8 @@ func (h *Host) measure() {
 	}, metrics.ReloadSuccessful, metrics.ReloadSuccess, metrics.CertificateStart, metrics.CertificateExpiry)
 }
 
-// onMain is for the main address: callers need the scope for metrics, and without
-// authentication the server has to be for this machine alone.
+// onMain serves metrics at the main address. Callers need the scope for metrics;
+// without authentication the server must be reachable from this machine only.
 func (p *metricsPort) onMain(h *Host) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != metricsPath || r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -114,7 +113,7 @@ func (p *metricsPort) listen(addr string) error {
 	return err
 }
 
-// serve begins to answer. stop ends that.
+// serve starts to answer requests; stop ends it.
 func (p *metricsPort) serve(h *Host) (stop func()) {
 	if p.listener == nil {
 		return func() {}
@@ -125,7 +124,7 @@ func (p *metricsPort) serve(h *Host) (stop func()) {
 	var work sync.WaitGroup
 	work.Go(func() { _ = srv.Serve(netutil.LimitListener(p.listener, metricsConnections)) }) // until it is closed
 	return func() {
-		_ = srv.Close() // whoever scrapes asks again, elsewhere
+		_ = srv.Close() // a scraper asks again
 		work.Wait()
 	}
 }
@@ -136,8 +135,8 @@ func (p *metricsPort) close() {
 	}
 }
 
-// metricsHandler is what the listener offers: metrics to everybody who can reach it,
-// and what is about tasks and memory to this machine alone.
+// metricsHandler serves metrics to everybody who can reach the listener, and
+// diagnostics of tasks and memory to this machine only.
 func (h *Host) metricsHandler(scrape http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", scrape)
@@ -158,8 +157,9 @@ func (h *Host) metricsHandler(scrape http.Handler) http.Handler {
 	return mux
 }
 
-// fromThisMachine refuses requests of others: memory and tasks hold what callers said.
-// A name that is not this machine's may lead a web page's visitor here, and is refused, too.
+// fromThisMachine refuses requests from other machines, because memory and tasks hold
+// callers' data. It also refuses requests for other host names, which a web page could
+// use to reach this machine through its visitor.
 func fromThisMachine(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		peer, err := netip.ParseAddrPort(r.RemoteAddr)
@@ -176,7 +176,7 @@ func fromThisMachine(h http.Handler) http.Handler {
 	})
 }
 
-// standings is a table of tasks, the one first that nothing has come of for longest.
+// standings formats a table of tasks; the one without an event for longest is first.
 func standings(all []engine.Standing, now time.Time) string {
 	slices.SortFunc(all, func(a, b engine.Standing) int {
 		return cmp.Or(a.Since.Compare(b.Since), a.Key.Compare(b.Key))
@@ -201,7 +201,7 @@ func standings(all []engine.Standing, now time.Time) string {
 	return b.String()
 }
 
-// word is a text of somebody else's as a cell of a table.
+// word formats a foreign text for a cell of a table.
 func word(s string) string {
 	if s == "" {
 		return "-"

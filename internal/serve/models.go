@@ -20,8 +20,8 @@ const maxNamed = 10
 // bannerTime is how long the banner may wait for endpoints.
 const bannerTime = 300 * time.Millisecond
 
-// lookAtModels asks the endpoints of all agents, for a moment, for what the banner says
-// of their models. Those that do not answer are asked again by askModels.
+// lookAtModels briefly asks the endpoints of all agents for their models, for the
+// banner. askModels asks those again that do not answer.
 func (r *revision) lookAtModels(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, bannerTime)
 	defer cancel()
@@ -48,9 +48,9 @@ func (r *revision) lookAtModels(ctx context.Context) {
 	work.Wait()
 }
 
-// askModels asks the endpoint of an agent for its models, until it answers, and
-// says what callers would run into: there is no answer, or the model is not there.
-// Nothing waits for it.
+// askModels asks the endpoint of an agent for its models, until it answers, and notes
+// what would fail for callers: there is no answer, or the model is missing. Nothing
+// waits for it.
 func (h *Host) askModels(ctx context.Context, n *instance) {
 	c := n.from.OpenAI
 	note := func(format string, args ...any) {
@@ -60,7 +60,7 @@ func (h *Host) askModels(ctx context.Context, n *instance) {
 		}
 		h.env.Stderr.Note("Model", "%s", text)
 	}
-	said := n.model != "" // that it does not answer
+	said := n.model != "" // it was said that it does not answer
 	for pause := fetchFirst; ; pause = min(2*pause, fetchLast) {
 		asking, done := context.WithTimeout(ctx, fetchTime)
 		names, err := n.models(asking)

@@ -2,5 +2,5 @@
 
 package serve
 
-// openFiles is 0: nothing here limits how many files and connections a process has.
+// openFiles returns 0: this system does not limit a process's files and connections.
 func openFiles() int { return 0 }

@@ -14,13 +14,12 @@ import (
 // maxOrphanNames caps how many agents agentsOf looks for.
 const maxOrphanNames = 100
 
-// tasksFunc is Tasks of a store.
+// tasksFunc is the method Tasks of a store.
 type tasksFunc = func(ctx context.Context, after *store.Key, limit int) ([]store.Row, error)
 
 // orphanFindings reports tasks that callers cannot reach because their agent is not
 // among names: it was renamed, or another agent is at / now. The tasks are kept, but
-// to callers they look lost. The name of the agent at / is ""; front is its other
-// name.
+// callers cannot find them. The name of the agent at / is ""; front is its other name.
 func orphanFindings(ctx context.Context, tasks tasksFunc, names []string, front string) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -43,11 +42,11 @@ func orphanFindings(ctx context.Context, tasks tasksFunc, names []string, front 
 	return found, nil
 }
 
-// agentsOf returns the names of the agents that have tasks in a store, "" for the
-// one at /. It takes one look-up an agent, however many tasks there are.
+// agentsOf returns the names of the agents that have tasks in a store, "" for the one
+// at /. It needs one look-up for each agent, regardless of the number of tasks.
 func agentsOf(ctx context.Context, tasks tasksFunc) ([]string, error) {
 	var names []string
-	// Behind the tenants of an agent, which all begin in the same way.
+	// behind comes after the tenants of an agent, which all begin with its name.
 	const mark, behind = "\x1f", "\x20"
 	for after := (*store.Key)(nil); len(names) < maxOrphanNames; {
 		rows, err := tasks(ctx, after, 1)
@@ -62,9 +61,9 @@ func agentsOf(ctx context.Context, tasks tasksFunc) ([]string, error) {
 		case name != "":
 			after = &store.Key{Tenant: mark + name + behind}
 		case rows[0].Tenant == "":
-			after = &store.Key{Tenant: mark} // before all agents that have a name
+			after = &store.Key{Tenant: mark} // before all agents with a name
 		default:
-			return names, nil // tenants of the one without come last
+			return names, nil // the tenants of the agent without a name come last
 		}
 	}
 	return names, nil

@@ -19,28 +19,28 @@ import (
 	web "github.com/parley-a2a/parley/internal/console"
 )
 
-// ConsolePath is where the web console is.
+// ConsolePath is the path of the web console.
 const ConsolePath = "/console"
 
 // pages joins the web console to a host.
 type pages struct {
 	// set by Open, then constant
 	h     *Host
-	token string // in the link that is printed; "": there is none
+	token string // in the link that is printed; "": no link
 
 	shown  atomic.Pointer[shown]
 	recent *recent
 }
 
-// shown is what the console has of the revision in force.
+// shown is the console's view of the revision in force.
 type shown struct {
 	agents  []web.Agent
 	guard   *auth.Guard
-	hosts   []string // that requests may be for; none means any
+	hosts   []string // host names that requests may have; none means any
 	proxies []netip.Prefix
 }
 
-// openConsole makes the handler of the console; nil where it is off.
+// openConsole makes the handler of the console; nil if it is off.
 func (h *Host) openConsole(ctx context.Context) (http.Handler, error) {
 	f := h.now.settings
 	if f.noConsole {
@@ -52,8 +52,8 @@ func (h *Host) openConsole(ctx context.Context) (http.Handler, error) {
 		Log:    h.pages.log, Published: h.pages.published, Recent: h.pages.recent.samples, Admin: h.admin, Viewer: h.pages.viewer,
 		Name: "Parley", Version: h.env.Version, MaxUpload: f.limits.body, Logger: h.log,
 	}
-	// Whoever reads what a server for its own machine prints at its start is its
-	// operator. Elsewhere what is printed ends in collections of logs.
+	// Whoever reads the start of a server for its own machine is its operator. For
+	// other servers, the output ends up in log collections.
 	if h.now.local || h.now.guard == nil {
 		h.pages.token = uuid.NewString()
 		o.Token = h.pages.token
@@ -80,7 +80,7 @@ func (h *Host) openConsole(ctx context.Context) (http.Handler, error) {
 	}
 	at := c.At(ConsolePath, func(r *http.Request) *url.URL { return a2aserver.AskedFor(h.pages.shown.Load().proxies)(r) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		// A page of elsewhere may have its name resolve to this machine.
+		// A foreign page may have its host name resolve to this machine.
 		if s := h.pages.shown.Load(); len(s.hosts) > 0 && !slices.Contains(s.hosts, (&url.URL{Host: r.Host}).Hostname()) {
 			http.Error(w, "The console does not answer for the host that the request names.", http.StatusMisdirectedRequest)
 			return
@@ -89,7 +89,7 @@ func (h *Host) openConsole(ctx context.Context) (http.Handler, error) {
 	}), nil
 }
 
-// show gives the console what a revision has.
+// show gives the console its view of a revision.
 func (p *pages) show(r *revision) {
 	if p == nil {
 		return
@@ -103,7 +103,7 @@ func (p *pages) show(r *revision) {
 		hosted := &r.hosted[i]
 		a := web.Agent{Name: hosted.Name, Card: web.CalmCard(&hosted.Card), Model: r.agents[i].models != nil}
 		if hosted.Default {
-			a.Name = "" // as its tasks have it
+			a.Name = "" // as in the keys of its tasks
 		}
 		a.Service = &audited{Service: p.h.server.Engine().Agent(a.Name), h: p.h, agent: hosted.Name}
 		if hosted.Default {
@@ -124,8 +124,8 @@ func (p *pages) published(r *http.Request, agent string) []byte {
 	return p.h.admin.cardAt(r.Context(), a2aserver.AskedFor(p.shown.Load().proxies)(r), path)
 }
 
-// audited records what viewers of the console change: what they do there is no call
-// over the network, which the server records by itself.
+// audited records changes by viewers of the console, which are no network calls, so
+// that the server does not record them itself.
 type audited struct {
 	a2a.Service
 	h     *Host
@@ -165,7 +165,7 @@ func (a *audited) record(ctx context.Context, op, task string, err error) {
 	a.h.audit.Event(a2aserver.AuditCall, append(list, about...)...)
 }
 
-// viewer asks whose credentials these are. The request is the browser's.
+// viewer identifies a viewer by credentials. The request is the browser's.
 func (p *pages) viewer(r *http.Request, c web.Credentials, again bool) (a2a.Caller, error) {
 	guard := p.shown.Load().guard
 	if guard == nil {
@@ -185,7 +185,7 @@ func (p *pages) viewer(r *http.Request, c web.Credentials, again bool) (a2a.Call
 	return p.h.authenticate(guard, asks, "console")
 }
 
-// log reads a task's log for the context's caller. An operator may read every one.
+// log reads a task's log for the context's caller. An operator may read every log.
 func (p *pages) log(ctx context.Context, agent, task string, after int64, follow bool) iter.Seq2[[]*a2a.Entry, error] {
 	who := a2a.CallerFrom(ctx)
 	if who.Tenant == "" && who.May(a2a.ScopeAdminRead) {

@@ -8,7 +8,7 @@ import (
 // profiles are the values of --card-profile, the default first.
 var profiles = []string{"all", "v1", "bare", "extended"}
 
-// cardFor returns for which versions the card of a --card-profile is.
+// cardFor returns the versions for which a --card-profile writes the card.
 func cardFor(profile string) a2aserver.CardProfile {
 	if profile == "v1" {
 		return a2aserver.CardV1

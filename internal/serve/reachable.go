@@ -21,14 +21,14 @@ import (
 )
 
 // addressFindings checks the address on the cards without a request. open says that
-// others than this machine's users can call.
+// users of other machines can call.
 func addressFindings(public string, open bool) []string {
 	if public == "" {
 		return nil
 	}
 	u, err := url.Parse(public)
 	if err != nil {
-		return nil // refused before
+		return nil // it was refused before
 	}
 	switch local := isLocalHost(u.Hostname()); {
 	case local && open:
@@ -47,7 +47,7 @@ const (
 	reachTime  = 10 * time.Second
 )
 
-// reach fetches the card by the address that it names, as callers do. It returns why
+// reach fetches the card from the address that it names, as callers do. It returns why
 // there is no card, or that it is another agent's; nil if ctx ended first.
 func reach(ctx context.Context, c *http.Client, public, name string) error {
 	var err error
@@ -93,7 +93,8 @@ func reachOnce(ctx context.Context, c *http.Client, public, name string) error {
 	return nil
 }
 
-// reachReason is an error of a request without the URL, which the caller prints.
+// reachReason returns the text of a request's error without the URL, which the caller
+// prints.
 func reachReason(err error) string {
 	if wrapped, ok := errors.AsType[*url.Error](err); ok {
 		err = wrapped.Err
@@ -104,7 +105,7 @@ func reachReason(err error) string {
 	return err.Error()
 }
 
-// isLocalHost reports whether a host name means the machine of whoever uses it.
+// isLocalHost reports whether a host name means the user's own machine.
 func isLocalHost(host string) bool {
 	host = strings.ToLower(strings.TrimSuffix(host, "."))
 	if host == "localhost" || strings.HasSuffix(host, ".localhost") {
@@ -114,8 +115,8 @@ func isLocalHost(host string) bool {
 	return ip != nil && (ip.IsLoopback() || ip.IsUnspecified())
 }
 
-// isPrivateHost reports whether a host is an address of a private network, where
-// plain http is a choice.
+// isPrivateHost reports whether a host is an address of a private network, in which
+// plain http is acceptable.
 func isPrivateHost(host string) bool {
 	addr, err := netip.ParseAddr(host)
 	return err == nil && (addr.IsPrivate() || addr.IsLinkLocalUnicast())

@@ -27,7 +27,7 @@ const (
 	maxSamples  = 180 // 15 minutes
 )
 
-// totals are metrics that only grow: what happened is the difference of two.
+// totals are metrics that only grow: the change between two readings is what happened.
 type totals struct {
 	at                              time.Time
 	calls, failed, entries, commits float64
@@ -40,7 +40,7 @@ type buckets struct {
 	counts []uint64
 }
 
-// samples returns what there is, the oldest first. It does not change any more.
+// samples returns the samples, oldest first. The slice does not change afterwards.
 func (r *recent) samples() []web.Sample {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -67,7 +67,7 @@ func (p *pages) sample(ctx context.Context) {
 func (r *recent) take(ctx context.Context, h *Host) {
 	var all metricdata.ResourceMetrics
 	if err := h.telemetry.Collect(ctx, &all); err != nil {
-		return // at the end of the server, or in part: the next one counts
+		return // the server ends, or a part failed: the next sample counts
 	}
 	now := totals{at: time.Now()}
 	s := web.Sample{Time: now.at.UTC()}
@@ -101,7 +101,7 @@ func (r *recent) take(ctx context.Context, h *Host) {
 	}
 }
 
-// read takes what is sampled of one metric.
+// read adds one metric to the sample.
 func (t *totals) read(s *web.Sample, m *metricdata.Metrics) {
 	name := func(id metrics.ID) string { return metrics.Table[id].Name }
 	switch m.Name {
@@ -138,7 +138,7 @@ func points(m *metricdata.Metrics) []metricdata.HistogramDataPoint[float64] {
 	return h.DataPoints
 }
 
-// total is the sum of a metric over its labels.
+// total returns the sum of a metric over its labels.
 func total(m *metricdata.Metrics) (n float64) {
 	switch data := m.Data.(type) {
 	case metricdata.Sum[int64]:
@@ -162,7 +162,8 @@ func (b *buckets) add(bounds []float64, counts []uint64) {
 	}
 }
 
-// since is a quantile of what came after an earlier reading: the bound that it is below.
+// since returns a quantile of the values after an earlier reading: the upper bound of
+// its bucket.
 func (b *buckets) since(before *buckets, q float64) time.Duration {
 	list := slices.Clone(b.counts)
 	all := uint64(0)

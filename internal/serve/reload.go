@@ -19,9 +19,9 @@ import (
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
-// background does the work beside serving until stop is called, which waits for it:
-// SIGHUP, files that change, cards of other agents, the memory limit. One goroutine
-// replaces the revision in force.
+// background does the work beside serving until stop is called, which waits for it: it
+// handles SIGHUP, changed files, cards of other agents, and the memory limit. One
+// goroutine replaces the revision in force.
 func (h *Host) background(ctx context.Context) (stop func()) {
 	var work sync.WaitGroup
 	f := h.now.settings
@@ -31,14 +31,14 @@ func (h *Host) background(ctx context.Context) (stop func()) {
 	work.Go(func() { h.pages.sample(draining) })
 	ctx, cancel := context.WithCancel(ctx)
 	hangups, changes, cards := make(chan struct{}, 1), make(chan string), make(chan fetched)
-	signals := make(chan os.Signal, 1) // one is enough: what it is about is read after it
+	signals := make(chan os.Signal, 1) // one is enough: files are read after it
 	if h.now.settings.path != "" || h.audit.file != nil {
 		signal.Notify(signals, syscall.SIGHUP)
 	}
 	work.Go(func() {
 		for range signals {
 			h.audit.reopen(h.log)
-			wake.Nudge(hangups) // a reload that waits will read the newest file
+			wake.Nudge(hangups) // a pending reload will read the newest file
 		}
 	})
 	work.Go(func() {
@@ -113,7 +113,7 @@ func (h *Host) reload(ctx context.Context, why string, again bool) bool {
 	return false
 }
 
-// replace hands a revision to the server.
+// replace gives a revision to the server.
 func (h *Host) replace(r *revision) error {
 	if err := h.server.Reload(r.hosted, h.options(r)); err != nil {
 		return err
@@ -123,14 +123,14 @@ func (h *Host) replace(r *revision) error {
 	return nil
 }
 
-// show tells everybody which revision is in force.
+// show passes the revision in force to the console, the administration and the metrics.
 func (h *Host) show() {
 	h.pages.show(h.now)
 	h.admin.show(h.now)
 	h.metrics.now.Store(h.now)
 }
 
-// reloadReason is an error in one line, with all mistakes of a file.
+// reloadReason returns an error in one line, with all mistakes of a file.
 func reloadReason(err error) string {
 	text := err.Error()
 	if f, ok := errors.AsType[*failure.Error](err); ok {
@@ -179,8 +179,8 @@ func (h *Host) stale(f *Settings) {
 }
 
 // watch reports changes of the files of the revision in force, with --reload, until
-// stop is called, which waits for it. told is what stop of the watch before returned: a
-// file that was saved again during a reload has changed since then.
+// stop is called, which waits for it. told is the result of the previous watch's stop:
+// with it, a file that was saved again during a reload counts as changed.
 func (h *Host) watch(ctx context.Context, changes chan<- string, told map[string]stamp) (stop func() map[string]stamp) {
 	f := h.now.settings
 	if !f.Reload {

@@ -16,7 +16,7 @@ import (
 // revision is the part of a host that can be replaced while it runs: its agents,
 // their cards, who may call, and limits.
 type revision struct {
-	read     time.Time // when its settings were
+	read     time.Time // when its settings were read
 	settings *Settings
 	local    bool
 	public   string
@@ -24,11 +24,11 @@ type revision struct {
 	cardKeys []*auth.Key
 
 	agents  []*instance
-	started []*instance // agents that the revision before did not have; none once it is in force
+	started []*instance // agents that the previous revision did not have; none once it is in force
 	hosted  []parley.Hosted
 }
 
-// revise makes a revision of settings. again starts commands again even if their
+// revise makes a revision from settings. again starts commands again even if their
 // description is the same.
 func (h *Host) revise(ctx context.Context, f *Settings, agents []config.Agent, again bool) (*revision, error) {
 	r := &revision{read: time.Now(), settings: f, local: f.local(h.addr)}
@@ -74,7 +74,7 @@ func (h *Host) revise(ctx context.Context, f *Settings, agents []config.Agent, a
 	return r, nil
 }
 
-// host sets the agents as the server gets them.
+// host sets the agents in the server's form.
 func (r *revision) host() error {
 	r.hosted = nil
 	for _, n := range r.agents {
@@ -128,7 +128,7 @@ func (r *revision) discard(log *slog.Logger) {
 	r.started = nil
 }
 
-// front returns the index of the agent at /, or else of the first.
+// front returns the index of the agent at /, or else of the first agent.
 func (r *revision) front() int {
 	return max(0, slices.IndexFunc(r.agents, func(n *instance) bool { return n.from.Default }))
 }
@@ -146,17 +146,17 @@ func (r *revision) commit(m *factory) {
 	m.current = map[string]*instance{}
 	for _, n := range r.agents {
 		m.current[n.from.Name] = n
-		if c := n.from.HTTP; c != nil && c.Callbacks { // its description may name no address, and public_url another one
+		if c := n.from.HTTP; c != nil && c.Callbacks { // the description may name no address while public_url has changed
 			if at, err := m.callbackURL(c.CallbackURL, n.from.Name); err == nil {
-				_ = m.callbacks[n.from.Name].Move(at) // it was judged when the agent, or the address on the cards, was
+				_ = m.callbacks[n.from.Name].Move(at) // it was checked with the agent, or with the address on the cards
 			}
 		}
 	}
 	r.started = nil
 }
 
-// options returns the server's options for a revision. Some of them count only when
-// the server is made; see untilRestart.
+// options returns the server's options for a revision. Some of them only take effect
+// when the server is made; see untilRestart.
 func (h *Host) options(r *revision) *parley.Options {
 	f := r.settings
 	front := ""
@@ -175,7 +175,7 @@ func (h *Host) options(r *revision) *parley.Options {
 	}
 }
 
-// hosts returns the host names that requests may be for; none: any.
+// hosts returns the host names that requests may have; none: any.
 func (h *Host) hosts(r *revision) []string {
 	return r.settings.browser.allowed(r.local && (r.guard == nil || r.guard.Anonymous()), h.addr)
 }

@@ -17,11 +17,11 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// DefaultFile is read where nothing else says what to serve.
+// DefaultFile is read if no flag or command says what to serve.
 const DefaultFile = "parley.yaml"
 
-// Settings are the flags of a host, with those of its file, and where each comes
-// from.
+// Settings are the flags of a host, merged with those of its file, and the origin of
+// each.
 type Settings struct {
 	*flags
 	File *config.File // nil without one
@@ -31,15 +31,15 @@ type Settings struct {
 	fromEnv bool              // the address of the database comes from its variable
 }
 
-// origin is where the value of a flag comes from.
+// origin says where the value of a flag comes from.
 type origin struct {
-	inFile bool   // else it is on the command line
+	inFile bool   // otherwise it is on the command line
 	where  string // "flag --listen", or file:line:column
 }
 
-// Load returns the settings that a command line and the file below it come to.
-// command says that the command line has a command behind --. Load may be called
-// again when the file has changed.
+// Load returns the settings of a command line merged with its file. command says that
+// the command line has a command after --. Load may be called again when the file has
+// changed.
 func (e *Env) Load(line Line, command bool) (*Settings, error) {
 	s := &Settings{flags: new(flags), from: map[string]origin{}}
 	s.set = s.flagSet()
@@ -109,7 +109,7 @@ func (s *Settings) findFile(line Line, command bool) error {
 	return nil
 }
 
-// overlay sets the flags that the file has a value for and the command line has not.
+// overlay sets the flags that have a value in the file and none on the command line.
 func (s *Settings) overlay(e *Env, line Line) error {
 	o := e.fileOptions(line)
 	var asked []string
@@ -131,7 +131,7 @@ func (s *Settings) overlay(e *Env, line Line) error {
 		switch {
 		case line.Sets(set.Flag):
 			continue
-		case set.Flag == "data" && strings.Contains(stored, "://"): // the audit log is there all the same
+		case set.Flag == "data" && strings.Contains(stored, "://"): // the audit log is still there
 		case slices.Contains([]string{"store", "ephemeral", "data"}, set.Flag) && stored != "", line.turnsOn(set.Yields...):
 			continue
 		}
@@ -140,7 +140,7 @@ func (s *Settings) overlay(e *Env, line Line) error {
 			continue
 		}
 		for _, v := range set.Values {
-			if err := s.set.Set(set.Flag, v); err != nil { // it was asked before
+			if err := s.set.Set(set.Flag, v); err != nil { // config has already checked the value
 				return failure.Usagef("%s: %s: %v", at, set.Path, errors.Unwrap(err))
 			}
 		}
@@ -162,8 +162,8 @@ func runnable(name, dir string) error {
 	return nil
 }
 
-// CheckValue returns a function with the error of a flag that refuses a value. The
-// error does not show the value.
+// CheckValue returns a function that returns the error of a flag for a value. The error
+// does not show the value.
 func CheckValue() func(flag, value string) error {
 	set := new(flags).flagSet()
 	return func(flag, value string) error {
@@ -171,8 +171,8 @@ func CheckValue() func(flag, value string) error {
 	}
 }
 
-// FileFailure is the failure of a file that cannot be used: its mistakes, a line
-// each.
+// FileFailure returns the failure of a file that cannot be used, with its mistakes, one
+// per line.
 func FileFailure(name string, err error) error {
 	var wrong *config.Error
 	if !errors.As(err, &wrong) {
@@ -185,7 +185,7 @@ func FileFailure(name string, err error) error {
 
 var flagName = regexp.MustCompile(`--[a-z]+(-[a-z]+)*`)
 
-// inFile makes a failure that names flags name their places in the file.
+// inFile replaces the flags in a failure by their places in the file.
 func (s *Settings) inFile(err error) error {
 	var f *failure.Error
 	if s.File == nil || !errors.As(err, &f) {

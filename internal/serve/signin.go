@@ -25,7 +25,7 @@ func (s *signIn) Begin(ctx context.Context, redirect string) (string, []byte, er
 }
 
 // Finish returns the access token, and the ID token for issuers whose access tokens are
-// for themselves: the audiences decide which one is taken.
+// for the issuer itself: the audiences decide which token is accepted.
 func (s *signIn) Finish(ctx context.Context, pending []byte, query string) ([]string, error) {
 	var begun auth.WebSignIn
 	if err := json.Unmarshal(pending, &begun); err != nil {

@@ -6,38 +6,37 @@ import (
 	"strings"
 )
 
-// Status is what a host is, for people, once it has come up. Its texts have no
-// credentials.
+// Status describes a started host to people. Its texts contain no credentials.
 type Status struct {
 	Addr    net.Addr
-	URL     string // by which this machine can connect
-	Trust   string // the file of the certificate, where clients must be given it: nobody else signed it
+	URL     string // for clients on this machine
+	Trust   string // the certificate file that clients need, because no authority signed it
 	Public  string // the URL that cards advertise; "" if none is set
-	Console string // where the web console is; "" if there is none
-	// Link opens the console on this machine without credentials; "" if they are needed. It
-	// is for people, not for logs.
+	Console string // the URL of the web console; "" if there is none
+	// Link opens the console on this machine without credentials; "" if they are
+	// needed. Print it for people, but never log it.
 	Link     string
 	LinkFrom string // the command that prints Link; "" if there is none
 	Agents   []AgentStatus
-	Tasks    string // where they are kept
+	Tasks    string // where the tasks are kept
 	Keeps    bool   // tasks outlive the server
-	Shared   bool   // other servers may have them, too
+	Shared   bool   // other servers may use them, too
 	Demo     bool   // the demo agent is at /
 
 	Callers string // who may call
-	Traces  string // where they go; "" if nothing is traced
-	First   string // the command that gets credentials; "" where none are needed
+	Traces  string // where traces are sent; "" if there are none
+	First   string // the command that gets credentials; "" if none are needed
 }
 
 // AgentStatus is one agent of a host.
 type AgentStatus struct {
-	Name    string // where it is; "" if it is the only one, at /
+	Name    string // its name in the URL; "" if it is the only one, at /
 	What    string
 	Default bool   // it is at /
-	Model   string // which model answers, where, and whether it is there; "" if none does
+	Model   string // the model that answers, its endpoint, and whether it is there; "" if none does
 }
 
-// Status returns what the host is. It may be called before Run.
+// Status describes the host. It may be called before Run.
 func (h *Host) Status() *Status {
 	r, w := h.now, h.env.Stderr
 	f := r.settings
@@ -88,14 +87,14 @@ func LocalURL(at net.Addr, tls bool) string {
 	return scheme + net.JoinHostPort(host, port)
 }
 
-// local reports whether only this machine can call a server at an address, and
-// nobody else through a proxy in front.
+// local reports whether only this machine can call a server at an address, even through
+// a proxy in front.
 func (f *flags) local(at net.Addr) bool {
 	tcp, ok := at.(*net.TCPAddr)
 	return ok && tcp.IP.IsLoopback() && f.publicURL == "" && len(f.proxies) == 0
 }
 
-// caution is what is legal about callers and may be a mistake; "" if there is nothing.
+// caution returns a warning about callers that may be intended; "" if there is none.
 func (f *flags) caution(at net.Addr, local bool, public string) string {
 	switch {
 	case f.auth.any() && !f.tls.given() && !local && !strings.HasPrefix(public, "https://"):

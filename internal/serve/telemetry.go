@@ -16,8 +16,8 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/export"
 )
 
-// telemetryFlags say where traces go. What they leave out, the variables of
-// OpenTelemetry say; see docs/observability.md.
+// telemetryFlags say where traces are sent. OpenTelemetry's variables set what the
+// flags leave out; see docs/observability.md.
 type telemetryFlags struct {
 	endpoint     string
 	protocol     string
@@ -25,7 +25,7 @@ type telemetryFlags struct {
 	content      bool
 	traceability bool
 	metrics      string // an address, metricsMain, or ""
-	traceURL     string // with traceMark in it; ""
+	traceURL     string // contains traceMark, or is ""
 }
 
 func (f *telemetryFlags) register(fs *pflag.FlagSet) {
@@ -63,7 +63,8 @@ func parseTraceURL(s string) (string, error) {
 	return s, nil
 }
 
-// traceAddress returns where a trace is seen, for the console; nil if nobody said.
+// traceAddress returns the function from a trace to its page, for the console; nil if
+// none is configured.
 func (f *telemetryFlags) traceAddress() func(id string) string {
 	if f.traceURL == "" {
 		return nil
@@ -71,7 +72,7 @@ func (f *telemetryFlags) traceAddress() func(id string) string {
 	return func(id string) string { return strings.ReplaceAll(f.traceURL, traceMark, url.PathEscape(id)) }
 }
 
-// noShare is that no share is set.
+// noShare means that no share is set.
 const noShare = -1
 
 func parseShare(s string) (float64, error) {
@@ -97,8 +98,8 @@ func parseCollector(s string) (string, error) {
 	return strings.TrimRight(s, "/"), nil
 }
 
-// contentEnv is the variable by which instrumentations of generative AI are told to
-// write contents into spans.
+// contentEnv is the variable that tells instrumentations of generative AI to write
+// contents into spans.
 const contentEnv = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 
 // captures reports whether contents go into spans.
@@ -107,7 +108,7 @@ func (f *telemetryFlags) captures(e *Env) bool {
 	return f.content || strings.EqualFold(s, "true") || strings.HasPrefix(strings.ToUpper(s), "SPAN")
 }
 
-// startTelemetry begins telemetry, if the flags or the environment ask for it.
+// startTelemetry starts telemetry, if the flags or the environment ask for it.
 func (h *Host) startTelemetry(ctx context.Context, f *telemetryFlags, keep bool) error {
 	s := export.Settings{
 		Endpoint: f.endpoint, Protocol: f.protocol,
@@ -126,10 +127,10 @@ func (h *Host) startTelemetry(ctx context.Context, f *telemetryFlags, keep bool)
 	return nil
 }
 
-// telemetryTime is how long what is not sent may take to be sent when the server ends.
+// telemetryTime limits the sending of the remaining telemetry when the server ends.
 const telemetryTime = 5 * time.Second
 
-// stopTelemetry sends what is left.
+// stopTelemetry sends the remaining telemetry.
 func (h *Host) stopTelemetry() {
 	ctx, cancel := context.WithTimeout(context.Background(), telemetryTime)
 	defer cancel()

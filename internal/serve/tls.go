@@ -14,7 +14,7 @@ import (
 type tlsFiles struct {
 	cert, key string
 	clientCA  string
-	required  bool // a client certificate is
+	required  bool // callers need a client certificate
 }
 
 func (f *tlsFiles) register(fs *pflag.FlagSet) {
@@ -52,7 +52,8 @@ func (h *Host) certificate() *x509.Certificate {
 	return c.Certificates[0].Leaf
 }
 
-// load reads the files, so that mistakes show at the start; nil if there are none.
+// load reads the files, so that mistakes show at the start; it returns nil if there are
+// none.
 func (f *tlsFiles) load(audit *AuditLog, log *slog.Logger) (*a2aserver.TLS, error) {
 	if !f.given() {
 		return nil, nil

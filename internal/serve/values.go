@@ -13,8 +13,8 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// Values returns all settings in the order of the reference, and then those that
-// the file has for agents, if there is one.
+// Values returns all settings in the order of the reference, followed by the file's
+// settings for agents, if there is a file.
 func (s *Settings) Values(line Line) (list []admin.Setting) {
 	ofFile := map[string]config.Setting{}
 	file := cmp.Or(s.File, new(config.File))
@@ -47,7 +47,7 @@ func (s *Settings) Values(line Line) (list []admin.Setting) {
 	return list
 }
 
-// shown is what the command line says of a flag, without passwords.
+// shown returns the value of a flag on the command line, without passwords.
 func (l Line) shown(row config.Row) string {
 	var values []string
 	for _, f := range l {
@@ -65,11 +65,11 @@ func (l Line) shown(row config.Row) string {
 	return strings.Join(values, ", ")
 }
 
-// Admitted fails, without listening, where Open would fail once it listens because
-// nothing says who may call.
+// Admitted fails, without listening, if Open would fail after listening because no flag
+// says who may call.
 func (s *Settings) Admitted() error {
 	host, _, _ := net.SplitHostPort(s.listen)
-	if _, err := netip.ParseAddr(host); err != nil && host != "" { // a name, which may be anything there
+	if _, err := netip.ParseAddr(host); err != nil && host != "" { // a name, which may resolve to anything
 		return nil
 	}
 	at, err := net.ResolveTCPAddr("tcp", s.listen)

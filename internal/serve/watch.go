@@ -16,20 +16,20 @@ import (
 // network mounts included.
 type watcher struct {
 	files []string // watched by name
-	trees []tree   // watched by extension
+	trees []tree   // by extension
 	seen  map[string]stamp
-	// told is how the files were when changed heard of them last, before it read any:
-	// set before run, it is what the watcher before this one has told.
+	// told is the state of the files that changed was last told, before it read any of
+	// them. Set it before run, from the previous watcher.
 	told map[string]stamp
 }
 
-// tree is the files with one of some extensions in a directory and below.
+// tree is the files with certain extensions in a directory and its subdirectories.
 type tree struct {
 	root  string
 	kinds []string // such as ".py"
 }
 
-// stamp is how a change of a file shows.
+// stamp shows whether a file has changed.
 type stamp struct {
 	at   time.Time
 	size int64
@@ -41,9 +41,9 @@ const (
 	maxWatched = 10_000
 )
 
-// add watches a command's files: those that the command names, and those with the
-// same extensions beside and below them, unless they are outside of dir, where it
-// runs. Programs in PATH, such as interpreters, are not watched.
+// add watches a command's files: those that the command names, and those with the same
+// extensions next to and below them, unless they are outside dir, in which it runs.
+// Programs in PATH, such as interpreters, are not watched.
 func (w *watcher) add(dir string, argv []string) {
 	for i, word := range argv {
 		if i == 0 && !strings.ContainsRune(word, filepath.Separator) {
@@ -88,8 +88,8 @@ func (w *watcher) grow(root, kind string) {
 }
 
 // run calls changed with the name of a file that was changed, added or deleted, until
-// ctx ends. It waits until one poll shows no more changes, so that a file is not used
-// half written. changed reports whether it took the name.
+// ctx ends. It waits until one poll shows no more changes, so that a half-written file
+// is not used. changed reports whether it accepted the name.
 func (w *watcher) run(ctx context.Context, changed func(name string) bool) {
 	w.seen = w.look()
 	for name, was := range w.told {
@@ -156,14 +156,13 @@ func (w *watcher) look() map[string]stamp {
 	return found
 }
 
-// notSource reports whether a directory holds no sources of the agent, but caches,
+// notSource reports whether a directory contains no sources of the agent, but caches,
 // packages or the database.
 func notSource(name string) bool {
 	return strings.HasPrefix(name, ".") || name == "node_modules" || name == "__pycache__" || name == "venv"
 }
 
-// difference returns the first file in the order of names that is not the same in
-// both.
+// difference returns the first file, in the order of names, that differs.
 func difference(before, after map[string]stamp) (first string) {
 	for _, names := range []iter.Seq[string]{maps.Keys(before), maps.Keys(after)} {
 		for name := range names {
