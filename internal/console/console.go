@@ -235,7 +235,11 @@ func sameSite(r *http.Request) bool {
 // them, so browsers may keep them; modules find each other by their relative ones.
 func assets(files fs.FS) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+		keep := "public, max-age=31536000, immutable"
+		if r.PathValue("mark") != mark() {
+			keep = "no-store" // of a page that a server of another version made
+		}
+		w.Header().Set("Cache-Control", keep)
 		http.ServeFileFS(w, r, files, r.PathValue("file"))
 	})
 }

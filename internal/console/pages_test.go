@@ -757,6 +757,23 @@ func TestFilesToSave(t *testing.T) {
 	}
 }
 
+// While servers of two versions run, a page of one may get the files of the other, which
+// a browser must not keep as its own.
+func TestFilesOfAnotherVersion(t *testing.T) {
+	v := open(t, serve(t))
+	own := regexp.MustCompile(`/console(/static/[^"]+/console.css)"`).FindStringSubmatch(v.get("/agents"))[1]
+	for path, want := range map[string]string{own: "public, max-age=31536000, immutable", "/static/other/console.css": "no-store"} {
+		res, err := v.http.Get(v.s.URL + "/console" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if got := res.Header.Get("Cache-Control"); res.StatusCode != http.StatusOK || got != want {
+			t.Errorf("%s: %d, kept as %q, want %q", path, res.StatusCode, got, want)
+		}
+	}
+}
+
 // Files that are too large for memory wait on the disk, until the message is sent.
 func TestLargeFilesLeaveNothingBehind(t *testing.T) {
 	dir := t.TempDir()
