@@ -125,6 +125,9 @@ func (tame) Transform(doc *ast.Document, r text.Reader, _ parser.Context) {
 		if k := n.Kind(); entering && (k == ast.KindLink || k == ast.KindAutoLink || k == ast.KindImage) {
 			links = append(links, n)
 		}
+		if h, ok := n.(*ast.Heading); ok && entering { // below those of the page
+			h.Level = min(h.Level+1, 6)
+		}
 		return ast.WalkContinue, nil
 	})
 	left := 4 * len(r.Source()) // bytes of addresses, of which many links may share one

@@ -96,6 +96,13 @@ func TestLinksWithOneAddressStaySmall(t *testing.T) {
 	}
 }
 
+// A page has one title: an agent's headings are below it.
+func TestHeadingsAreBelowThePages(t *testing.T) {
+	if got := string(rich("# a\n\n###### b")); got != "<h2>a</h2>\n<h6>b</h6>\n" {
+		t.Errorf("they are %q", got)
+	}
+}
+
 // A task has a bound of formatted text, in however many messages and artifacts.
 func TestOfATaskSomeTextIsFormatted(t *testing.T) {
 	s := newSheet(prefixOf("/t") + "flow")

@@ -121,11 +121,25 @@ func TestFailureWithRetry(t *testing.T) {
 	p.say("fail out of paper")
 	p.state("failed")
 	p.shows("out of paper")
-	p.click("#talks .failed form button")
+	js[bool](p, `(document.querySelector("#talks .failed form button").focus(), true)`)
+	p.enter()
 	p.until(`document.querySelectorAll("#talks > section").length === 2`)
 	p.state("failed")
+	p.until(`document.activeElement === document.querySelector("#talks .failed form button")`)
 	if n := js[int](p, `document.querySelectorAll("#talks .user").length`); n != 2 {
 		t.Errorf("it was said %d times", n)
+	}
+}
+
+// On paper a conversation is what was said.
+func TestPrint(t *testing.T) {
+	t.Parallel()
+	p := share(t).open()
+	p.say("echo # Rivers")
+	p.state("completed")
+	p.do(emulation.SetEmulatedMedia().WithMedia("print"))
+	if p.says("Send") || p.says("Inbox") || p.says("New context") || !p.says("Rivers") {
+		t.Errorf("printed is %q", p.text("body"))
 	}
 }
 

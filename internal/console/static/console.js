@@ -159,6 +159,7 @@ document.addEventListener("submit", async (e) => {
   if (form.dataset.send && !document.querySelector(form.dataset.send)) return;
   e.preventDefault();
   const by = e.submitter;
+  const had = document.activeElement;
   const body = new URLSearchParams();
   for (const [name, value] of new FormData(form, by)) body.append(name, String(value));
   const buttons = [...form.querySelectorAll("button")];
@@ -176,6 +177,8 @@ document.addEventListener("submit", async (e) => {
     trouble = "The server did not answer. Try again when it is back.";
   }
   for (const b of buttons) b.disabled = false;
+  // A button that is disabled loses the focus.
+  if (document.activeElement === document.body && had instanceof HTMLElement) had.focus({ preventScroll: true });
   form.querySelector("[data-trouble]")?.remove();
   if (trouble) {
     const p = document.createElement("p");
