@@ -140,9 +140,9 @@ func wantScope(t *testing.T, has string, err error, need string) {
 	}
 }
 
-// Another's task is found with a scope for the tenant or for all, where the
-// operation has one, and is not found otherwise: also from another tenant, and
-// with credentials for none.
+// Another caller's task is found with a scope for the tenant or for all, if the operation has
+// such a scope; otherwise it is not found, nor from another tenant or with credentials for no
+// tenant.
 func TestSharing(t *testing.T) {
 	type who struct{ subject, tenant, requested string }
 	callers := []who{
@@ -200,8 +200,8 @@ func wantNotFound(t *testing.T, got, missing error) {
 	}
 }
 
-// A request for another tenant than the credentials' is denied before anything
-// is looked up, whatever the scopes, and leaves nothing.
+// A request for another tenant than the credentials' is denied before any look-up, with all
+// scopes, and leaves nothing.
 func TestTenantOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w, begin := accessWorld(t)
@@ -265,7 +265,7 @@ func TestNoTenantInCredentials(t *testing.T) {
 				t.Errorf("in %q: %v, want %v", tenant, err, want)
 			}
 		}
-		// Somebody whose credentials are for x has another task of that name.
+		// A caller with credentials for x has another task with that id.
 		if _, err := w.GetTask(as("ann", "x"), &a2a.GetTaskRequest{ID: r.Task.ID}); err != nil {
 			t.Errorf("ann of x: %v", err)
 		}

@@ -143,8 +143,8 @@ func TestDirectAnswerIsCommittedFirst(t *testing.T) {
 	})
 }
 
-// One failure of the store nobody notices; one that lasts is told, and then the
-// message is new.
+// A single failure of the store goes unnoticed. A lasting one is reported, and then the message
+// is new.
 func TestDirectAnswerThatCannotBeKept(t *testing.T) {
 	for _, fault := range []storetest.Fault{storetest.FailBefore, storetest.FailAfter} {
 		t.Run(fault.String(), func(t *testing.T) {

@@ -60,8 +60,8 @@ func TestSameMessageAtOnce(t *testing.T) {
 	})
 }
 
-// The first sender may leave: the message is taken all the same, and those who
-// wait, or come before it is certain, get what came of it.
+// If the first sender leaves, the message is accepted nevertheless. Senders that wait, or come
+// before the outcome is certain, get that outcome.
 func TestFirstSenderLeaves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ag := &counted{Agent: agent.Func(func(ctx context.Context, t *agent.Turn) error {
@@ -315,9 +315,8 @@ func TestSameMessageWhileTheStoreFails(t *testing.T) {
 	faultsOf(t, scenario)
 }
 
-// A process that is lost before the commit leaves nothing: the message is new.
-// One that is lost behind it leaves a task that runs once more, to which the
-// message leads.
+// If the process dies before the commit, nothing is left: the message is new. If it dies after
+// the commit, the task runs once more, and the message leads to it.
 func TestMessageComesAgainAfterACrash(t *testing.T) {
 	for _, committed := range []bool{false, true} {
 		t.Run(fmt.Sprint("committed ", committed), func(t *testing.T) {

@@ -36,8 +36,8 @@ func (w *world) mustStream(req *a2a.SendMessageRequest) []*a2a.StreamResponse {
 	return evs
 }
 
-// A stream that is asked for again is the same, from its beginning or from
-// behind any of its elements, after its end and after a restart.
+// A stream that is requested again is the same, from its beginning or after any of its
+// elements, after its end and after a restart.
 func TestStreamThatComesAgain(t *testing.T) {
 	st := store.NewMemory()
 	t.Cleanup(func() { st.Close() })
@@ -82,7 +82,7 @@ func TestStreamThatComesAgain(t *testing.T) {
 	check()
 	w.mustStream(reply(task, "London"))
 	check()
-	// From behind the end of the first stream: what came later.
+	// After the end of the first stream: what came later.
 	last := streams[name][len(streams[name])-1].Seq
 	if got := brief(w.mustStream(after(name, last+2))); got != "task:working artifact:Ada of London. completed" {
 		t.Errorf("what came later is %s", got)
@@ -260,8 +260,8 @@ func TestStreamOfAMessageThatWasTaken(t *testing.T) {
 	})
 }
 
-// A sender whose message nobody took is told so, as often as it asks while that
-// is known.
+// A sender whose message was never taken is told so each time it asks, as long as that is
+// known.
 func TestUnreadMessageComesAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGated()

@@ -32,8 +32,7 @@ func (c *counted) want(t testing.TB, n int32) {
 	}
 }
 
-// knowing starts an engine that knows everybody's messages when they come
-// again.
+// knowing starts an engine that recognizes repeated messages of all callers.
 func knowing(t testing.TB, st store.Store, ag agent.Agent) *world {
 	return newWorldWith(t, st, ag, testCard(), &Options{Retries: Retries{Anonymous: true}})
 }
@@ -163,7 +162,7 @@ func TestWhoseMessagesAreKnown(t *testing.T) {
 			if got := one.Task.ID == two.Task.ID; got != c.known {
 				t.Errorf("the same task: %v, want %v", got, c.known)
 			}
-			// A cursor without an earlier stream is ignored where none can be known.
+			// A cursor without an earlier stream is ignored if earlier streams cannot be known.
 			_, err := collect(w.SendStreamingMessage(c.ctx, after(send("y"), 2)))
 			if c.known {
 				wantField(t, err, "Last-Event-ID")
@@ -221,7 +220,7 @@ func TestMessageIsForgotten(t *testing.T) {
 	})
 }
 
-// A task that is gone takes the messages with it.
+// The receipts of messages are deleted with their task.
 func TestMessageOfADeletedTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()

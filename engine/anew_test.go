@@ -25,8 +25,8 @@ func now01(id, text string) *a2a.SendMessageRequest {
 	return req
 }
 
-// A cancellation that was written without an agent is over with its turn, also
-// for those who come while its owner is still there.
+// A cancellation that was written without an agent ends with its turn, even for messages that
+// come while the turn's owner is still there.
 func TestBeginsAnewBehindACancellation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()
@@ -105,8 +105,8 @@ func TestCancelMeetsTheNextTurn(t *testing.T) {
 	wantState(t, w.mustGet("mine"), a2a.TaskStateCanceled)
 }
 
-// Callers at once, over and over, on tasks that end as quickly as they begin:
-// no message is refused, lost or doubled, whatever the store does in between.
+// Many callers at once, repeatedly, on tasks that end as quickly as they begin: no message is
+// refused, lost or doubled, even if the store fails meanwhile.
 func TestManyTurnsAtOnce(t *testing.T) {
 	const callers, rounds = 8, 4
 	for _, fault := range []storetest.Fault{storetest.FailBefore, storetest.FailAfter} {
@@ -154,7 +154,8 @@ func TestManyTurnsAtOnce(t *testing.T) {
 	}
 }
 
-// Of 64 that expect one generation exactly one wins, whatever the task is at.
+// Of 64 messages that expect the same generation exactly one is accepted, in every state of the
+// task.
 func TestIfGenerationMatchOfMany(t *testing.T) {
 	for _, c := range []struct {
 		name    string
@@ -409,7 +410,7 @@ func TestFirstMessagesInTwoProcesses(t *testing.T) {
 				all.Go(func() { _, errs[i] = w.SendMessage(t.Context(), now01("mine", fmt.Sprint(i))) })
 			}
 			all.Wait()
-			// From the log: who lost the task does not know until it writes.
+			// From the log: the process that lost the task does not know until it writes.
 			task, err := New(st, interview, testCard(), nil).GetTask(t.Context(), &a2a.GetTaskRequest{ID: "mine"})
 			if err != nil {
 				t.Fatal(err)

@@ -61,8 +61,8 @@ func TestClocksApart(t *testing.T) {
 	})
 }
 
-// The store's clock leaps, or the process starts when others may be silent for
-// another reason: nobody is taken for dead at once.
+// If the store's clock jumps, or the process starts when others may be silent for another
+// reason, no process is considered dead at once.
 func TestNobodyIsDeadAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := store.NewMemory()

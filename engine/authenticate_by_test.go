@@ -125,8 +125,8 @@ func TestAuthorizationSurvivesRestarts(t *testing.T) {
 	}
 }
 
-// A task that came to wait for a login after it was found to be old is not retired: it
-// would not be deleted, and nobody would watch for the login any more.
+// A task that began to wait for a login after it was found to be old is not retired: it would
+// not be deleted, and the login would no longer be watched.
 func TestRetireSparesATaskThatWaitsForALogin(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		login, ended := make(chan error, 1), make(chan error, 1)
@@ -246,7 +246,7 @@ func TestWhichMessagesAreCredentials(t *testing.T) {
 	})
 }
 
-// Credentials that nobody takes are gone with the task, and their sender knows.
+// Credentials that are never taken are dropped with the task, and their sender is told.
 func TestCredentialsInVain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		next := make(chan bool)

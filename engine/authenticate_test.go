@@ -85,8 +85,8 @@ func TestCredentialsReachTheAgentAlone(t *testing.T) {
 	}
 	task = w.eventually(task.ID, a2a.TaskStateInputRequired)
 	wantTexts(t, task.History, "go", "log in", notKept)
-	// The same again is known; so is another one under the same id: nobody can
-	// tell them apart, or try what it was.
+	// The same message is recognized, and so is another one with the same id: they cannot be
+	// told apart, so the first one's content cannot be guessed by trying.
 	again := w.mustSend(req)
 	other := marked(task, "another-guess")
 	other.Message.MessageID, other.IdempotencyKey = req.Message.MessageID, req.IdempotencyKey

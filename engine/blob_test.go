@@ -84,7 +84,7 @@ func TestLargePartsAreStoredOnce(t *testing.T) {
 	w.stop()
 }
 
-// Nobody reads another's content by making up a reference.
+// No caller can read another's content by making up a reference.
 func TestBlobReferencesCannotBeMadeUp(t *testing.T) {
 	w := newWorld(t, nil, agent.Func(func(ctx context.Context, t *agent.Turn) error {
 		return t.Artifact("x").Last(a2a.URLPart(stored.BlobScheme+"00", "", ""))

@@ -109,7 +109,7 @@ func TestLargeMessageWaitsForRoom(t *testing.T) {
 	})
 }
 
-// A caller who has its share waits, and others do not.
+// A caller that has used its share waits, and others do not.
 func TestOneCallerDoesNotTakeAllMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		done := make(chan struct{})

@@ -14,10 +14,9 @@ import (
 	"github.com/parley-a2a/parley/store/storetest"
 )
 
-// A process drains while another lives, as in an upgrade that rolls: who waits for
-// a message, who streams and who comes anew is sent away, with words that say that
-// to come again is right, and at the other process finds the task, at work within
-// a moment and not counted as lost.
+// A process drains while another lives, as in a rolling upgrade. Callers that wait for a
+// message, stream, or are new get an error that tells them to try again. At the other process
+// they find the task, at work within a moment and not counted as lost.
 func TestDrainWhileOthersLive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// sweeper counts who looks for what is old.
+// sweeper counts which process looks for old tasks.
 type sweeper struct {
 	store.Store
 	idle, forget atomic.Int32
@@ -84,7 +84,7 @@ func TestOneSweeps(t *testing.T) {
 	}
 }
 
-// A duty is one process's at a time, whatever its clock says.
+// A duty belongs to one process at a time, even if clocks differ.
 func TestDutyTerms(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()

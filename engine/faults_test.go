@@ -161,8 +161,8 @@ func olderScenario(t *testing.T, st store.Store) map[string]a2a.TaskState {
 	return map[string]a2a.TaskState{"mine": a2a.TaskStateCompleted, "form": a2a.TaskStateCompleted}
 }
 
-// Each write of the scenario fails once without effect and once after taking
-// effect. Nobody but the log notices, and the whole state is right.
+// Each write of the scenario fails once without effect and once after taking effect. Only the
+// log notices, and the whole state is right.
 func TestFaultsOfTheStore(t *testing.T) {
 	for name, scenario := range map[string]func(*testing.T, store.Store) map[string]a2a.TaskState{
 		"1.0":   scenario,

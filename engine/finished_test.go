@@ -129,8 +129,7 @@ func (w *world) mustGetEncoded(id string) *a2a.Task {
 	return task
 }
 
-// A finished task is served without a look at the store, and without one it is
-// nobody else's.
+// A finished task is served without a look at the store, and only to its own caller.
 func TestFinishedTasksAreCached(t *testing.T) {
 	counted := &countedStore{Store: store.NewMemory()}
 	defer counted.Close()

@@ -11,8 +11,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// An event announced to follow at once does: the agent of this test goes on
-// only when none does. All readers share what the log holds of an event.
+// An event that is announced to follow at once does so: the agent of this test goes on only
+// when none is announced. All readers share what the log holds of an event.
 func TestWhatFollowsAtOnce(t *testing.T) {
 	mem := store.NewMemory()
 	defer mem.Close()

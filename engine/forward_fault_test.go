@@ -28,9 +28,8 @@ func times(task *a2a.Task, text string) (n int) {
 	return n
 }
 
-// Whatever fails on the way, in either process, with or without effect: a message
-// that was taken is there once, and one that was not is not there, or its sender
-// was told to try again.
+// Every step may fail, in either process, with or without effect: an accepted message is there
+// once; any other is not there, or its sender was told to try again.
 func TestPassedOnOverFaults(t *testing.T) {
 	for _, at := range []string{"the owner", "who asks"} {
 		for _, fault := range []storetest.Fault{storetest.FailBefore, storetest.FailAfter} {
@@ -112,9 +111,9 @@ func (m *mute) Post(ctx context.Context, all []store.Mail) error {
 	return nil // it is lost
 }
 
-// The process that has the task dies before it takes the message, or after that and
-// before it says so: then the message is taken by who asked, who has the task
-// next, or was taken, but never twice.
+// The process that has the task dies before it accepts the message, or after that and before it
+// answers. Then the asking process or the next owner accepts the message, or it was accepted
+// already, but never twice.
 func TestOwnerDiesOverAMessage(t *testing.T) {
 	for _, name := range []string{"before", "after"} {
 		for _, known := range []bool{true, false} {
@@ -339,8 +338,8 @@ func TestCommittedBeforeTheTaskWasLost(t *testing.T) {
 	})
 }
 
-// lookedBefore is a store in which something happens behind the first look for a
-// receipt that is not there.
+// lookedBefore is a store in which something happens after the first look for a receipt that is
+// not there.
 type lookedBefore struct {
 	store.Store
 	then func()
@@ -536,8 +535,8 @@ func (l *unsure) Append(a *store.Append, done func(error)) {
 	}
 }
 
-// A message that began a task of a chosen id is not taken once more if it is not certain
-// whether it was, and another process has gone on with the task meanwhile.
+// A message that began a task with a chosen id is not accepted a second time if it is uncertain
+// whether it was accepted and another process has gone on with the task meanwhile.
 func TestUncertainBeginningThatOthersWentOnWith(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()

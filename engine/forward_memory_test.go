@@ -79,7 +79,7 @@ func TestMessagesForASlowProcess(t *testing.T) {
 	})
 }
 
-// Large mail is taken a few pieces at a time, however much there is.
+// Large messages between processes are fetched a few at a time, even if there are many.
 func TestLargeMailIsTakenInSmallBatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := store.NewMemory()

@@ -18,8 +18,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// cut is a store whose process can be killed, or cut off for a while: its mail,
-// too.
+// cut is a store whose process can be killed, or cut off for a while, with its messages to
+// other processes.
 type cut struct{ *mortal }
 
 func (c cut) Post(ctx context.Context, all []store.Mail) error {
@@ -115,7 +115,7 @@ type cutWorld struct {
 	kill func()
 }
 
-// outcome is what a client knows of a message of its own.
+// outcome is a client's view of one of its messages.
 type outcome struct {
 	task, message string
 	err           error
@@ -226,9 +226,9 @@ func (s *processes) known(ctx context.Context, err error) {
 	}
 }
 
-// Whatever clients do at several processes, which begin, end and die: each message
-// that was taken is in the log once, one that was refused is not, and the logs are
-// as they are with one process.
+// Clients do random things at several processes, which begin, end and die: each accepted
+// message is in the log once, a refused one is not, and the logs are the same as with one
+// process.
 func TestRandomProcesses(t *testing.T) {
 	for i := range *randomRounds {
 		seed := uint64(i)

@@ -16,8 +16,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// scene is what a client does to a task that is at work in one process, while it
-// talks to that one or to another: it must not see which.
+// scene is a client's actions on a task that is at work in one process. The client talks to
+// that process or to another one, and must not see a difference.
 type scene struct {
 	*testing.T
 	at, via *world // where the task is, and who is asked
@@ -128,8 +128,8 @@ var (
 	})
 )
 
-// Whatever a client does, it and the log are told the same whether the process it
-// talks to has the task or another one, at the same moment.
+// In all scenes the client and the log see the same at the same moment, whether the process
+// that the client talks to has the task or another one.
 func TestSameAtAnotherProcess(t *testing.T) {
 	generation := func(req *a2a.SendMessageRequest, n int64) *a2a.SendMessageRequest {
 		req.Configuration = &a2a.SendMessageConfiguration{IfGenerationMatch: &n}

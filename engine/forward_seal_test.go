@@ -14,7 +14,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// opened is a store whose mail is kept, as a backup of the database might.
+// opened is a store whose messages between processes are kept, as a backup of the database
+// might.
 type opened struct {
 	store.Store
 	mu   sync.Mutex // protects the field below
@@ -28,7 +29,7 @@ func (o *opened) Post(ctx context.Context, all []store.Mail) error {
 	return o.Store.Post(ctx, all)
 }
 
-// wantNothingOf fails if the store or its mail has a text.
+// wantNothingOf fails if the store or its messages between processes contain a text.
 func (o *opened) wantNothingOf(t *testing.T, k store.Key, secret string) {
 	t.Helper()
 	o.mu.Lock()
@@ -52,8 +53,8 @@ func (o *opened) wantNothingOf(t *testing.T, k store.Key, secret string) {
 	}
 }
 
-// Credentials for an agent at work in another process reach it, and nothing else:
-// not the log, and not the mail by which they go.
+// Credentials for an agent at work in another process reach that agent and nothing else:
+// neither the log nor, in plain text, the forwarded message.
 func TestCredentialsArePassedOnSealed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &opened{Store: store.NewMemory()}
@@ -88,8 +89,8 @@ func TestCredentialsArePassedOnSealed(t *testing.T) {
 	})
 }
 
-// Mail is for one process: another one that finds it cannot read it, nor can who
-// was given a part of it.
+// A message is for one process: another one that finds it cannot read it, nor can one that was
+// given a part of it.
 func TestMailIsForOne(t *testing.T) {
 	one, two := newNodeKey(), newNodeKey()
 	body, err := (&memo{ID: "1", Cancel: &memoCancel{Key: keyMemo(store.Key{ID: "t\xff\x00"})}}).seal(one.name)
@@ -123,8 +124,8 @@ func TestMailIsForOne(t *testing.T) {
 	}
 }
 
-// Releases read each other's mail: what one does not know it ignores, and what it
-// cannot do it says.
+// Releases read each other's messages: they ignore what they do not know, and report what they
+// cannot do.
 func TestMailOfOtherReleases(t *testing.T) {
 	m := &memo{}
 	if err := json.Unmarshal([]byte(`{"id": "1", "from": "x", "send": {"names": ["bTox"], "new": 1}, "newer": {"a": [2]}}`), m); err != nil || m.Send == nil {
@@ -211,7 +212,7 @@ func TestCallersArePassedOn(t *testing.T) {
 		wantError(t, err, a2a.ErrTaskNotFound)
 		_, err = there.CancelTask(eve, &a2a.CancelTaskRequest{ID: key.ID})
 		wantError(t, err, a2a.ErrTaskNotFound)
-		// But who may cancel all.
+		// But a caller that may cancel all tasks can.
 		root := a2a.WithCaller(t.Context(), a2a.Caller{Subject: "root", Tenant: "t", Scopes: []string{a2a.ScopeTasksCancelTenant}})
 		canceled, err := there.CancelTask(root, &a2a.CancelTaskRequest{ID: key.ID, Metadata: a2a.JSON(`{"why":"so"}`)})
 		if err != nil {

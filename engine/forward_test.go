@@ -97,8 +97,8 @@ func TestAskedBeforeItRuns(t *testing.T) {
 	})
 }
 
-// To forward a message nobody has to read the log, which may be long: it is read once,
-// for the answer, and not at all for a refusal.
+// Forwarding a message does not read the log, which may be long: it is read once, for the
+// answer, and not at all for a refusal.
 func TestForwardingReadsNoLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()

@@ -93,8 +93,8 @@ func (g *gate) send(ctx context.Context, a *access, req *a2a.SendMessageRequest,
 	return nil
 }
 
-// skill judges the skill that a message names. One that is not on the public card may be
-// on the extended card, for callers who get that.
+// skill checks the skill that a message names. A skill that is not on the public card may be on
+// the extended card, for callers that get that.
 func (g *gate) skill(ctx context.Context, a *access, m *a2a.Message) error {
 	if g.skills == nil && !g.extended {
 		return nil

@@ -9,9 +9,8 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// A skill that only the extended card lists can be named by callers who get that card,
-// and its arguments are checked by the schema there. The others are told what the public
-// card has.
+// A skill that only the extended card lists can be named by callers that get that card, and its
+// arguments are checked by the schema there. Other callers are told what the public card has.
 func TestSkillsOfTheExtendedCard(t *testing.T) {
 	listing := func(schemas map[string]a2a.JSON, ids ...string) *a2a.AgentCard {
 		card := testCard()

@@ -7,8 +7,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// The log says each generation itself, for those who read nothing else: one
-// more with each status and each chunk.
+// The log has each generation, for readers of the log alone: it grows by one with each status
+// and each chunk.
 func TestLogHasGenerations(t *testing.T) {
 	st := store.NewMemory()
 	defer st.Close()

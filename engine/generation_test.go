@@ -164,8 +164,7 @@ func TestLongPoll(t *testing.T) {
 	})
 }
 
-// Logs and seals of releases that did not write generations down have them all
-// the same.
+// Logs and seals of releases that did not write generations have generations nevertheless.
 func TestGenerationsOfOldLogs(t *testing.T) {
 	st := store.NewMemory()
 	defer st.Close()

@@ -80,7 +80,7 @@ func (h *holding) Append(a *store.Append, done func(error)) {
 	h.Store.Append(a, done)
 }
 
-// Nobody is told of an end before it is committed: a crash could take it back.
+// No caller is told of an end before it is committed, because a crash could undo it.
 func TestEndIsNotToldBeforeItIsCommitted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := store.NewMemory()

@@ -40,9 +40,9 @@ func (t *troubleError) Error() string { return t.words }
 func (t *troubleError) Unwrap() error { return t.cause }
 
 // probeEvery is how often a failing store is tried, and how long no write may have failed
-// before it counts as working: if some writes fail and others do not, the trouble goes on.
-// So one message that does not fit makes the server unready for that long: nobody knows
-// how large the next one is.
+// before it counts as working: if some writes fail and others do not, the trouble goes on. So
+// one message that does not fit makes the server unready for that long, because the next one
+// may be as large.
 const probeEvery = time.Second
 
 func newStoreHealth(log *slog.Logger) *storeHealth {

@@ -166,8 +166,7 @@ func TestTrouble(t *testing.T) {
 	}
 }
 
-// One write that fails is trouble until writes work, which is soon known; the
-// task is none the worse.
+// One failed write is trouble until writes work, which is soon known; the task is not harmed.
 func TestTroubleOfOneWrite(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := store.NewMemory()
@@ -274,8 +273,8 @@ func (i *illClaim) Claim(ctx context.Context, node string, dead time.Time, limit
 	return i.Store.Claim(ctx, node, dead, limit)
 }
 
-// Where a store has no room it is better to hear it at once than to wait, for
-// who brings something new; what is under way has time until there is room.
+// If the store is full, a caller that brings something new is refused at once instead of
+// waiting; work under way waits until there is room.
 func TestWhatIsNewIsRefusedAtOnce(t *testing.T) {
 	for _, cause := range []error{store.ErrFull, store.ErrReadOnly} {
 		synctest.Test(t, func(t *testing.T) {

@@ -27,7 +27,7 @@ func newHouse(t testing.TB, st store.Store, o *Options, agents ...Hosted) *world
 	})
 }
 
-// says is an agent that answers with a task that says who it is.
+// says returns an agent that answers with a task that names the agent.
 func says(who string) agent.Agent {
 	return agent.Func(func(ctx context.Context, t *agent.Turn) error {
 		if err := t.Artifact("who").Last(a2a.TextPart(who)); err != nil {
@@ -82,7 +82,7 @@ func TestAgentsAreApart(t *testing.T) {
 			if has := slices.ContainsFunc(list.Tasks, func(l *a2a.Task) bool { return l.ID == task.ID }); has != (of == at) {
 				t.Errorf("task of %q is in the list of %q: %v", of, at, has)
 			}
-			// The tenant of a request does not get anybody to another agent.
+			// No tenant in a request leads to another agent.
 			for _, tenant := range []string{TenantOf(of, ""), "\x1f" + of, TenantOf(of, "") + "t", "t" + TenantOf(of, "")} {
 				if of == "" {
 					continue

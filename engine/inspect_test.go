@@ -138,8 +138,8 @@ func TestOperatorsSeeWhatATaskWaitsFor(t *testing.T) {
 	})
 }
 
-// A task that the process before left is nobody's where there is one process, and
-// another's, as far as is known, where there are several.
+// A task that an earlier process left is no process's if there is only one process, and another
+// process's, as far as is known, if there are several.
 func TestWhoHasATaskThatIsNotTakenUp(t *testing.T) {
 	for dead, want := range map[time.Duration]Waits{0: WaitsForProcess, time.Minute: WaitsForOther} {
 		st := store.NewMemory()

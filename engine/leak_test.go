@@ -175,7 +175,7 @@ func TestStalledStore(t *testing.T) {
 	})
 }
 
-// stalling holds back the appends of whatever has many entries.
+// stalling holds back the appends of a task that has many entries.
 type stalling struct {
 	store.Store
 	stall chan struct{}

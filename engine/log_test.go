@@ -13,8 +13,8 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// The log is for those who may read the task: each entry behind a position once, and
-// with follow until the task has ended.
+// A caller that may read the task gets each entry after a position once, and with follow until
+// the task has ended.
 func TestLogFollowsTheTask(t *testing.T) {
 	on := make(chan struct{})
 	w := newWorld(t, nil, agent.Func(func(ctx context.Context, turn *agent.Turn) error {
@@ -104,8 +104,8 @@ func TestLogNamesProcessAndAttempt(t *testing.T) {
 	}
 }
 
-// An error behind the end of the task changes nothing for callers; its author has to hear
-// of it all the same.
+// An error after the end of the task changes nothing for callers, but its author has to be
+// told.
 func TestLogOfErrorsBehindTheEnd(t *testing.T) {
 	for name, end := range map[string]struct {
 		behind func() error
@@ -133,7 +133,7 @@ func TestLogOfErrorsBehindTheEnd(t *testing.T) {
 	}
 }
 
-// An operator who sees tasks fail finds each in the log, without what the client was told.
+// An operator finds each failed task in the log, without what the client was told.
 func TestLogOfFailuresThatAgentsReport(t *testing.T) {
 	var log bytes.Buffer
 	w := newWorldWith(t, nil, agent.Func(func(_ context.Context, turn *agent.Turn) error {

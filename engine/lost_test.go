@@ -91,8 +91,7 @@ func (w *world) eventuallyAny() {
 	}
 }
 
-// Losses behind an answered question do not count against what comes after
-// it.
+// Losses before an answered question do not count for what comes after it.
 func TestAnswerForgivesLosses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()

@@ -94,8 +94,8 @@ func largeMessage(kind string, n int) *a2a.SendMessageRequest {
 	return req
 }
 
-// Whatever is read of large tasks, there is room for it before: in texts and in
-// files, finished, at rest, in lists, as streams that are resumed.
+// Every read of large tasks reserves memory first: in texts and in files, finished, at rest, in
+// lists, as streams that are resumed.
 func TestReadsMakeRoomFirst(t *testing.T) {
 	const size = 1 << 20
 	for _, kind := range []string{"text", "file", "ask"} {

@@ -20,7 +20,7 @@ import (
 	"github.com/parley-a2a/parley/store/sqlite"
 )
 
-// scraped is what somebody who scrapes an engine has.
+// scraped is the result of scraping an engine.
 type scraped struct {
 	t  testing.TB
 	to *sdkmetric.ManualReader
@@ -96,8 +96,8 @@ func logged(t testing.TB, st store.Store) (tasks int, ended map[string]float64) 
 	return len(rows), ended
 }
 
-// Whoever scrapes while tasks run, a process dies and another one takes its tasks over,
-// has counted in the end what the log has.
+// Metrics are scraped while tasks run, a process dies and another one takes its tasks over: in
+// the end they agree with the log.
 func TestMetricsAgreeWithTheLog(t *testing.T) {
 	st, err := sqlite.Open(t.TempDir()+"/tasks.db", nil)
 	if err != nil {

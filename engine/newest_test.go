@@ -52,8 +52,8 @@ func TestNobodySeesLessElsewhere(t *testing.T) {
 	})
 }
 
-// A reader from the very beginning is the only one whose cursor is where a topic
-// begins that knows nothing: it reads all the same.
+// A reader from the very beginning has the cursor of a new topic, which knows nothing yet: it
+// gets the entries nevertheless.
 func TestFollowElsewhereFromTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()

@@ -79,9 +79,9 @@ func shared(t testing.TB) *Options {
 	return &Options{DeadAfter: 10 * time.Second, Logger: slog.New(slog.NewTextHandler(testLog{t}, nil))}
 }
 
-// A process that was paused past its heartbeat, while another took over its
-// tasks, cannot write any of them when it wakes, whatever it tries first; its
-// agents are told, and who asks it is told what the other did.
+// A process that was paused past its heartbeat, while another took over its tasks, cannot write
+// any of them when it wakes, even if it tries that first. Its agents are told, and its callers
+// see what the other process did.
 func TestPausedProcessIsFenced(t *testing.T) {
 	writes := map[string]func(w *world, turn *agent.Turn, task *a2a.Task) error{
 		"artifact": func(w *world, turn *agent.Turn, _ *a2a.Task) error {
@@ -216,8 +216,8 @@ func testPaused(t *testing.T, name string, write func(*world, *agent.Turn, *a2a.
 	other.stop()
 }
 
-// Before a process that wakes has looked what it lost, it already does not tell
-// anybody what is not so any more.
+// A process that wakes no longer gives stale answers, even before it has checked which tasks it
+// has lost.
 func TestNoStaleReadAfterAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := store.NewMemory()

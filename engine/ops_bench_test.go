@@ -43,8 +43,8 @@ func tenChunks(t *agent.Turn) error {
 	return w.Last(a2a.TextPart(chunk100))
 }
 
-// BenchmarkOps is one caller of each operation, so that nothing depends on who
-// else is there: what is allocated for a call is the same each time.
+// BenchmarkOps has one caller of each operation, so that the allocations of a call are the same
+// each time and do not depend on other callers.
 func BenchmarkOps(b *testing.B) {
 	for _, in := range []string{"memory", "sqlite"} {
 		b.Run(in, func(b *testing.B) {

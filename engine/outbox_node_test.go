@@ -65,7 +65,7 @@ func TestPushOfATaskOfAnotherProcess(t *testing.T) {
 	})
 }
 
-// Nobody takes the webhooks of a process that has yet to say that it lives.
+// No process takes over the webhooks of a process that has not sent its first heartbeat yet.
 func TestPushBeforeTheFirstBeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()
@@ -175,8 +175,8 @@ func TestPushIsTakenOver(t *testing.T) {
 	}
 }
 
-// Of processes that share a store one sends dead letters again, and another does
-// when that one is gone.
+// Of the processes that share a store one sends dead letters again; when it dies, another one
+// does.
 func TestDeadLettersOfManyProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()

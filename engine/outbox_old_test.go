@@ -14,8 +14,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// A task of version 0.1 may begin anew: then its webhooks go on, whatever version
-// they are of, unless they were disabled.
+// A task of version 0.1 may begin anew: then its webhooks of all versions go on, unless they
+// were disabled.
 func TestPushOfATaskThatBeginsAnew(t *testing.T) {
 	for _, restart := range []bool{false, true} {
 		t.Run(fmt.Sprint(restart), func(t *testing.T) {
@@ -99,8 +99,7 @@ func TestPushBefore10(t *testing.T) {
 	})
 }
 
-// A message that comes again does not bring its webhook again, and a direct
-// answer brings none.
+// A repeated message does not create its webhook again, and a direct answer creates none.
 func TestPushOfMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &receivers{}

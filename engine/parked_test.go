@@ -328,8 +328,7 @@ func TestParkedTaskWithoutAuthorizationGivesWay(t *testing.T) {
 	})
 }
 
-// A caller who needs its own share has its own tasks give way, the largest first,
-// and no one else's.
+// If a caller needs its own share, only its own tasks give way, the largest first.
 func TestOwnTasksGiveWayForOwnShare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldWith(t, nil, &surveyor{}, testCard(), oneMiB())
@@ -356,7 +355,7 @@ func TestOwnTasksGiveWayForOwnShare(t *testing.T) {
 	})
 }
 
-// Beyond a number those who waited longest leave, however small.
+// Beyond a limit, the agents that have waited longest leave, even if their tasks are small.
 func TestFewAgentsWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorldSet(t, nil, agent.Func(interview), testCard(), nil, func(e *Engine) { e.owners.MaxParked = 5 })

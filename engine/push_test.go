@@ -58,8 +58,8 @@ func TestPushSecretsAreNotShown(t *testing.T) {
 	}
 }
 
-// Two callers who have a task of one id have their deliveries made for two
-// sources, which are those that they were told.
+// The webhooks of two callers that have a task with the same id name two sources, which are the
+// ones that the callers were told.
 func TestNotificationsHaveTheSourceOfTheirOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()

@@ -94,8 +94,8 @@ var whim = agent.Func(func(ctx context.Context, t *agent.Turn) error {
 // chosenIDs is how many tasks random callers of version 0.1 share.
 const chosenIDs = 6
 
-// Whatever agents, callers and restarts do: each stream folds to the task as
-// it is read, each sealed task is its log, nothing is left behind.
+// With random agents, callers and restarts, each stream folds to the task as it is read, each
+// sealed task is its log, and nothing is left over.
 func TestRandomTasks(t *testing.T) {
 	for i := range *randomRounds {
 		seed := uint64(i)

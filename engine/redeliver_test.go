@@ -269,9 +269,8 @@ func TestMessagesAroundACancellation(t *testing.T) {
 	})
 }
 
-// The end and the turn behind it are one commit; a process that is lost there
-// leaves a turn to the next one, with its message and nothing of the turn
-// before.
+// The end and the turn after it are one commit. A process that dies there leaves the turn to
+// the next process, with its message and nothing of the turn before.
 func TestCrashBetweenEndAndNextTurn(t *testing.T) {
 	for _, how := range []string{"killed", "drained"} {
 		t.Run(how, func(t *testing.T) {

@@ -116,9 +116,9 @@ func subscribe(w *world, id string, n int) *subscribers {
 	return s
 }
 
-// Many who read a task that is at work in another process see all of it, at once,
-// and cost the store one read per event; without hints they see it with the next
-// poll, of which there is one for all.
+// Many readers of a task that is at work in another process see all of it, at once, and cost
+// the store one read per event. Without hints they see it with the next poll, of which there is
+// one for all.
 func TestManyRemoteReaders(t *testing.T) {
 	for _, deaf := range []bool{false, true} {
 		t.Run(fmt.Sprint("deaf=", deaf), func(t *testing.T) {
@@ -213,8 +213,8 @@ func TestIdleRemoteReaders(t *testing.T) {
 	})
 }
 
-// A stream goes on with whoever has the task: a process that takes it over, this
-// one too; one that answers its question; and it ends with the task.
+// A stream goes on with any process that has the task: one that takes it over, this one
+// included, or one that takes the answer to its question. It ends with the task.
 func TestStreamOutlivesOwners(t *testing.T) {
 	for _, here := range []bool{false, true} {
 		t.Run(fmt.Sprint("here=", here), func(t *testing.T) {
@@ -443,9 +443,9 @@ func (u *unreachable) Watch(ctx context.Context, f func(store.Hint)) error {
 	return u.Store.Watch(ctx, f)
 }
 
-// While the database is out of reach for all, for longer than it takes to be
-// taken for dead, streams stay open, reads and writes are told to come again, and
-// nobody takes anything over; afterwards all goes on.
+// While the database is unreachable for all processes, for longer than DeadAfter, streams stay
+// open, readers and writers are told to try again, and no process takes anything over.
+// Afterwards all goes on.
 func TestDatabaseOutOfReach(t *testing.T) {
 	for _, long := range []time.Duration{3 * time.Second, 12 * time.Second, 25 * time.Second, 5 * time.Minute} {
 		t.Run(long.String(), func(t *testing.T) {
@@ -596,8 +596,8 @@ func TestCutOffAlone(t *testing.T) {
 	})
 }
 
-// A reader far behind the memory of the process that took a task over gets
-// every entry, even while nothing new comes.
+// A reader that is further back than the memory of the process that took a task over gets every
+// entry, even while nothing new comes.
 func TestTakenOverIsReadFromItsBeginning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()

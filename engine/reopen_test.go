@@ -143,8 +143,8 @@ func TestEndThatWasReopened(t *testing.T) {
 	w.eventually("mine", a2a.TaskStateCompleted)
 }
 
-// A message that comes when the next turn has begun already, and the owner of the last
-// one is not gone yet, is for the next turn.
+// A message that comes when the next turn has begun, but the owner of the last one is still
+// there, belongs to the next turn.
 func TestMessageBetweenTwoTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGated()
@@ -250,9 +250,9 @@ func TestReopenedTurnAcrossRestarts(t *testing.T) {
 	checkState(t, st, map[string]a2a.TaskState{"mine": a2a.TaskStateCompleted})
 }
 
-// Callers that wait for an end get the first one behind their message, even if
-// the task has ended again before they look: from the entries at hand, and from
-// the log where those are gone.
+// Callers that wait for an end get the first one after their message, even if the task has
+// ended again before they look: from the entries in memory, or from the log if memory no longer
+// has them.
 func TestFirstOfTwoEnds(t *testing.T) {
 	st := store.NewMemory()
 	t.Cleanup(func() { st.Close() })

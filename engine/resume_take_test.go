@@ -11,8 +11,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// slowTaker is a store that gives nobody's tasks to a process, but one that it
-// asks for by name, and that only when it asks again.
+// slowTaker is a store that fails to claim tasks, and takes a task that is asked for by name
+// only at the second try.
 type slowTaker struct {
 	store.Store
 	asked bool

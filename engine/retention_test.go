@@ -197,7 +197,7 @@ func TestRetentionBeneathAReader(t *testing.T) {
 	}
 }
 
-// What another process deletes is gone here, too, also for those that wait.
+// A task that another process deletes is deleted here, too, even for callers that wait.
 func TestDeletedByOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()
@@ -373,8 +373,8 @@ func TestRetentionRacesAnAnswer(t *testing.T) {
 	t.Logf("%d answered, %d gone", answered, gone)
 }
 
-// A task that waits for its client in one process, and is deleted by another one, is gone
-// at both: for its caller, for its readers, and for its agent.
+// A task that waits for its client in one process, and is deleted by another one, is deleted in
+// both: for its caller, its readers, and its agent.
 func TestDeletedByAnotherProcess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()

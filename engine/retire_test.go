@@ -75,8 +75,8 @@ func reluctant(ctx context.Context, _ *agent.Turn) error {
 	return context.Cause(ctx)
 }
 
-// Whoever waits for the end of a task at another process hears of it, though this one was
-// about to delete the task, and did not.
+// A caller that waits for the end of a task at another process is told of it, even if this
+// process was about to delete the task and did not.
 func TestCancelOfATaskThatWasToBeDeleted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()
@@ -107,8 +107,8 @@ func TestCancelOfATaskThatWasToBeDeleted(t *testing.T) {
 	})
 }
 
-// A cancellation at another process is answered when the task is canceled, though a
-// message that came behind it has the task begin anew in the same moment.
+// A cancellation at another process is answered when the task is canceled, even if a message
+// after it reopens the task at the same moment.
 func TestCancelElsewhereOfATaskThatBeginsAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()

@@ -15,8 +15,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// foreign is a store in which somebody else has written the entries of an
-// append before it.
+// foreign is a store in which another process has written the entries of an append first.
 type foreign struct {
 	store.Store
 	at int64
@@ -32,8 +31,7 @@ func (f *foreign) Append(a *store.Append, done func(error)) {
 	f.Store.Append(a, done)
 }
 
-// A log that somebody else wrote ends the ownership at once, it is not waited
-// for.
+// A log that another process wrote ends the ownership at once, without waiting.
 func TestForeignEntryIsFinal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := store.NewMemory()
@@ -66,8 +64,7 @@ func (b *breaking) Append(a *store.Append, done func(error)) {
 	b.Store.Append(a, done)
 }
 
-// When the store has failed for too long nobody waits any longer for what will
-// not come.
+// When the store has failed for too long, callers stop waiting for what will not come.
 func TestNobodyWaitsForAGivenUpTask(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		mem := store.NewMemory()

@@ -41,8 +41,8 @@ func TestMessagesAreLimited(t *testing.T) {
 	wantState(t, w.mustSend(reply(task, "London")), a2a.TaskStateCompleted)
 }
 
-// An agent that writes more than its task may have is told, and its task fails
-// with a reason, whatever the agent makes of the error.
+// An agent that writes more than its task may have is told, and its task fails with a reason,
+// even if the agent ignores the error.
 func TestSizesAreLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const kilo = 1000

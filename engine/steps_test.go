@@ -14,8 +14,8 @@ import (
 	"github.com/parley-a2a/parley/store/archive"
 )
 
-// A log of a release that told steps by their order replays: the same steps in the same
-// order have the same results, and none is done again.
+// A log of a release that identified steps by their order replays: the same steps in the same
+// order have the same results, and none is repeated.
 func TestStepsOfOlderLogsReplay(t *testing.T) {
 	st := store.NewMemory()
 	defer st.Close()
@@ -52,8 +52,8 @@ func TestStepsOfOlderLogsReplay(t *testing.T) {
 	}
 }
 
-// Steps run side by side, and after a restart each has its own result, whatever the
-// order in which they begin and end.
+// Steps run side by side, and after a restart each has its own result, in any order of
+// beginning and ending.
 func TestStepsSideBySide(t *testing.T) {
 	st := store.NewMemory()
 	defer st.Close()

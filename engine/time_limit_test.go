@@ -14,8 +14,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// An agent whose time is up is told to; whatever it does then, its task fails,
-// unless it has ended it before.
+// An agent whose time is up is told to stop. Whatever it does then, its task fails, unless the
+// agent has ended it before.
 func TestWallTime(t *testing.T) {
 	for _, c := range []struct {
 		name string

@@ -25,9 +25,9 @@ func timelineText(task *a2a.Task) string {
 	return strings.Join(all, " ")
 }
 
-// The timeline has the client's messages and the statuses, each with the generation
-// behind it, whether the task is at work, finished, or read by another process; and each
-// reader of the stream with messages sees every generation.
+// The timeline has the client's messages and the statuses, each with the generation after it,
+// whether the task is at work, finished, or read by another process. Each reader of the stream
+// with messages sees every generation.
 func TestTimeline(t *testing.T) {
 	st := store.NewMemory()
 	defer st.Close()

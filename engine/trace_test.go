@@ -300,8 +300,8 @@ func TestContentsInSpans(t *testing.T) {
 	}
 }
 
-// A run whose call was not sampled has no span, whatever the sampler would say of it: the
-// trace is kept as a whole or not at all. What the agent calls hears of the trace.
+// A run whose call was not sampled has no span, whatever the sampler would decide for it: the
+// trace is kept as a whole or not at all. Calls that the agent makes carry the trace.
 func TestARunIsDroppedWithItsCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dropped := strings.TrimSuffix(callOne, "1") + "0"

@@ -25,7 +25,7 @@ func traceableCard() *a2a.AgentCard {
 	return card
 }
 
-// traceOf is the trace that a finished task has; nil if there is none.
+// traceOf returns the trace of a finished task; nil if there is none.
 func traceOf(t *testing.T, task *a2a.Task) *a2a.ResponseTrace {
 	t.Helper()
 	for _, a := range task.Artifacts {
@@ -44,8 +44,8 @@ func traceOf(t *testing.T, task *a2a.Task) *a2a.ResponseTrace {
 	return nil
 }
 
-// A client that asks is told which steps its answer took, how they are nested and what
-// came of them. Nobody else is told, and nobody where the card does not offer it.
+// A client that asks for it is told which steps its answer took, how they are nested, and their
+// outcomes. Other clients are not told, and none is if the card does not offer it.
 func TestTraceability(t *testing.T) {
 	ag := agent.Func(func(ctx context.Context, turn *agent.Turn) error {
 		if turn.Text() == "direct" {

@@ -225,8 +225,7 @@ func TestAgentThatIgnoresCancellation(t *testing.T) {
 	})
 }
 
-// Cancel and completion race; there is exactly one end, and everybody is told
-// the same.
+// Cancel and completion race; there is exactly one end, and all callers are told the same.
 func TestCancelRace(t *testing.T) {
 	for range 200 {
 		g := newGated()

@@ -157,9 +157,9 @@ func (s *ship) Run(ctx context.Context, t *agent.Turn) error {
 	return t.Complete("done")
 }
 
-// Whatever happens to processes, each task ends, no two of them work at one at a
-// time, and none has more at work than it has room for; also where one write of
-// each fails, or is said to.
+// Under random events in processes, each task ends, no two processes work at one task at a
+// time, and none has more at work than its capacity, even if one write of each fails or seems
+// to fail.
 func TestNothingIsLostOfWhatWaits(t *testing.T) {
 	for seed := range uint64(8) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

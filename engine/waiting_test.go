@@ -420,8 +420,8 @@ func TestAnswersWaitForRoom(t *testing.T) {
 	})
 }
 
-// Tasks of a process that died are taken over as there is room, before new ones
-// begin, and a message for one of them that comes while there is none waits.
+// Tasks of a process that died are taken over as there is room, before new ones begin. A
+// message for one of them waits while there is no room.
 func TestTakeOverNeedsRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := store.NewMemory()

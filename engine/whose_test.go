@@ -98,7 +98,7 @@ func TestTasksOfOneID(t *testing.T) {
 				t.Errorf("%s has %v, %v", name, task, err)
 			}
 		}
-		// Nobody without the scope for others learns of this.
+		// A caller without the scope for others' tasks learns nothing of this.
 		for _, id := range []string{"chosen@@ann", "chosen@@", "chosen@@ben", "chosen@@eve"} {
 			for _, ctx := range []context.Context{as("ben", "t"), as("zoe", "t"), as("ann", "u"), operator(t, "eve", "u")} {
 				want(ctx, id, "", a2a.ErrTaskNotFound)

@@ -193,7 +193,7 @@ func short(s a2a.TaskState) string {
 	return strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_"))
 }
 
-// foldStream is what a client makes of a stream.
+// foldStream returns the task that a client makes of a stream.
 func foldStream(evs []*a2a.StreamResponse) *a2a.Task {
 	var task *a2a.Task
 	for _, ev := range evs {
@@ -295,5 +295,5 @@ func wordsOf(n int) string {
 	return b.String()
 }
 
-// notKept is what the log has in place of credentials.
+// notKept replaces credentials in the log.
 const notKept = "(credentials; not kept)"

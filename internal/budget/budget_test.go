@@ -161,8 +161,8 @@ func TestFewestFirst(t *testing.T) {
 	})
 }
 
-// Where two need a little more than is left, what the one gives back is for the other,
-// not for somebody who begins: neither for another caller nor for one of its own.
+// If two calls need a little more than is left, what one gives back is for the other, not for a
+// call that begins, be it another caller's or the same one's.
 func TestBegunComesFirst(t *testing.T) {
 	for _, newcomer := range []string{"a", "b", "c"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -193,7 +193,7 @@ func TestBegunComesFirst(t *testing.T) {
 	}
 }
 
-// A caller that waits for its own share presses nobody else.
+// A caller that waits for its own share presses no other caller.
 func TestStallsIsForThoseWhoGain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(16 * unit)
@@ -219,7 +219,7 @@ func TestStallsIsForThoseWhoGain(t *testing.T) {
 	})
 }
 
-// Whatever is asked for and given back, what is held stays within the limits.
+// In any sequence of requests and releases, what is held stays within the limits.
 func FuzzBudget(f *testing.F) {
 	f.Add([]byte{0, 10, 17, 3, 33, 200, 0, 0})
 	f.Fuzz(func(t *testing.T, ops []byte) {
@@ -267,8 +267,8 @@ func FuzzBudget(f *testing.F) {
 	})
 }
 
-// A request that does not fit stands in the way of none of its own caller that has
-// begun and fits: the first may wait for the second to end.
+// A request that does not fit does not hold up one of its own caller that has begun and fits:
+// the first may wait for the second to end.
 func TestBegunPassesBegunOfItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := New(16 * unit)

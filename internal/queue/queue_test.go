@@ -53,7 +53,7 @@ func TestFirstComeFirstServed(t *testing.T) {
 	}
 }
 
-// One that takes its place back waits for nobody, and others wait until it has left.
+// A caller that takes its place back does not wait, and others wait until it has left.
 func TestReturn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New(1)

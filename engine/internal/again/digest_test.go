@@ -35,7 +35,7 @@ func send(text string) *a2a.SendMessageRequest {
 	return &a2a.SendMessageRequest{Message: &a2a.Message{MessageID: "m", Role: a2a.RoleUser, Parts: []*a2a.Part{a2a.TextPart(text)}}}
 }
 
-// Whatever is changed, the message says something else.
+// A change of any field changes the digest.
 func TestDigestOfEachField(t *testing.T) {
 	changes := map[string]func(r *a2a.SendMessageRequest, m *a2a.Message){
 		"task":             func(r *a2a.SendMessageRequest, m *a2a.Message) { m.TaskID = "t2" },

@@ -15,9 +15,9 @@ import (
 	"github.com/parley-a2a/parley/store/sqlite"
 )
 
-// BenchmarkPendingToADeadHost is what n deliveries cost that wait for a host
-// that lets every attempt wait until its time is over: memory, a look at the
-// store, and how long a delivery to another host takes meanwhile, on SQLite.
+// BenchmarkPendingToADeadHost measures what n deliveries cost that wait for a host on which
+// every attempt times out: memory, a look at the store, and how long a delivery to another host
+// takes meanwhile, on SQLite.
 func BenchmarkPendingToADeadHost(b *testing.B) {
 	for _, n := range []int{0, 10_000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
@@ -73,8 +73,8 @@ func BenchmarkPendingToADeadHost(b *testing.B) {
 	}
 }
 
-// BenchmarkIdlePushes is what n configurations weigh of tasks that go on and
-// have nothing to deliver.
+// BenchmarkIdlePushes measures the memory of n configurations of tasks that go on and have
+// nothing to deliver.
 func BenchmarkIdlePushes(b *testing.B) {
 	const n = 100_000
 	for range b.N {
@@ -83,7 +83,7 @@ func BenchmarkIdlePushes(b *testing.B) {
 		runtime.GC()
 		runtime.ReadMemStats(&before)
 		for i := range n {
-			// Strings as the store returns them: nobody else has them.
+			// Strings as the store returns them: not shared.
 			p := &store.PushConfig{Key: store.Key{ID: fmt.Sprintf("%036d", i)}, ID: fmt.Sprintf("%036d", -i), Host: fmt.Sprint("h", i%100), Node: "node", Live: true, Progress: store.Progress{Cursor: 2}}
 			o.Watch(p, 2)
 		}

@@ -151,8 +151,8 @@ func TestPushDrains(t *testing.T) {
 	})
 }
 
-// A configuration that is replaced while its dead letters are sent again: the former
-// receiver gets nothing more, and the new one gets them, whichever process replaced it.
+// A configuration is replaced, in this process or another one, while its dead letters are sent
+// again: the former receiver gets nothing more, and the new one gets them.
 func TestDeadLettersFollowTheirConfig(t *testing.T) {
 	for _, elsewhere := range []bool{false, true} {
 		t.Run(fmt.Sprint(elsewhere), func(t *testing.T) {

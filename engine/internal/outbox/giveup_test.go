@@ -110,7 +110,7 @@ func TestPushWaitsAsLongAsTheReceiverAsks(t *testing.T) {
 	})
 }
 
-// An event is tried for a day. What waited behind it as long is tried once.
+// An event is tried for a day. An event that has waited behind it for as long is tried once.
 func TestPushGivesUpAfterADay(t *testing.T) {
 	pushTest(t, func(t *testing.T, st *store.Memory, r *receivers) {
 		fill(t, st, "x", "h", "1.0", 4)
@@ -139,8 +139,8 @@ func TestPushGivesUpAfterADay(t *testing.T) {
 	})
 }
 
-// Those that wait behind a dead host are each tried once, and are given up about
-// a day after it died, however many they are. Meanwhile it costs little.
+// Deliveries that wait for a dead host are each tried once, and are given up about a day after
+// it died, even if there are many. Meanwhile they cost little.
 func TestPushToADeadHost(t *testing.T) {
 	pushTest(t, func(t *testing.T, st *store.Memory, r *receivers) {
 		const n = 1200

@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// deadWorld has events 3 to 7 of a task as dead letters, and runs no more.
+// deadWorld has events 3 to 7 of a task as dead letters; its outbox no longer runs.
 func deadWorld(t *testing.T, st store.Store, r *receivers, version string) (id store.PushID, ids map[int64]string) {
 	t.Helper()
 	id = fill(t, st, "x", "h", version, 5)

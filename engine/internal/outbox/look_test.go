@@ -70,8 +70,8 @@ func TestPushNewsDuringALook(t *testing.T) {
 	}
 }
 
-// Whoever tells the outbox how far a log goes may know less than the log has:
-// what failed beyond is tried again all the same.
+// The caller of News may know less of a log than it has: a failed delivery beyond that is tried
+// again nevertheless.
 func TestPushFailsBeyondWhatWasKnown(t *testing.T) {
 	pushTest(t, func(t *testing.T, st *store.Memory, r *receivers) {
 		r.Answer = failsOnce(true)

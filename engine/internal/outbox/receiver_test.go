@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// timesOut is a receiver that lets everybody wait, if its host is a dead one.
+// timesOut is a receiver on which attempts time out if its host is a dead one.
 func timesOut(ctx context.Context, n *a2a.Notification) a2a.Outcome {
 	if n.Config.URL[:4] != "dead" {
 		return a2a.Outcome{}

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// After a failover that took the end of a log back, the events that come in its place are
-// delivered under ids of their own, whoever says that they are there.
+// After a failover that took back the end of a log, the events that replace it are delivered
+// under ids of their own, in whichever way the outbox learns of them.
 func TestPushAfterAFailoverThatLostEvents(t *testing.T) {
 	for name, tell := range map[string]func(*world, store.Key){
 		"owner":  func(w *world, key store.Key) { w.News(key, 4) },

@@ -107,7 +107,7 @@ func TestPushWhileTheStoreFails(t *testing.T) {
 	})
 }
 
-// history is what a receiver of random failures got, by configuration.
+// history is what a receiver with random failures got, by configuration.
 type history struct {
 	mu    sync.Mutex
 	rng   *rand.Rand
@@ -174,8 +174,8 @@ func (h *history) serve(ctx context.Context, n *a2a.Notification) a2a.Outcome {
 	return a2a.Outcome{}
 }
 
-// Whatever fails, and however often the process is lost, each configuration gets
-// every event, in order where it comes first, under one id.
+// Under random failures and losses of the process, each configuration gets every event, first
+// in order, and always under one id.
 func TestPushProperty(t *testing.T) {
 	for seed := range uint64(25) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -231,7 +231,7 @@ func pushProperty(t *testing.T, seed uint64) {
 			w.stop()
 			continue
 		}
-		// Lost: what it still wants to write, nobody takes.
+		// The process is lost: what it still writes is refused.
 		next := mem.Reopen()
 		mem.Close()
 		w.stop()

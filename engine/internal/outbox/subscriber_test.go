@@ -83,8 +83,8 @@ func TestPushBesideHostileSubscribers(t *testing.T) {
 	}
 }
 
-// Callers who come one after the other, each when the ones before hold all they
-// can get, do not leave another one without a slot either.
+// Callers that come one after another, each when the ones before hold all they can get, do not
+// leave another one without a slot either.
 func TestPushBesideHostileSubscribersInTurn(t *testing.T) {
 	pushTest(t, func(t *testing.T, st *store.Memory, r *receivers) {
 		r.Serve = answers20ms
@@ -171,8 +171,9 @@ func (u *under) add(k byte, n int) {
 	u.peak = max(u.peak, u.all)
 }
 
-// One caller alone has all slots, two have about half of them each, and of four or more none has more
-// than a quarter. Hanging receivers have at most a quarter, even while the others are silent.
+// One caller alone has all slots, two have about half of them each, and of four or more none
+// has more than a quarter. Hanging receivers have at most a quarter, even if no other caller
+// wants more.
 func TestPushShares(t *testing.T) {
 	for _, c := range []struct {
 		owners string
@@ -225,8 +226,8 @@ func TestPushShares(t *testing.T) {
 	})
 }
 
-// Of what a caller has, hosts that are down leave room for those that are up,
-// whatever the others do: few that take what they can, or many.
+// Of a caller's attempts, hosts that are down leave room for those that are up, whether other
+// callers are few and take what they can, or many.
 func TestPushProbesLeaveRoom(t *testing.T) {
 	for _, callers := range []int{2, 6} {
 		t.Run(fmt.Sprint(callers), func(t *testing.T) {
@@ -255,7 +256,7 @@ func TestPushProbesLeaveRoom(t *testing.T) {
 	}
 }
 
-// Many callers who behave have the spare slots among themselves.
+// Many well-behaved callers share the reserved slots.
 func TestPushOfManyBesideHostileSubscribers(t *testing.T) {
 	pushTest(t, func(t *testing.T, st *store.Memory, r *receivers) {
 		for i := range 50 {
@@ -410,8 +411,8 @@ func TestSubscribersAreCallers(t *testing.T) {
 	})
 }
 
-// Whatever receivers do, every event of every caller comes, in order, and nothing
-// is left counted, in a ring, or in memory.
+// With receivers that behave at random, every event of every caller arrives, in order, and
+// nothing is left counted, in a ring, or in memory.
 func TestPushOfManySubscribersAtRandom(t *testing.T) {
 	for seed := range uint64(5) {
 		pushTest(t, func(t *testing.T, st *store.Memory, r *receivers) {

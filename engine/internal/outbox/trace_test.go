@@ -17,8 +17,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Each attempt is a span of the trace that the message came in, in whatever process,
-// and the notifier has it. An event of a later turn is in that turn's trace.
+// Each attempt, in any process, is a span of the message's trace, and the notifier has it. An
+// event of a later turn is in that turn's trace.
 func TestAttemptsHaveSpans(t *testing.T) {
 	const first, second = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-1af7651916cd43dd8448eb211c80319c-c7ad6b7169203331-01"
 	pushTest(t, func(t *testing.T, st *store.Memory, r *receivers) {

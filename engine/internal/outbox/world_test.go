@@ -31,8 +31,8 @@ type world struct {
 
 var nodes atomic.Int64
 
-// newWorld starts an outbox over st and ends it at the end of the test. Each is a
-// process of its own: the ones before are gone.
+// newWorld starts an outbox over st and ends it at the end of the test. Each is a process of
+// its own: the ones before count as dead.
 func newWorld(t testing.TB, st store.Store, r *receivers) *world {
 	t.Helper()
 	return tracedWorld(t, st, r, nil)
@@ -124,7 +124,7 @@ func passes(d time.Duration) {
 
 type receivers = outboxtest.Receivers
 
-// fill is outboxtest.Fill for a task of nobody in particular.
+// fill is outboxtest.Fill for a task without tenant and owner.
 func fill(t testing.TB, st store.Store, id, host, version string, n int) store.PushID {
 	t.Helper()
 	return outboxtest.Fill(t, st, store.Key{ID: id}, host, version, n)

@@ -156,8 +156,8 @@ func TestLimitsComeLater(t *testing.T) {
 	}
 }
 
-// Whatever tasks do, no more have a seat than there are but for those that must, and
-// nothing is left when all are over.
+// With tasks that behave at random, no more have a run slot than there are, except for those
+// that must have one, and nothing is left when all are over.
 func TestAdmissionAtRandom(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))

@@ -157,8 +157,7 @@ func TestCacheRefusesWhatWasDeletedMeanwhile(t *testing.T) {
 	}
 }
 
-// Readers, and deletions, all at once: once a deletion has returned nobody finds
-// the task.
+// Reads and deletions, all at once: once a deletion has returned, no reader finds the task.
 func TestCacheAtOnce(t *testing.T) {
 	st := &fakeFinished{there: map[store.Key]int{}}
 	c := newCache(256 << 10)

@@ -13,8 +13,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Bodies share arrays; none may be written over by the next one, whatever their
-// sizes are.
+// Bodies share arrays; the next body must never overwrite one, whatever their sizes.
 func TestBodiesDoNotOverlap(t *testing.T) {
 	o := &Owner{all: &Owners{Needs: Needs{Nodes: &place.Alone{}}}, key: store.Key{ID: "t"}, contextID: "c", draft: newDraft()}
 	r := rand.New(rand.NewPCG(1, 2))

@@ -103,9 +103,9 @@ func TestArtifactRules(t *testing.T) {
 	}
 }
 
-// FuzzRules feeds any sequence of events to the rules and checks what must
-// hold whatever was refused: a refused event changes nothing, nothing follows
-// an end, and a log made of the accepted events folds to the draft's state.
+// FuzzRules feeds any sequence of events to the rules and checks what must hold even if some
+// are refused: a refused event changes nothing, nothing follows an end, and a log made of the
+// accepted events folds to the draft's state.
 func FuzzRules(f *testing.F) {
 	f.Add([]byte{0x12, 0x40, 0x41, 0x13})
 	f.Add([]byte{0x16, 0x12, 0x43, 0x42, 0x41, 0x15, 0x12})
