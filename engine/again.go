@@ -9,16 +9,16 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Retries says when a repeated message is recognized: by its id, or the key of its
-// request, together with its content. It gets the answer of the first one, and nothing is
-// done twice (specification §3.1.1 allows agents to do that).
+// Retries says when a repeated message is recognized: by its id, or the key of its request,
+// together with its content. It then gets the answer of the first message, and nothing is done
+// twice (specification §3.1.1 allows agents to do that).
 type Retries struct {
-	// Window is for how long, at least, a message is recognized after it was accepted.
-	// Zero means 24 h; negative, never.
+	// Window is how long, at least, a message is recognized after it was accepted. Zero means
+	// 24 h; negative, never.
 	Window time.Duration
-	// Anonymous includes callers who are not authenticated. The server cannot tell them
-	// apart: each of them may then attach to a task if it knows the message's id and its
-	// whole content.
+	// Anonymous includes callers that are not authenticated. The server cannot tell them apart:
+	// each of them may then attach to a task if it knows the message's id and its whole
+	// content.
 	Anonymous bool
 }
 

@@ -7,10 +7,10 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Log yields the entries of a task's log after a position, in batches, to a caller who
-// may read the task. It ends at the log's end or, with follow, continues with what is
-// committed until the task ends, ctx ends (the last error is its cause) or the engine
-// drains. Content that is stored apart from the log is referred to.
+// Log yields the entries of a task's log after a position, in batches, to a caller that may
+// read the task. It ends at the log's end or, with follow, continues with what is committed
+// until the task ends, ctx ends (the last error is its cause) or the engine drains. Content
+// that is stored apart from the log is referred to.
 func (e *Engine) Log(ctx context.Context, agent, id string, after int64, follow bool) iter.Seq2[[]*a2a.Entry, error] {
 	return func(yield func([]*a2a.Entry, error) bool) {
 		s := &service{e, agent, TenantOf(agent, "")}

@@ -95,8 +95,8 @@ func await(ctx context.Context, done []<-chan struct{}) {
 	}
 }
 
-// adding are the push configurations that calls are about to store, by task, in the
-// order of the calls.
+// adding has the push configurations that calls are about to store, by task, in the order of
+// the calls.
 type adding struct {
 	mu sync.Mutex // protects the field below
 	m  map[store.Key][]*store.PushConfig

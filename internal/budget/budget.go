@@ -93,7 +93,7 @@ func (b *Budget) Part(n int64) *Budget {
 // zero Hold, count nothing.
 type Hold struct {
 	b   *Budget
-	key any          // of the caller, or a Caller that knows it
+	key any          // key of the caller, or a Caller that knows it
 	n   atomic.Int64 // changed with Budget.mu held
 }
 
@@ -125,9 +125,9 @@ func (h *Hold) knowLocked() {
 	}
 }
 
-// Ensure makes h hold at least n bytes, and waits while others hold too many. The
-// error is ErrFull after Wait, or ctx's cause; h then holds what it did before. It
-// returns at once if n is at most Small, or h holds that much.
+// Ensure makes h hold at least n bytes, and waits while others hold too many. The error is
+// ErrFull after Wait, or ctx's cause; h then holds what it did before. It returns at once if n
+// is too small to be counted (see Small and NewFine), or h holds that much.
 func (h *Hold) Ensure(ctx context.Context, n int64) error {
 	if h.ignores(n) {
 		return nil

@@ -169,7 +169,7 @@ func (r *Reader) Page(ctx context.Context, q *store.Query) (*store.Page, error) 
 		return p, err
 	}
 	if size := p.Records[0].Size; size > PageBytes {
-		return p, MakeRoom(ctx, size) // see listedWhole
+		return p, MakeRoom(ctx, size) // see ListedWhole
 	}
 	if err := MakeRoom(ctx, PageBytes); err != nil {
 		return nil, err

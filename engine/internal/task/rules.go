@@ -116,7 +116,7 @@ func (d *draft) follow(en *a2a.Entry) error {
 	return nil
 }
 
-// hear counts a message. The first one belongs to the creation of the task.
+// hear counts a message of the client. The first one belongs to the creation of the task.
 func (d *draft) hear() {
 	if d.messages > 0 {
 		d.generation++

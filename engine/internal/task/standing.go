@@ -73,7 +73,7 @@ const (
 	WaitsForCapacity              // of this process, or of any
 	WaitsForRest                  // the pause before the next run
 	WaitsForClient
-	WaitsForNoAgent // there is no agent of its name
+	WaitsForNoAgent // this process has no agent of that name
 	WaitsForProcess // a process has to take the task over
 	WaitsForOther   // another process has the task, and knows what it waits for
 	WaitsForStore   // to read the task or to commit its entries

@@ -135,7 +135,7 @@ func (p *Peers) entries(ctx context.Context, t *Topic, cursor int64) ([]Entry, <
 		t.mu.Lock()
 		if t.detached || t.task != nil && t.last-cursor <= int64(len(t.tail)) {
 			t.mu.Unlock()
-			return nil, soon, nil // the tail has it; otherwise what is older is read below
+			return nil, soon, nil // the tail has the entries; older ones are read below
 		}
 		if cursor > t.last {
 			// The reader began beyond what was read for others.
