@@ -9,33 +9,32 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// API is the administration of a server. Where a parameter is a task, it is the
-// task's Name or, where no other task has it, its id.
+// API is the administration of a server. A parameter called task is the task's Name or, if no
+// other task has the same id, its id.
 type API interface {
 	Readiness(ctx context.Context) (*Readiness, error)
 	Agents(ctx context.Context) ([]Agent, error)
 	Nodes(ctx context.Context) ([]Node, error)
 	Store(ctx context.Context) (*Store, error)
-	// Settings are in the order of docs/config.md.
+	// Settings returns the settings in the order of docs/config.md.
 	Settings(ctx context.Context) ([]Setting, error)
-	// CheckSettings says what is wrong with a draft of parley.yaml; nothing is
-	// changed.
+	// CheckSettings returns the mistakes in a draft of parley.yaml; it changes nothing.
 	CheckSettings(ctx context.Context, yaml []byte) ([]Finding, error)
 
 	Tasks(ctx context.Context, q TaskQuery) (*Tasks, error)
 	Task(ctx context.Context, task string) (*Task, error)
-	// TaskAt is the task as of a position of its log; zero is its end.
+	// TaskAt returns the task as of a position in its log; zero means the end.
 	TaskAt(ctx context.Context, task string, seq int64) (*a2a.Task, error)
 	Runs(ctx context.Context, task string) ([]Run, error)
-	// Log returns up to limit entries behind a position; zero means as many as fit
-	// a page, which ends with about a megabyte.
+	// Log returns up to limit entries after a position; zero means as many as fit on a page,
+	// which ends after about a megabyte.
 	Log(ctx context.Context, task string, after int64, limit int) (*Log, error)
-	// FollowLog yields the entries behind a position as they are committed, until
-	// the task has ended or ctx does. The first error ends it.
+	// FollowLog yields the entries after a position as they are committed, until the task or
+	// ctx has ended. It ends after the first error.
 	FollowLog(ctx context.Context, task string, after int64) iter.Seq2[LogEntry, error]
-	// CancelTask asks the task's agent to stop, for its owner.
+	// CancelTask asks the task's agent to stop, on behalf of the task's owner.
 	CancelTask(ctx context.Context, task string) (*Task, error)
-	// DeleteTask deletes a task that no process works at.
+	// DeleteTask deletes a task that is not active.
 	DeleteTask(ctx context.Context, task string) error
 
 	Deliveries(ctx context.Context, q DeliveryQuery) (*Deliveries, error)
@@ -49,18 +48,17 @@ type API interface {
 	RevokeKey(ctx context.Context, id string) (*Key, error)
 	Audit(ctx context.Context, q AuditQuery) (*AuditRecords, error)
 
-	// Events yields what happens, behind the event of an id, or from now on if that
-	// is "". It begins with the readiness as it stands, or with a reset. The first
-	// error ends it.
+	// Events yields the events after the one with an id, or, if that is "", from now on. It
+	// begins with the current readiness, or with a reset. It ends after the first error.
 	Events(ctx context.Context, after string) iter.Seq2[Event, error]
 }
 
-// Error is what API methods return, in words that are safe for a remote caller.
+// Error is the error of API methods. Its text is safe for a remote caller.
 type Error struct {
-	Status  int    // of HTTP, which has the words for all there is
-	Field   string // the parameter or member that is wrong; "": none
+	Status  int    // HTTP status
+	Field   string // parameter or member that is wrong; "": none
 	Message string
-	Cause   error // stays here
+	Cause   error // never sent
 }
 
 func (e *Error) Error() string {
@@ -72,21 +70,21 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Is compares what is wrong, and ignores the words.
+// Is compares the status and ignores the text.
 func (e *Error) Is(target error) bool {
 	t, ok := target.(*Error)
 	return ok && t.Status == e.Status
 }
 
-// ErrNotFound is what errors.Is finds in errors about what is not there.
+// ErrNotFound matches, with errors.Is, all errors about something that does not exist.
 var ErrNotFound = &Error{Status: http.StatusNotFound, Message: "it is not there"}
 
-// Invalid is the error of a parameter.
+// Invalid returns the error of a parameter.
 func Invalid(field, format string, args ...any) *Error {
 	return &Error{Status: http.StatusBadRequest, Field: field, Message: fmt.Sprintf(format, args...)}
 }
 
-// Errorf is an error with a status of HTTP.
+// Errorf returns an error with an HTTP status.
 func Errorf(status int, format string, args ...any) *Error {
 	return &Error{Status: status, Message: fmt.Sprintf(format, args...)}
 }

@@ -18,11 +18,11 @@ import (
 	"github.com/parley-a2a/parley/internal/wire"
 )
 
-// maxAnswer bounds what a client reads of an answer, and of an event.
+// maxAnswer limits how many bytes of an answer, or of an event, a client reads.
 const maxAnswer = 64 << 20
 
-// Dial returns the API of a server on this machine. It connects to nobody yet. Streams
-// do not reconnect by themselves.
+// Dial returns the API of a server on this machine. It does not connect yet. Streams do not
+// reconnect by themselves.
 func Dial(l *Local) API { return &client{l.URL + Path, l.Token, l.client()} }
 
 type client struct {
@@ -31,7 +31,7 @@ type client struct {
 	http  *http.Client
 }
 
-// do makes a request and returns an answer whose status is good.
+// do makes a request and returns an answer whose status is a success.
 func (c *client) do(ctx context.Context, method, path string, q url.Values, media string, body []byte, cursor string) (*http.Response, error) {
 	at := c.base + path
 	if len(q) > 0 {
@@ -60,7 +60,7 @@ func (c *client) do(ctx context.Context, method, path string, q url.Values, medi
 	return nil, asError(resp.StatusCode, b)
 }
 
-// asError is the error that a server answered with.
+// asError returns the error in a server's answer.
 func asError(status int, body []byte) *Error {
 	var p problem
 	if err := json.Unmarshal(body, &p); err != nil || p.Detail == "" {
@@ -106,8 +106,8 @@ func all[T any](ctx context.Context, c *client, method, path string, body any) (
 	return *v, nil
 }
 
-// query makes parameters of names and values, without those that are zero: nil is left
-// out, and a pointer to nothing is not.
+// query returns parameters for pairs of names and values. It omits zero values, including
+// nil, but not a pointer to a zero value.
 func query(pairs ...any) url.Values {
 	q := url.Values{}
 	for i := 0; i < len(pairs); i += 2 {
@@ -234,7 +234,7 @@ func (c *client) Events(ctx context.Context, after string) iter.Seq2[Event, erro
 	}
 }
 
-// follow reads a stream until it ends, which is no error, or each says no.
+// follow reads a stream until it ends, which is no error, or each returns false.
 func (c *client) follow(ctx context.Context, path string, q url.Values, cursor string, each func(wire.Event, error) bool) {
 	resp, err := c.do(ctx, "GET", path, q, "", nil, cursor)
 	if err != nil {

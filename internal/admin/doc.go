@@ -1,18 +1,16 @@
-// Package admin is the administration of a server: what it runs, what waits and why,
+// Package admin is the administration of a server: what it runs, which tasks wait and why,
 // what was delivered, and the few things that an operator may change while it runs.
 //
-// [API] is the whole of it, as Go. Three things are one:
+// [API] is the whole administration as a Go interface. It exists in three forms:
 //
-//	the API that the server itself has        internal/serve makes it
+//	the server's own API                      internal/serve implements it
 //	New(api, …), an http.Handler at Path      for curl and other machines
 //	Dial(local), which calls that             for parley admin
 //
-// The console has the first, as the viewer who opened it: the caller in the context
-// ([a2a.WithCaller]) is asked for [a2a.ScopeAdminRead] or [a2a.ScopeAdminWrite] by
-// every method, so that nobody has to be asked in front of it. These scopes are of
-// the whole server, with the tasks of all tenants: a caller whose credentials name a
-// tenant never has them.
+// The console calls the first on behalf of the viewer: every method checks that the caller in
+// the context ([a2a.WithCaller]) has [a2a.ScopeAdminRead] or [a2a.ScopeAdminWrite], so the
+// console needs no check of its own. These scopes apply to the whole server, with the tasks
+// of all tenants: a caller whose credentials name a tenant never has them.
 //
-// Methods may be called by many goroutines at once. Errors are [*Error] values, or
-// the context's own.
+// Methods are safe for concurrent use. Errors are [*Error] values, or the context's own.
 package admin

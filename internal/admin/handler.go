@@ -23,29 +23,29 @@ import (
 
 // Options adjusts a handler. Identify is required.
 type Options struct {
-	// Identify returns who makes a request, with what an error of it becomes. again says
-	// that the request was let in before and is still being answered.
+	// Identify returns the caller of a request, or the error to answer with. again means that
+	// the request was admitted before and is still being answered.
 	Identify func(r *http.Request, again bool) (a2a.Caller, *Error)
-	// Challenges are the values of WWW-Authenticate for an answer of a status.
+	// Challenges returns the values of WWW-Authenticate for an answer with a status.
 	Challenges func(status int) []string
 	// Draining ends streams when it is closed.
 	Draining <-chan struct{}
-	// Logger gets what went wrong inside. Nil discards.
+	// Logger gets internal errors. Nil discards.
 	Logger *slog.Logger
 }
 
-// Bounds of what clients may take.
+// Limits for clients.
 const (
 	maxBody    = 1 << 20
-	maxCalls   = 32               // at a time, without streams
+	maxCalls   = 32               // at a time, not counting streams
 	maxStreams = 256              // at a time
-	callTime   = time.Minute      // for an answer
-	longTime   = time.Hour        // for what goes through all tasks; its client may leave at any time
-	writeTime  = 10 * time.Second // for a write to a stream
+	callTime   = time.Minute      // limit of a call
+	longTime   = time.Hour        // limit of a call that reads all tasks; its client may leave at any time
+	writeTime  = 10 * time.Second // limit of a write to a stream
 	keepAlive  = 15 * time.Second
 )
 
-// New returns the handler of an API, for the path Path and what is below it.
+// New returns the handler of an API, for Path and everything below it.
 func New(api API, o Options) http.Handler {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	return &handler{api: api, o: o, calls: make(chan struct{}, maxCalls), streams: make(chan struct{}, maxStreams)}
@@ -54,7 +54,7 @@ func New(api API, o Options) http.Handler {
 type handler struct {
 	api            API
 	o              Options
-	calls, streams chan struct{} // one element for each that is under way
+	calls, streams chan struct{} // one element per running call or stream
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -91,7 +91,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	c := &call{ctx: a2a.WithCaller(r.Context(), caller), api: h.api, path: map[string]string{}}
 	if err := May(c.ctx, route.scope); err != nil {
-		return err // before anything else is said about the request
+		return err // before the answer tells anything about the request
 	}
 	for name, value := range named {
 		var err error
@@ -146,9 +146,9 @@ func tooMany(w http.ResponseWriter) error {
 	return Errorf(http.StatusTooManyRequests, "too many calls of the admin API are under way; try again shortly")
 }
 
-// May is the gate in front of every method: it refuses a caller without a scope.
-// Credentials that name a tenant are refused whatever they may do: what there is of other
-// tenants is not for them to know.
+// May is the check in front of every method: it refuses a caller without a scope. It always
+// refuses credentials that name a tenant, because they must not learn anything about other
+// tenants.
 func May(ctx context.Context, scope string) error {
 	switch c := a2a.CallerFrom(ctx); {
 	case !c.May(a2a.ScopeAdminRead, a2a.ScopeAdminWrite):
@@ -161,7 +161,7 @@ func May(ctx context.Context, scope string) error {
 	return nil
 }
 
-// foreign reports whether a page of another origin makes its visitor's browser call.
+// foreign reports whether a page of another origin made the visitor's browser send a request.
 func foreign(r *http.Request) bool {
 	switch site := r.Header.Get("Sec-Fetch-Site"); site {
 	case "same-origin", "none":
@@ -178,7 +178,7 @@ func foreign(r *http.Request) bool {
 	return err != nil || !strings.EqualFold(u.Host, r.Host)
 }
 
-// readQuery reads the parameters, each of which must be one of the route's.
+// readQuery reads the parameters, all of which must be parameters of the route.
 func (c *call) readQuery(r *route, raw string) error {
 	values, err := url.ParseQuery(raw)
 	if err != nil {
@@ -211,7 +211,7 @@ func (c *call) readQuery(r *route, raw string) error {
 	return nil
 }
 
-// readBody reads what comes with a request.
+// readBody reads the body of a request.
 func (c *call) readBody(w http.ResponseWriter, r *http.Request, route *route) error {
 	if route.body == nil {
 		return nil
@@ -241,15 +241,15 @@ func writeJSON(w http.ResponseWriter, r *http.Request, v any) error {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(b)+1))
-	// The answer has as long as its reader needs at a modem's pace.
+	// Allow as much time as a reader at a modem's speed needs.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime + time.Duration(len(b)/(64<<10))*time.Second))
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(append(b, '\n')) // nobody to tell
+		_, _ = w.Write(append(b, '\n')) // an error has no recipient
 	}
 	return nil
 }
 
-// problem is an error as RFC 9457 has it.
+// problem is an error in the format of RFC 9457.
 type problem struct {
 	Type   string `json:"type"`
 	Title  string `json:"title"`
@@ -263,8 +263,8 @@ func (e *Error) problem() []byte {
 	return b
 }
 
-// fail answers with an error. Any other error than an *Error is internal, and
-// its text stays here.
+// fail answers with an error. An error that is not an *Error is internal, and its text is not
+// sent.
 func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	e := h.public(r, err)
 	if (e.Status == http.StatusUnauthorized || e.Status == http.StatusForbidden) && h.o.Challenges != nil {
@@ -281,7 +281,7 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
 	w.WriteHeader(e.Status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(append(b, '\n')) // nobody to tell
+		_, _ = w.Write(append(b, '\n')) // an error has no recipient
 	}
 }
 
@@ -298,8 +298,8 @@ func (h *handler) public(r *http.Request, err error) *Error {
 	return Errorf(http.StatusInternalServerError, "something went wrong inside; the server's log has it")
 }
 
-// stream writes server-sent events until they end, the client leaves or does not
-// read, or the server drains.
+// stream writes server-sent events until they end, the client leaves or stops reading, or the
+// server drains.
 func (h *handler) stream(w http.ResponseWriter, r *http.Request, c *call, route *route) error {
 	if !take(h.streams) {
 		return tooMany(w)
@@ -336,7 +336,7 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request, c *call, route 
 			s.write(wire.AppendEvent(nil, "", "error", e.problem()))
 			return nil
 		}
-		if m.data == nil { // there is nothing yet, and the client may know
+		if m.data == nil { // no events yet; let the client know
 			s.write(wire.KeepAlive)
 			continue
 		}
@@ -352,12 +352,12 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request, c *call, route 
 			return nil
 		}
 	}
-	s.write(nil) // a stream that had nothing is one, too
+	s.write(nil) // a stream without events is a stream too
 	return nil
 }
 
-// stillIn reports whether the caller of a stream may still have it. While nobody can say
-// that, the stream goes on.
+// stillIn reports whether the caller of a stream may still receive it. If that cannot be
+// determined, the stream continues.
 func (h *handler) stillIn(r *http.Request, route *route) bool {
 	caller, refused := h.o.Identify(r, true)
 	if refused != nil {
@@ -366,7 +366,7 @@ func (h *handler) stillIn(r *http.Request, route *route) bool {
 	return May(a2a.WithCaller(r.Context(), caller), route.scope) == nil
 }
 
-// streamWriter writes a stream, of which each write has its time.
+// streamWriter writes a stream, with a time limit for each write.
 type streamWriter struct {
 	w      http.ResponseWriter
 	rc     *http.ResponseController
@@ -383,7 +383,7 @@ func (s *streamWriter) started() bool {
 	return s.begun
 }
 
-// write reports whether anybody reads.
+// write reports whether the client still reads.
 func (s *streamWriter) write(b []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -409,8 +409,8 @@ func (s *streamWriter) write(b []byte) bool {
 	return err == nil
 }
 
-// keepAlive writes comments while there is nothing else, and ends the stream when
-// the server drains, or its caller may not have it anymore.
+// keepAlive writes comments while there are no events, and ends the stream when the server
+// drains, or when the caller may no longer receive it.
 func (s *streamWriter) keepAlive(stop, draining <-chan struct{}, stillIn func() bool) {
 	tick := time.NewTicker(keepAlive)
 	defer tick.Stop()

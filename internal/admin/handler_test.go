@@ -15,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// nothing is an API that says yes to everything that is asked for in this test.
+// nothing is an API that returns success for every call of this test.
 type nothing struct{ API }
 
 func (nothing) Readiness(context.Context) (*Readiness, error) { return &Readiness{Ready: true}, nil }
@@ -137,7 +137,7 @@ func TestHandlerRefuses(t *testing.T) {
 	}
 }
 
-// The OpenAPI document has every route, once, and refers to nothing that it has not.
+// The OpenAPI document has every route once, and no dangling references.
 func TestOpenAPI(t *testing.T) {
 	var doc struct {
 		Paths map[string]map[string]struct {
@@ -228,7 +228,7 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-// Whatever the path and the parameters are, the answer is JSON and no panic.
+// Whatever the path and the parameters are, the answer is JSON, without a panic.
 func FuzzRequest(f *testing.F) {
 	h := newHandler()
 	f.Add("/tasks", "limit=5&owner=%41", "")

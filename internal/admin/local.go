@@ -17,20 +17,20 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Local is how the users of this machine who may read a server's data reach its API
-// without a key: the server writes it to a file at each start, with a token that is
-// good until it ends.
+// Local tells the users of this machine who may read a server's data how to reach its API
+// without a key. The server writes it to a file at each start, with a token that is valid
+// until the server ends.
 type Local struct {
 	URL   string     `json:"url"`
-	Host  string     `json:"host,omitempty"` // that requests are for, where the server does not answer for the one of URL
+	Host  string     `json:"host,omitempty"` // Host header for requests, if the server does not answer for the host of URL
 	Token a2a.Secret `json:"-"`
 	PID   int        `json:"pid"`
-	Audit string     `json:"audit,omitempty"` // what --audit-log of a command has to be to record in the same log; "" if there is none
+	Audit string     `json:"audit,omitempty"` // the value of --audit-log with which a command records in the same log; "" if there is none
 	// Console opens the web console of this start; "" if there is none.
 	Console a2a.Secret `json:"-"`
 }
 
-// localFile is a Local as it is written.
+// localFile is the form in which a Local is written.
 type localFile struct {
 	Local
 	Token   string `json:"token"`
@@ -40,9 +40,8 @@ type localFile struct {
 // NewToken returns a token for a Local.
 func NewToken() a2a.Secret { return a2a.Secret("parley-admin-" + rand.Text() + rand.Text()) }
 
-// Write writes the file, with mode 0600. What another server left there, which has
-// ended without taking it away, is replaced. remove takes the file away if it is
-// still this one.
+// Write writes the file, with mode 0600. It replaces a file left by another server that ended
+// without removing it. remove removes the file if it is still this one.
 func (l *Local) Write(name string) (remove func(), err error) {
 	doc, err := json.Marshal(localFile{*l, l.Token.Reveal(), l.Console.Reveal()})
 	if err != nil {
@@ -70,11 +69,11 @@ func (l *Local) Write(name string) (remove func(), err error) {
 	}, nil
 }
 
-// ErrNoServer says that no server answers at the address of a file, or that there is
-// no file.
+// ErrNoServer means that no server answers at the address in a file, or that there is no
+// file.
 var ErrNoServer = errors.New("no server runs with this database")
 
-// ReadLocal returns what a server has written, which may have ended since.
+// ReadLocal returns the Local in a file. The server that wrote it may have ended since.
 func ReadLocal(name string) (*Local, error) {
 	doc, err := os.ReadFile(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -91,9 +90,9 @@ func ReadLocal(name string) (*Local, error) {
 	return &f.Local, nil
 }
 
-// Find returns the API of the server that wrote a file and still runs. Without one
-// the error is ErrNoServer. It is the one that ended without taking its file away,
-// too: somebody else may have its address by now, and refuses its token.
+// Find returns the API of the server that wrote a file and still runs. If there is none, the
+// error is ErrNoServer. This includes a server that ended without removing its file: another
+// program may have its address by now, and refuses its token.
 func Find(ctx context.Context, name string) (API, *Local, error) {
 	l, err := ReadLocal(name)
 	if err != nil {
@@ -114,9 +113,9 @@ func Find(ctx context.Context, name string) (API, *Local, error) {
 	}
 }
 
-// client calls the address of l. Its certificate is for other names than that: the
-// token tells the server that it is who wrote the file, and the address is this
-// machine's own.
+// client returns an HTTP client for the address of l. It does not verify the certificate,
+// which is for other names: the address is this machine's own, and only the server that wrote
+// the file accepts the token.
 func (l *Local) client() *http.Client {
 	var d net.Dialer
 	return &http.Client{
@@ -125,7 +124,7 @@ func (l *Local) client() *http.Client {
 	}
 }
 
-// localTransport makes requests for a host, wherever they go.
+// localTransport sets the Host of requests, wherever they are sent.
 type localTransport struct {
 	host string
 	next *http.Transport

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A server with as many calls as it takes is there: nobody is to work on its database
-// instead of it.
+// A server that is busy with as many calls as it takes counts as running, so that commands do
+// not change its database.
 func TestFindABusyServer(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		new(handler).fail(w, r, tooMany(w))

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// openAPI returns the OpenAPI document, which is made of the table of routes and of
-// the types, so that it cannot say anything else than they do.
+// openAPI returns the OpenAPI document. It is generated from the table of routes and from the
+// types, so it cannot contradict them.
 var openAPI = sync.OnceValue(func() []byte {
 	d := document{schemas: map[string]any{}}
 	paths := map[string]map[string]any{}
@@ -31,7 +31,7 @@ var openAPI = sync.OnceValue(func() []byte {
 	}
 	b, err := json.MarshalIndent(doc, "", "  ")
 	if err != nil {
-		panic(err) // it is made of texts and maps
+		panic(err) // it consists of strings and maps
 	}
 	return b
 })
@@ -91,7 +91,7 @@ func (d *document) operation(r *route) map[string]any {
 	return op
 }
 
-// name is what tools call the operation, such as getTasksTaskLog.
+// name returns the operation's name for tools, such as getTasksTaskLog.
 func (r *route) name() string {
 	name := strings.ToLower(r.method)
 	for _, word := range strings.FieldsFunc(r.path, func(c rune) bool { return strings.ContainsRune("/{}-", c) }) {
@@ -125,7 +125,7 @@ func (d *document) schema(t reflect.Type) map[string]any {
 		if _, ok := d.schemas[t.Name()]; !ok {
 			properties := map[string]any{}
 			is := map[string]any{"type": "object", "properties": properties}
-			d.schemas[t.Name()] = is // before its fields, which may have it
+			d.schemas[t.Name()] = is // before its fields, which may refer to it
 			if required := d.fields(t, properties); len(required) > 0 {
 				is["required"] = required
 			}
@@ -139,8 +139,8 @@ func (d *document) schema(t reflect.Type) map[string]any {
 	return map[string]any{"type": "string"}
 }
 
-// fields describes the members of a struct, and returns those that are always there: of
-// answers because they are written even if they are empty, of requests because they have to be.
+// fields describes the members of a struct, and returns those that are always present: in
+// answers because they are written even if empty, in requests because they are required.
 func (d *document) fields(t reflect.Type, properties map[string]any) (required []string) {
 	for i := range t.NumField() {
 		f := t.Field(i)

@@ -15,22 +15,22 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Path is where the API is.
+// Path is the path of the API.
 const Path = "/admin/v1"
 
-// route is one method of the API over HTTP. The handler, the client and the OpenAPI
-// document read the same table.
+// route is one method of the API over HTTP. The handler, the client and the OpenAPI document
+// all use the same table.
 type route struct {
 	method string
-	path   string // below Path; {task} and {id} are one segment
+	path   string // below Path; {task} and {id} match one segment
 	scope  string
 	about  string
-	long   bool     // it may take longer than callTime
-	params []string // of the query; their kinds are in params
-	body   any      // a zero value of what is sent; nil: nothing
-	answer any      // a zero value of what is answered; nil: nothing
+	long   bool     // may take longer than callTime
+	params []string // query parameters; params has their kinds
+	body   any      // zero value of the request body; nil: none
+	answer any      // zero value of the answer; nil: none
 	call   func(*call) (any, error)
-	stream func(*call) iter.Seq2[message, error] // in place of call: server-sent events; where a parameter says so, if there are both
+	stream func(*call) iter.Seq2[message, error] // server-sent events, in place of call; if a route has both, a parameter selects
 }
 
 // message is one server-sent event.
@@ -39,7 +39,7 @@ type message struct {
 	data any
 }
 
-// call is one request as a route gets it.
+// call is one request as passed to a route.
 type call struct {
 	ctx    context.Context
 	api    API
@@ -49,7 +49,7 @@ type call struct {
 	cursor string // Last-Event-ID, or the parameter after
 }
 
-// params are all parameters of queries.
+// params describes all query parameters.
 var params = map[string]struct{ kind, about string }{
 	"limit":   {"integer", "how many a page has, 50 if it is left out, at most 500"},
 	"after":   {"string", "next of the page before; of a log the position behind which to begin; of a stream the id behind which it goes on, where a client cannot send Last-Event-ID"},
@@ -89,7 +89,7 @@ var routes = []route{
 		call: func(c *call) (any, error) {
 			q := TaskQuery{Query: c.page(), Agent: c.given("agent"), Tenant: c.given("tenant"), Owner: c.given("owner"), Context: c.query["context"], State: c.query["state"], AtWork: c.on("atWork")}
 			if s := c.query["since"]; s != "" {
-				q.Since, _ = time.Parse(time.RFC3339, s) // it was checked
+				q.Since, _ = time.Parse(time.RFC3339, s) // checked before
 			}
 			return c.api.Tasks(c.ctx, q)
 		}},
@@ -115,7 +115,7 @@ var routes = []route{
 					return
 				}
 				if _, err := c.api.Task(c.ctx, c.path["task"]); !yield(message{}, err) || err != nil {
-					return // else the client knows that it is connected
+					return // otherwise only tell the client that it is connected
 				}
 				for en, err := range c.api.FollowLog(c.ctx, c.path["task"], after) {
 					if !yield(message{strconv.FormatInt(en.Seq, 10), en}, err) {
@@ -162,7 +162,7 @@ type (
 	a2aTask struct{}
 )
 
-// sent calls a method with what the body says.
+// sent returns a call of a method with the decoded body.
 func sent[T, A any](method func(API, context.Context, T) (A, error)) func(*call) (any, error) {
 	return func(c *call) (any, error) {
 		v, err := read[T](c.body)
@@ -173,7 +173,7 @@ func sent[T, A any](method func(API, context.Context, T) (A, error)) func(*call)
 	}
 }
 
-// list is an empty list where there is none, which would be null.
+// list turns a nil list into an empty one, because nil would become null.
 func list[T any](all []T, err error) (any, error) {
 	if all == nil {
 		all = []T{}
@@ -187,7 +187,7 @@ func (c *call) deliveries() DeliveryQuery {
 	return DeliveryQuery{Query: c.page(), Task: c.query["task"], ID: c.query["config"], Failing: c.on("failing")}
 }
 
-// given is a parameter that may be empty; nil if it is left out.
+// given returns a parameter that may be empty, or nil if it is absent.
 func (c *call) given(name string) *string {
 	if v, ok := c.query[name]; ok {
 		return &v
@@ -198,12 +198,12 @@ func (c *call) given(name string) *string {
 func (c *call) on(name string) bool { return c.query[name] == "true" }
 
 func (c *call) number(name string) int64 {
-	n, _ := strconv.ParseInt(c.query[name], 10, 64) // it was checked
+	n, _ := strconv.ParseInt(c.query[name], 10, 64) // checked before
 	return n
 }
 
-// find returns the route of a path with what its names stand for, and the methods
-// that the path has.
+// find returns the route of a path, the values of the names in its pattern, and the methods
+// that the path allows.
 func find(method, path string) (found *route, named map[string]string, allow []string) {
 	rest, ok := strings.CutPrefix(path, Path)
 	if !ok {
@@ -229,7 +229,7 @@ func find(method, path string) (found *route, named map[string]string, allow []s
 	return found, named, allow
 }
 
-// match compares a path with that of a route, segment by segment.
+// match compares a path with a route's pattern, segment by segment.
 func match(pattern, path string) (map[string]string, bool) {
 	want, have := strings.Split(pattern, "/"), strings.Split(path, "/")
 	if len(want) != len(have) {
@@ -249,7 +249,7 @@ func match(pattern, path string) (map[string]string, bool) {
 	return names, true
 }
 
-// checkParam says what is wrong with the value of a parameter.
+// checkParam returns an error if the value of a parameter is invalid.
 func checkParam(name, value string) *Error {
 	switch params[name].kind {
 	case "integer":
@@ -275,12 +275,12 @@ func checkParam(name, value string) *Error {
 	return nil
 }
 
-// maxParam bounds a parameter: ids, subjects and tenants are shorter, and the name of
-// a task has the four of them.
+// maxParam limits a parameter, in bytes: ids, subjects and tenants are shorter, and a task's
+// Name contains all four parts of its key.
 const maxParam = 8 << 10
 
-// read decodes a body, of which no member may be unknown, and none missing that the
-// OpenAPI document requires.
+// read decodes a body. It refuses unknown members, and missing members that the OpenAPI
+// document requires.
 func read[T any](body []byte) (v T, err error) {
 	dec := json.NewDecoder(bytes.NewReader(body))
 	dec.DisallowUnknownFields()

@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// endless is an API whose events go on until somebody ends them.
+// endless is an API whose events continue until ctx ends.
 type endless struct{ API }
 
 func (endless) Events(ctx context.Context, _ string) iter.Seq2[Event, error] {
@@ -25,8 +25,8 @@ func (endless) Events(ctx context.Context, _ string) iter.Seq2[Event, error] {
 	}
 }
 
-// A stream ends soon after its caller's key was revoked or lost its scope, and not
-// while nobody can say what the key is good for.
+// A stream ends soon after its caller's key was revoked or lost its scope, but not while the
+// key cannot be checked.
 func TestStreamsEndWithTheirCredentials(t *testing.T) {
 	for name, c := range map[string]struct {
 		refused *Error
@@ -77,7 +77,7 @@ func TestStreamsEndWithTheirCredentials(t *testing.T) {
 	}
 }
 
-// HEAD of a stream has its head, and ends there: the connection is for the next request.
+// HEAD of a stream returns its headers and ends: the connection can serve the next request.
 func TestHeadOfAStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := New(endless{}, Options{Identify: func(*http.Request, bool) (a2a.Caller, *Error) {

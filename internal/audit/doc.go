@@ -1,7 +1,7 @@
 // Package audit writes the audit log: who did what, or was refused.
 //
 //	f, err := audit.Open("audit.jsonl", logger) // a file, or a named pipe
-//	log := audit.New(f.Logger(), nil)           // nil records nothing
+//	log := audit.New(f.Logger(), nil, nil)      // nil records nothing
 //
 //	var r audit.Record // of one call
 //	r.Begin(log, binding, remote, "")

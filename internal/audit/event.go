@@ -9,32 +9,30 @@ const (
 	// StreamEnded is the end of a stream that had begun.
 	StreamEnded = "stream.ended"
 
-	// ServerStarted comes with what is configured, never with secrets: listen,
-	// auth (names of methods), anonymous, limits; ServerStopped with nothing.
+	// ServerStarted has the configuration, never secrets: listen, auth (names of methods),
+	// anonymous, limits. ServerStopped has no attributes.
 	ServerStarted = "server.started"
 	ServerStopped = "server.stopped"
 
-	// Of API keys: key (its id), name, subject, tenant, scopes, expires, and by,
-	// the user of the operating system who did it.
+	// Key events have key (its id), name, subject, tenant, scopes, expires, and by, the user
+	// of the operating system who did it.
 	KeyCreated = "key.created"
 	KeyRotated = "key.rotated"
 	KeyRevoked = "key.revoked"
 
-	// CardSigned comes with kids; TLSReloaded with the certificate's
-	// subject and expires, and with error where it failed; WebhookKeysRotated
-	// with key, the new public one, and by. ConfigReloaded comes with because (what
-	// it was asked by) and agents, or error where what was before stays.
+	// CardSigned has kids. TLSReloaded has the certificate's subject and expires, or error if
+	// it failed. WebhookKeysRotated has key, the new public key, and by. ConfigReloaded has
+	// because (what asked for it) and agents, or error if the former configuration stays.
 	CardSigned         = "card.signed"
 	TLSReloaded        = "tls.reloaded"
 	ConfigReloaded     = "config.reloaded"
 	WebhookKeysRotated = "webhook-keys.rotated"
 
-	// Of the commands parley admin: what was selected, how much there was of it, by,
-	// and error where it failed or was interrupted. AdminGC comes with older_than,
-	// states, tasks and receipts; AdminErase with context, tenant, subject, tasks
-	// and receipts; AdminExport and AdminImport with file, tasks and entries,
-	// AdminBackup with file and bytes;
-	// AdminRedeliver with task, config, letters, enabled and hastened.
+	// Events of parley admin commands have the selection, the amounts, by, and error if the
+	// command failed or was interrupted. AdminGC has older_than, states, tasks and receipts;
+	// AdminErase has context, tenant, subject, tasks and receipts; AdminExport and
+	// AdminImport have file, tasks and entries; AdminBackup has file and bytes;
+	// AdminRedeliver has task, config, letters, enabled and hastened.
 	AdminGC        = "admin.gc"
 	AdminErase     = "admin.erase"
 	AdminBackup    = "admin.backup"
@@ -42,21 +40,20 @@ const (
 	AdminImport    = "admin.import"
 	AdminRedeliver = "admin.push.redeliver"
 
-	// AdminCall is a call of the admin API that changed something, or looked at what is
-	// others': op, outcome, subject, via, and what it was about.
+	// AdminCall is a call of the admin API that changed something, or read other callers'
+	// data: op, outcome, subject, via, and what the call was about.
 	AdminCall = "admin.call"
 
-	// Lost is written by a File that could not be written for a while: as many
-	// records as its attribute lost says are missing before it.
+	// Lost is written by a File after it could not be written for a while. Its attribute lost
+	// is the number of records missing before it.
 	Lost = "audit.lost"
-	// Reopened is the first line of a file that was opened in another's place.
+	// Reopened is the first line of a file that replaces another.
 	Reopened = "audit.reopened"
 )
 
-// Outcomes beside the names of errors (see a2a.Code).
+// Outcomes, in addition to the names of errors (see a2a.Code).
 const (
 	OK = "ok"
-	// Left says that the client did not wait for the answer, or for the end of its
-	// stream.
+	// Left means that the client did not wait for the answer, or for the end of its stream.
 	Left = "left"
 )

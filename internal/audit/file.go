@@ -19,18 +19,17 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/metrics"
 )
 
-// File is an audit log in a file: one JSON object a line, whose time and
-// event come first. Lines are only ever appended, each by one write, so that
-// several processes may have the same file. The file is made with mode 0600.
+// File is an audit log in a file: one JSON object per line, beginning with time and event.
+// Lines are only ever appended, each with one write, so that several processes may share the
+// file. The file is created with mode 0600.
 //
-// Whoever writes a record waits until the operating system has it; it is not
-// synced. When that fails, as on a full disk, calls go on: an agent that stops
-// because of its log would hand its switch to whoever fills the disk. The failure
-// is logged once, and the first record that can be written again is Lost,
-// with the number of those that are missing. The file may be a named pipe: a reader
-// that stops is waited for once, for a second, and then fails as a full disk does.
+// A caller that writes a record waits until the operating system has it; it is not synced. If
+// the write fails, as on a full disk, calls continue: otherwise anyone who can fill the disk
+// could stop the agent. The failure is logged once, and the first record that can be written
+// again is Lost, with the number of missing records. The file may be a named pipe: if its
+// reader stops, one record waits for it, for a second; then writes fail as on a full disk.
 //
-// Its methods may be called by many goroutines at once.
+// Its methods are safe for concurrent use.
 type File struct {
 	// set by Open, then constant
 	path     string
@@ -40,20 +39,20 @@ type File struct {
 	mu     sync.Mutex // protects the fields below
 	f      io.WriteCloser
 	waits  bool           // writes may have to wait for a reader
-	lost   int64          // records that could not be written since the last one that was
-	losses *metrics.Count // all that could not; nil: they are not counted
+	lost   int64          // records lost since the last successful write
+	losses *metrics.Count // all lost records; nil: not counted
 	torn   bool           // the file ends within a line
 }
 
-// patience is how long a record waits for a reader; lossPatience, while records are
-// being lost.
+// patience is how long a record waits for a reader. While records are being lost, it is
+// lossPatience.
 const (
 	patience     = time.Second
 	lossPatience = time.Millisecond
 )
 
-// Open opens the audit log at path, or begins one. failures hears of what
-// cannot be written; nil discards that. The caller closes the file.
+// Open opens or creates the audit log at path. failures gets reports of records that could
+// not be written; nil discards them. The caller closes the file.
 func Open(path string, failures *slog.Logger) (*File, error) {
 	a := &File{path: path, failures: cmp.Or(failures, slog.New(slog.DiscardHandler))}
 	if _, err := a.open(); err != nil {
@@ -63,9 +62,9 @@ func Open(path string, failures *slog.Logger) (*File, error) {
 	return a, nil
 }
 
-// open puts the file at the path in the place of the one before, which it returns.
+// open replaces the current file by the one at path, and returns the former.
 func (a *File) open() (old io.Closer, err error) {
-	// A pipe that nobody reads is an error, not something to wait for.
+	// With O_NONBLOCK, a pipe without a reader is an error instead of a wait.
 	f, err := fileowner.Open(a.path, filepath.Dir(a.path), os.O_APPEND|os.O_WRONLY|syscall.O_NONBLOCK)
 	if err != nil {
 		return nil, fmt.Errorf("open the audit log: %w", err)
@@ -83,12 +82,12 @@ func (a *File) open() (old io.Closer, err error) {
 	return old, nil
 }
 
-// endsWithinLine reports whether the last record of a file was cut off, by a crash or
-// a full disk: the next one needs a line of its own.
+// endsWithinLine reports whether the last record of a file was cut off, by a crash or a full
+// disk. Then the next one must start a new line.
 func endsWithinLine(path string) bool {
 	f, err := os.Open(path)
 	if err != nil {
-		return false // it can be appended to, and not read
+		return false // it may be appended to, but not read
 	}
 	defer f.Close()
 	last := []byte{'\n'}
@@ -98,15 +97,14 @@ func endsWithinLine(path string) bool {
 	return last[0] != '\n'
 }
 
-// Handler returns a handler that writes records to w as an File does,
-// one Write each. Texts that have anything that does not print, as terminals act on
-// it, are quoted.
+// Handler returns a handler that writes records to w as a File does, with one Write each. It
+// quotes texts that have non-printing characters, because terminals act on these.
 func Handler(w io.Writer) slog.Handler {
 	return slog.NewJSONHandler(w, &slog.HandlerOptions{ReplaceAttr: func(groups []string, at slog.Attr) slog.Attr {
 		switch {
 		case len(groups) > 0:
 		case at.Key == slog.LevelKey:
-			return slog.Attr{} // denied says it
+			return slog.Attr{} // the attribute denied replaces it
 		case at.Key == slog.MessageKey:
 			at.Key = "event"
 		case at.Key == slog.TimeKey:
@@ -118,23 +116,23 @@ func Handler(w io.Writer) slog.Handler {
 	}})
 }
 
-// Logger returns the log, for Options.Audit.
+// Logger returns the log, for a2aserver.Options.Audit.
 func (a *File) Logger() *slog.Logger { return a.log }
 
-// Event records something else than a call: see KeyCreated and the others.
+// Event records an event that is not a call: see KeyCreated and the others.
 func (a *File) Event(event string, attrs ...slog.Attr) {
 	a.log.LogAttrs(context.Background(), slog.LevelInfo, event, attrs...)
 }
 
-// Measure counts records that could not be written from now on; nil ends that.
+// Measure sets the meter for records that cannot be written; nil stops the counting.
 func (a *File) Measure(p metric.MeterProvider) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.losses = metrics.New(p).Counter(metrics.AuditLost)
 }
 
-// Write appends one record. It reports success also where there is none, for
-// that is dealt with.
+// Write appends one record. It reports success even if it fails, because it handles failures
+// itself.
 func (a *File) Write(line []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -157,8 +155,8 @@ func (a *File) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// appendLocked writes a record, on a line of its own, and returns how much of it
-// there is now.
+// appendLocked writes a record, on a new line, and returns how many of its bytes were
+// written.
 func (a *File) appendLocked(record []byte) (int, error) {
 	before := 0
 	if a.torn {
@@ -167,9 +165,9 @@ func (a *File) appendLocked(record []byte) (int, error) {
 	if f, ok := a.f.(*os.File); ok && a.waits {
 		wait := patience
 		if a.lost > 0 {
-			wait = lossPatience // one call pays for a reader that has stopped, not all
+			wait = lossPatience // only one call waits long for a stopped reader
 		}
-		_ = f.SetWriteDeadline(time.Now().Add(wait)) // a device may have none
+		_ = f.SetWriteDeadline(time.Now().Add(wait)) // devices may not support deadlines
 	}
 	n, err := a.f.Write(record)
 	if n > 0 {
@@ -178,8 +176,8 @@ func (a *File) appendLocked(record []byte) (int, error) {
 	return max(0, n-before), err
 }
 
-// Reopen goes on in a new file at the path, after somebody has moved the old one
-// away, as logrotate does. Where that fails the old one stays in use.
+// Reopen continues in a new file at the path, after a program such as logrotate has moved the
+// old one away. If that fails, the old file stays in use.
 func (a *File) Reopen() error {
 	old, err := a.open()
 	if err != nil {
@@ -189,7 +187,7 @@ func (a *File) Reopen() error {
 	return old.Close()
 }
 
-// Close ends the log; records that come later are lost.
+// Close closes the log; later records are lost.
 func (a *File) Close() error {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -32,7 +32,7 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-// FuzzPrintable: whatever comes is one line, of a bounded length.
+// FuzzPrintable: any text becomes one line, of a bounded length.
 func FuzzPrintable(f *testing.F) {
 	f.Add("t-1")
 	f.Add("a\nb\x00\xff\u202e")
@@ -72,8 +72,8 @@ func TestFloodIsCounted(t *testing.T) {
 	}
 }
 
-// Several processes append to one file, which nobody else can read; when it is
-// moved away a new one is begun.
+// Several processes append to one file, which no other user can read. When it is moved away,
+// a new one is created.
 func TestAuditFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	var files []*File
@@ -127,7 +127,7 @@ func TestAuditFile(t *testing.T) {
 	}
 }
 
-// A record that a crash or a full disk has cut off does not take the next one with it.
+// A record cut off by a crash or a full disk does not spoil the next one.
 func TestAuditGoesOnBehindATornLine(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.jsonl")
 	for before, want := range map[string]int{"": 1, "{}\n": 2, "{}\n{\"event\":\"ca": 2} {
@@ -156,8 +156,8 @@ func TestAuditGoesOnBehindATornLine(t *testing.T) {
 	}
 }
 
-// Texts that somebody else wrote than a caller are harmless as well: names and
-// subjects of keys, users, errors.
+// Texts that do not come from a caller are made harmless too: names and subjects of keys,
+// users, errors.
 func TestAuditEventsAreHarmless(t *testing.T) {
 	var log bytes.Buffer
 	slog.New(Handler(&log)).Info(KeyCreated, "name", "ci\u009b2J\u202e\x1b[2J\n{}", "by", "root", "subject", "\xff\u2028", "error", "Zürich")
@@ -188,7 +188,7 @@ func parse(t *testing.T, b []byte) (records []map[string]any) {
 	return records
 }
 
-// full is a disk with room for some bytes.
+// full is a disk with space for some bytes.
 type full struct {
 	room int
 	b    bytes.Buffer
@@ -206,8 +206,8 @@ func (f *full) Write(p []byte) (int, error) {
 
 func (*full) Close() error { return nil }
 
-// A full disk fails nobody who writes a record. That records are missing is reported
-// at once to the logger, and in the file as soon as that is possible.
+// On a full disk, writing a record does not fail. The missing records are reported at once to
+// the logger, and in the file as soon as possible.
 func TestAuditOnAFullDisk(t *testing.T) {
 	var failures bytes.Buffer
 	heard := func() []map[string]any { defer failures.Reset(); return parse(t, failures.Bytes()) }

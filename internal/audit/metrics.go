@@ -10,8 +10,8 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/metrics"
 )
 
-// meters are what is counted of calls. A Record sees each call of every binding from
-// its beginning to its end, so nothing else of a server counts any.
+// meters are the measurements of calls. A Record sees each call of every binding from
+// beginning to end, so no other part of a server counts calls.
 type meters struct {
 	streams, events, resumes, auth, full *metrics.Count
 	duration, first                      *metrics.Spread
@@ -29,11 +29,11 @@ func newMeters(p metric.MeterProvider) *meters {
 	}
 }
 
-// unknown stands for the operation and the version of a call that was refused before
-// they were known.
+// unknown stands for the operation and the version of a call that was refused before they
+// were known.
 const unknown = "unknown"
 
-// names are the values of the labels method and version.
+// names returns the values of the labels method and version.
 func (c *Record) names() (method, version string) {
 	if c.op == 0 {
 		return unknown, unknown
@@ -41,8 +41,8 @@ func (c *Record) names() (method, version string) {
 	return c.op.String(), c.dialect.Version()
 }
 
-// measured is the context that measurements are made in. A call's is long to search for a
-// span that is not there.
+// measured returns the context for measurements. Without a span, it avoids a search through
+// the call's long chain of contexts.
 func (c *Record) measured(ctx context.Context) context.Context {
 	if c.Traced {
 		return ctx
@@ -50,7 +50,7 @@ func (c *Record) measured(ctx context.Context) context.Context {
 	return context.Background()
 }
 
-// begins counts a stream whose first event is there.
+// begins counts a stream whose first event is ready.
 func (m *meters) begins(ctx context.Context, c *Record) {
 	if m == nil {
 		return
@@ -64,8 +64,7 @@ func (m *meters) begins(ctx context.Context, c *Record) {
 	}
 }
 
-// ends counts a call that has its answer or, with e, its error, or a stream that is
-// over.
+// ends counts a call that was answered or, with e, refused, or a stream that has ended.
 func (m *meters) ends(ctx context.Context, c *Record, outcome string, e *a2a.Error) {
 	if m == nil {
 		return
@@ -81,7 +80,7 @@ func (m *meters) ends(ctx context.Context, c *Record, outcome string, e *a2a.Err
 	}
 }
 
-// refused counts why a call was refused, where operators want to know.
+// refused counts a refused call by its reason, if operators need to know it.
 func (m *meters) refused(ctx context.Context, c *Record, e *a2a.Error) {
 	limit, limited := errors.AsType[*metrics.Limit](e.Cause)
 	switch {
@@ -95,7 +94,7 @@ func (m *meters) refused(ctx context.Context, c *Record, e *a2a.Error) {
 		m.auth.Add(ctx, 1, "invalid")
 	case e.Code == a2a.CodePermissionDenied:
 		m.auth.Add(ctx, 1, "forbidden")
-	case e.Code == a2a.CodeRateLimited && e.Cause != nil: // of auth.Guard
+	case e.Code == a2a.CodeRateLimited && e.Cause != nil: // from auth.Guard
 		m.auth.Add(ctx, 1, "blocked")
 	case e.Code == a2a.CodeRateLimited:
 		m.full.Add(ctx, 1, metrics.Other)

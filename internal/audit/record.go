@@ -17,19 +17,19 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// maxValue is how much of an id that a client chose is recorded, in bytes.
+// maxValue limits how much of an id chosen by a client is recorded, in bytes.
 const maxValue = 128
 
-// Refusals that cost a client nothing are recorded up to floodRate a second,
-// floodBurst at once, so that a flood of them cannot fill the disk. The record
-// after a gap says how many are missing.
+// Refusals that cost a client nothing are recorded at up to floodRate per second, with bursts
+// of floodBurst, so that a flood of them cannot fill the disk. The record after a gap says
+// how many are missing.
 const (
 	floodRate  = 20
 	floodBurst = 1000
 )
 
-// Log is where the records of a server's calls go. Nil discards them. It may be
-// used by many goroutines at once.
+// Log receives the records of a server's calls. A nil Log discards them. It is safe for
+// concurrent use.
 type Log struct {
 	audit    sink
 	requests sink    // see line
@@ -37,15 +37,15 @@ type Log struct {
 	provider metric.MeterProvider
 }
 
-// sink is where lines go.
+// sink is a destination for lines.
 type sink struct {
 	to      *slog.Logger // nil: nowhere
 	flood   *rate.Limiter
-	skipped atomic.Int64 // lines since the last one
+	skipped atomic.Int64 // lines skipped since the last one written
 }
 
-// skips reports whether there were too many lines like one that costs its client
-// nothing.
+// skips reports whether to skip a line, because there were too many lines. Only lines that
+// cost their client nothing (cheap) are skipped.
 func (s *sink) skips(cheap bool) bool {
 	skip := cheap && !s.flood.Allow()
 	if skip {
@@ -54,7 +54,7 @@ func (s *sink) skips(cheap bool) bool {
 	return skip
 }
 
-// write writes a line about a call, even if its client has gone.
+// write writes a line about a call, even if its client has disconnected.
 func (s *sink) write(ctx context.Context, c *Record, level slog.Level, event string, list fields) {
 	list = append(list, slog.Float64("ms", c.ms()))
 	if n := s.skipped.Swap(0); n > 0 {
@@ -63,10 +63,10 @@ func (s *sink) write(ctx context.Context, c *Record, level slog.Level, event str
 	s.to.LogAttrs(context.WithoutCancel(ctx), level, event, list...)
 }
 
-// fields are what a line says.
+// fields are the attributes of a line.
 type fields []slog.Attr
 
-// add adds what a client may have chosen, unless it is empty. The fields stay on the
+// add adds a value that a client may have chosen, unless it is empty. The fields stay on the
 // stack, because there is no pointer to them.
 func (f fields) add(name, value string) fields {
 	if value == "" {
@@ -98,39 +98,37 @@ func (l *Log) WritesTo(to, requests *slog.Logger, p metric.MeterProvider) bool {
 	return l.audit.to == to && l.requests.to == requests && l.provider == p
 }
 
-// Writes reports whether anything is written of calls, which is where their remote
-// addresses are needed.
+// Writes reports whether calls are written anywhere, which requires their remote addresses.
 func (l *Log) Writes() bool { return l.audit.to != nil || l.requests.to != nil }
 
-// Record is what the log says of one call. It belongs to the goroutine of the
-// call's handler. A call is recorded before its answer goes out, and waits for the
-// log, so every answer that a client has is on record. The zero Record, before
-// Begin, writes nothing.
+// Record writes the log's records about one call. It belongs to the goroutine of the call's
+// handler. A call is recorded, and the log written, before its answer is sent, so every
+// answer that a client has is on record. The zero Record, before Begin, writes nothing.
 type Record struct {
-	Agent   string // of several; "" elsewhere
-	Outcome string // of a stream's end; "" as long as it is unknown
-	Traced  bool   // the contexts that come have the call's span, and measurements name it
+	Agent   string // one of several agents; "" if there is only one
+	Outcome string // of a stream's end; "" while it is unknown
+	Traced  bool   // the contexts passed to it have the call's span, and measurements refer to it
 
-	Arrived time.Time // when the call did; Begin sets it if nobody has
+	Arrived time.Time // when the call arrived; Begin sets it if it is zero
 
 	to      *Log // nil until Begin, or if nothing is recorded
 	binding string
 	remote  string
 
-	op      dialect.Op // 0 until it is known
+	op      dialect.Op // 0 while it is unknown
 	dialect dialect.Dialect
 	stream  bool
 
-	tenant, task, config string // as requested; for a new task or configuration, its id
+	tenant, task, config string // as requested; for a new task or config, its id
 	state                a2a.TaskState
 
-	written bool // the call has its record
-	resumes bool // its stream is to go on behind an event that the client has
-	open    bool // a stream has begun, and its end is not recorded
+	written bool // the call is recorded
+	resumes bool // the stream is to continue after an event that the client has
+	open    bool // a stream has begun, and its end is not recorded yet
 }
 
-// Begin is for a call that has arrived at an agent from a remote address. From now
-// on it is recorded, whatever comes of it.
+// Begin notes that a call has arrived at an agent from a remote address. From now on the call
+// is recorded, whatever its outcome.
 func (c *Record) Begin(to *Log, binding, remote, agent string) {
 	if to == nil {
 		return
@@ -141,18 +139,18 @@ func (c *Record) Begin(to *Log, binding, remote, agent string) {
 	}
 }
 
-// Resumes notes that a stream is to go on behind an event that the client has.
+// Resumes notes that a stream is to continue after an event that the client has.
 func (c *Record) Resumes() { c.resumes = true }
 
-// Skip says that the call is not to be recorded.
+// Skip prevents the call from being recorded.
 func (c *Record) Skip() { c.written = true }
 
-// Operation notes what the call is for.
+// Operation notes the operation of the call.
 func (c *Record) Operation(d dialect.Dialect, op dialect.Op) {
 	c.dialect, c.op, c.stream = d, op, dialect.Get(op).Streams
 }
 
-// Request notes what a request is about.
+// Request notes the subject of a request.
 func (c *Record) Request(req any) {
 	if c.to == nil || !c.to.Writes() {
 		return
@@ -164,7 +162,7 @@ func (c *Record) Request(req any) {
 	c.task, c.config = about.Task, about.Config
 }
 
-// Result notes the ids of what a call has made, and the state of its task.
+// Result notes the ids of objects that the call has created, and the state of its task.
 func (c *Record) Result(res any) {
 	if c.to == nil {
 		return
@@ -215,8 +213,8 @@ func (c *Record) Succeed(ctx context.Context) {
 	c.line(ctx, OK, nil)
 }
 
-// Fail records a call that is refused; of a stream that has begun it notes how
-// it ends.
+// Fail records a call that is refused. If its stream has begun, it notes the outcome of the
+// stream.
 func (c *Record) Fail(ctx context.Context, e *a2a.Error) {
 	if c.to == nil {
 		return
@@ -235,18 +233,18 @@ func (c *Record) Fail(ctx context.Context, e *a2a.Error) {
 	c.line(ctx, outcome, e)
 }
 
-// End records what has no record yet: the end of a stream. ctx is the
-// request's, without what the server itself adds to it.
+// End records the end of the call if it is not recorded yet, such as the end of a stream. ctx
+// is the request's own context, without the server's additions.
 func (c *Record) End(ctx context.Context) {
 	switch {
 	case c.to == nil:
 	case !c.written:
-		// A stream that was given up before its first element.
+		// A stream that was abandoned before its first element.
 		c.Fail(ctx, &a2a.Error{Code: a2a.CodeUnavailable})
 	case c.open:
 		outcome := cmp.Or(c.Outcome, Left)
 		if c.Outcome == "" && ctx.Err() == nil {
-			outcome = a2a.CodeUnavailable.String() // we left
+			outcome = a2a.CodeUnavailable.String() // the server ended it
 		}
 		c.to.meters.ends(ctx, c, outcome, nil)
 		c.open = false
@@ -297,20 +295,20 @@ func (c *Record) write(ctx context.Context, event, outcome string, e *a2a.Error)
 	to.write(ctx, c, level, event, list)
 }
 
-// ms is how long the call has taken.
+// ms returns how long the call has taken, in milliseconds.
 func (c *Record) ms() float64 { return float64(time.Since(c.Arrived).Microseconds()) / 1000 }
 
 func (c *Record) seconds() float64 { return time.Since(c.Arrived).Seconds() }
 
-// printable makes what a client wrote fit for a line: a part of it, quoted where
-// it has anything that does not print, or looks as if it was quoted. Not every
-// handler and no terminal can be trusted to see to that.
+// printable makes a text by a client safe for a line: it cuts it to a maximum length, and
+// quotes it if it has non-printing characters or looks as if it was quoted. Not every handler
+// and no terminal can be trusted to do that.
 func printable(s string) string {
 	long := len(s) > maxValue
 	if long {
 		s = s[:maxValue]
 		for len(s) > maxValue-utf8.UTFMax && !utf8.ValidString(s) {
-			s = s[:len(s)-1] // a rune that was cut; what is not UTF-8 is quoted
+			s = s[:len(s)-1] // part of a rune that was cut; other invalid UTF-8 is quoted
 		}
 	}
 	if !prints(s) || strings.HasPrefix(s, `"`) {
@@ -322,7 +320,7 @@ func printable(s string) string {
 	return s
 }
 
-// prints reports whether a text is valid, and all of it shows as what it is.
+// prints reports whether a text is valid UTF-8 and has only printing characters.
 func prints(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }

@@ -10,11 +10,11 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Request is the message of a line of the request log. Its attributes are, as far as
-// they are known, in this order: op, caller, tenant, agent, task, result, ms, skipped.
+// Request is the message of each line of the request log. Its attributes, if known, are in
+// this order: op, caller, tenant, agent, task, result, ms, skipped.
 const Request = "request"
 
-// host returns the host of an address; it may have no port.
+// host returns the host of an address, which may have no port.
 func host(remote string) string {
 	if h, _, err := net.SplitHostPort(remote); err == nil {
 		return h
@@ -22,9 +22,9 @@ func host(remote string) string {
 	return remote
 }
 
-// line writes the line of a call that has ended into the request log. Calls of
-// strangers, who are all callers without a name, are limited as cheap refusals are in
-// the audit log: the line after a gap has the number of those that were skipped.
+// line writes the line of a finished call to the request log. Calls without an identified
+// caller are limited like cheap refusals in the audit log: the line after a gap has the
+// number of skipped lines.
 func (c *Record) line(ctx context.Context, outcome string, e *a2a.Error) {
 	to, caller := &c.to.requests, a2a.CallerFrom(ctx)
 	if to.to == nil || !to.to.Enabled(context.WithoutCancel(ctx), slog.LevelInfo) || to.skips(caller.Subject == "" || c.cheap(e)) {

@@ -28,7 +28,7 @@ func lines(t *testing.T, of func(context.Context, *Log)) []string {
 	return strings.Split(strings.TrimSuffix(b.String(), "\n"), "\n")
 }
 
-// Each call is one line, a stream's comes with its end, and says where the task has got.
+// Each call is one line, that of a stream at its end, and has the state of the task.
 func TestRequestLines(t *testing.T) {
 	sent := &a2a.SendMessageRequest{Message: &a2a.Message{MessageID: "m", Parts: []*a2a.Part{a2a.TextPart("a secret")}}}
 	working := &a2a.Task{ID: "t-1", Status: a2a.TaskStatus{State: a2a.TaskStateWorking}}
@@ -80,8 +80,8 @@ func TestRequestLines(t *testing.T) {
 	}
 }
 
-// A flood of strangers' calls is counted and not written; callers with a name get
-// their lines all the same.
+// In a flood of anonymous calls, lines are counted instead of written; named callers still
+// get their lines.
 func TestStrangersDoNotFloodTheRequestLog(t *testing.T) {
 	const calls = 3 * floodBurst
 	got := lines(t, func(ctx context.Context, log *Log) {
@@ -104,7 +104,7 @@ func TestStrangersDoNotFloodTheRequestLog(t *testing.T) {
 	}
 }
 
-// BenchmarkRecord is what a call costs that nobody logs, and one with a line.
+// BenchmarkRecord measures a call that is not logged, and one with a line.
 func BenchmarkRecord(b *testing.B) {
 	req := &a2a.GetTaskRequest{ID: "t-1"}
 	res := &a2a.Task{ID: "t-1", Status: a2a.TaskStatus{State: a2a.TaskStateCompleted}}

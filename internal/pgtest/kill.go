@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// Kill ends each process of the server as kill -9 does, and waits until all of them
-// are gone. The first one is stopped before its children are listed: one that it
-// starts meanwhile would survive, wait forever for a lock of one that was killed, and
-// keep the server from starting again.
+// Kill ends each process of the server as kill -9 does, and waits until all have ended. It
+// stops the first process before it lists the children. Otherwise a child started meanwhile
+// would survive, wait for ever for a lock of a killed process, and keep the server from
+// starting again.
 func (c *Cluster) Kill() error {
 	all, err := c.Pause()
 	if err != nil {
@@ -34,11 +34,11 @@ func (c *Cluster) Kill() error {
 			return errors.New("processes of PostgreSQL survived kill -9")
 		}
 	}
-	return c.Stop(Immediate) // which finds it gone
+	return c.Stop(Immediate) // the server has ended already
 }
 
-// Pause stops each process of the server in its tracks, the first of which is the
-// first of those it returns. Where there is no such thing it only lists them.
+// Pause stops all processes of the server and returns them, the first process first. On
+// systems that cannot stop processes, it only lists them.
 func (c *Cluster) Pause() ([]int, error) {
 	first, err := c.PID()
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *Cluster) Pause() ([]int, error) {
 	return all, nil
 }
 
-// Resume lets a server that was paused go on.
+// Resume continues a paused server.
 func (c *Cluster) Resume() error {
 	first, err := c.PID()
 	if err != nil {
@@ -70,7 +70,7 @@ func (c *Cluster) Resume() error {
 	return nil
 }
 
-// Lives reports whether a process is there, and has not ended.
+// Lives reports whether a process exists and has not ended.
 func Lives(pid int) bool {
 	state, _ := statusOf(pid)
 	return state != "" && state != "Z"
@@ -91,14 +91,14 @@ func Children(parent int) (all []int) {
 	return all
 }
 
-// statusOf returns what a process is doing, by its letter, and its parent; "" if
-// there is none.
+// statusOf returns the state of a process, as its letter, and its parent; "" if there is no
+// such process.
 func statusOf(pid int) (state string, parent int) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return "", 0
 	}
-	// Behind the name, which may have anything in it.
+	// Skip the name, which may contain anything.
 	words := strings.Fields(string(text[strings.LastIndexByte(string(text), ')')+1:]))
 	if len(words) < 2 {
 		return "", 0

@@ -1,5 +1,5 @@
-// Package pgtest starts throw-away PostgreSQL servers for tests: a cluster in a
-// folder of its own, reached over a socket in it, that goes with the test.
+// Package pgtest starts throw-away PostgreSQL servers for tests: a cluster in its own
+// directory, reached over a socket there, which is removed after the test.
 package pgtest
 
 import (
@@ -25,20 +25,20 @@ import (
 // ErrMissing says that there is no PostgreSQL server on this machine.
 var ErrMissing = errors.New("no PostgreSQL server here: neither PATH nor /usr/lib/postgresql has initdb and postgres")
 
-// Options says what a cluster is like. A nil *Options means all defaults.
+// Options describes a cluster. A nil *Options means all defaults.
 type Options struct {
-	// Durable makes commits wait for the disk, as in life. Without, tests that
-	// do not end the server by force are faster.
+	// Durable makes commits wait for the disk, as in production. Without it, tests that do
+	// not kill the server are faster.
 	Durable bool
-	// TCP lets the server listen on 127.0.0.1, too, see Address.
+	// TCP makes the server also listen on 127.0.0.1, see Address.
 	TCP bool
-	// Host is the address to listen on in place of 127.0.0.1. Others of its network
-	// may connect, and copy the server.
+	// Host is the address to listen on in place of 127.0.0.1. Other hosts of its network may
+	// connect to the server and copy it.
 	Host string
-	// Space is the network namespace to run in, as the path of its file. Empty: that
-	// of the test. It needs Linux, and to be root.
+	// Space is the path of the network namespace in which the server runs. Empty: the
+	// namespace of the test. It requires Linux and root.
 	Space string
-	// Name is the server's, which as a standby it tells its primary.
+	// Name is the server's name. A standby tells it to its primary.
 	Name string
 	// Settings are added to the server's configuration, by name.
 	Settings map[string]string
@@ -46,16 +46,16 @@ type Options struct {
 	Env []string
 }
 
-// Cluster is a PostgreSQL server with nothing in it. Start and Stop are for one
-// goroutine.
+// Cluster is an empty PostgreSQL server. Only one goroutine at a time may call Start and
+// Stop.
 type Cluster struct {
-	bin  string // folder of the programs
+	bin  string // directory of the programs
 	dir  string
-	user *owner // the user that runs the server, where it must not be the one that runs the test
+	user *owner // user that runs the server, if not the one that runs the test
 	o    Options
 	port int
 	made atomic.Int64
-	copy string   // how databases are made, of what CREATE DATABASE can be told
+	copy string   // option of CREATE DATABASE that says how to copy
 	on   *process // nil while it is stopped
 }
 
@@ -66,8 +66,8 @@ func Available() error {
 	return err
 }
 
-// Require skips a test on a machine without a PostgreSQL server. With CI=true it
-// fails there.
+// Require skips a test on a machine without a PostgreSQL server. With CI=true it fails the
+// test instead.
 func Require(t testing.TB) {
 	t.Helper()
 	err := Available()
@@ -80,8 +80,8 @@ func Require(t testing.TB) {
 	}
 }
 
-// New starts a cluster that ends with the test, which is skipped without a
-// PostgreSQL server, see Require.
+// New starts a cluster that ends with the test. Without a PostgreSQL server it skips the
+// test, see Require.
 func New(t testing.TB, o *Options) *Cluster {
 	t.Helper()
 	Require(t)
@@ -110,7 +110,7 @@ func Make(o *Options) (*Cluster, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "pg") // short: the socket's path has to fit in 107 bytes
+	dir, err := os.MkdirTemp("", "pg") // short, because the socket's path is limited to 107 bytes
 	if err != nil {
 		return nil, err
 	}
@@ -126,12 +126,12 @@ func Make(o *Options) (*Cluster, error) {
 	return c, nil
 }
 
-// place gives the server its folder and its port.
+// place prepares the server's directory and chooses its port.
 func (c *Cluster) place() (err error) {
 	if c.o.TCP && c.o.Host == "" {
 		c.o.Host = "127.0.0.1"
 	}
-	if c.o.Host != "" && c.o.Space == "" { // else it is alone at its address
+	if c.o.Host != "" && c.o.Space == "" { // otherwise it is alone at its address
 		if c.port, err = freePort(c.o.Host); err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func (c *Cluster) place() (err error) {
 	return c.user.give(c.dir)
 }
 
-// own is what is the server's alone, and not that of a copy.
+// own returns the settings that are the server's own and not those of a copy.
 func (c *Cluster) own() []string {
 	return []string{
 		"-c", "listen_addresses=" + c.o.Host, "-c", "port=" + strconv.Itoa(c.port),
@@ -156,10 +156,10 @@ func (c *Cluster) prepare(o *Options) error {
 		"shared_buffers":  "64MB",
 	}
 	if !o.Durable {
-		settings["parley.allow_async_commit"] = "on" // a server of Parley would not start
+		settings["parley.allow_async_commit"] = "on" // otherwise a Parley server would not start
 		settings["fsync"], settings["synchronous_commit"], settings["full_page_writes"] = "off", "off", "off"
-		if version(c.bin) >= 15 { // older ones know no other way
-			c.copy = " STRATEGY FILE_COPY" // the quickest where its checkpoints are nothing
+		if version(c.bin) >= 15 { // older versions have no other way
+			c.copy = " STRATEGY FILE_COPY" // the fastest way if checkpoints cost nothing
 		}
 	}
 	maps.Copy(settings, o.Settings)
@@ -178,7 +178,7 @@ func (c *Cluster) prepare(o *Options) error {
 	return c.Start()
 }
 
-// adds adds text to a file of the server's.
+// adds appends text to a file of the server.
 func (c *Cluster) adds(name, text string) error {
 	f, err := os.OpenFile(filepath.Join(c.data(), name), os.O_APPEND|os.O_WRONLY, 0)
 	if err != nil {
@@ -196,7 +196,7 @@ func (c *Cluster) Log() string {
 	return string(text)
 }
 
-// PID is the process id of the server's first process.
+// PID returns the process id of the server's first process.
 func (c *Cluster) PID() (int, error) {
 	text, err := os.ReadFile(filepath.Join(c.data(), "postmaster.pid"))
 	if err != nil {
@@ -206,7 +206,7 @@ func (c *Cluster) PID() (int, error) {
 	return strconv.Atoi(first)
 }
 
-// Close ends the server, if it runs, and removes all of it.
+// Close ends the server, if it runs, and removes its directory.
 func (c *Cluster) Close() error {
 	var err error
 	if c.on != nil {
@@ -215,10 +215,10 @@ func (c *Cluster) Close() error {
 	return errors.Join(err, os.RemoveAll(c.dir))
 }
 
-// Socket is the path of the server's socket.
+// Socket returns the path of the server's socket.
 func (c *Cluster) Socket() string { return filepath.Join(c.dir, ".s.PGSQL."+strconv.Itoa(c.port)) }
 
-// URL is the address of a database of the cluster.
+// URL returns the address of a database of the cluster.
 func (c *Cluster) URL(database string) string {
 	q := url.Values{"host": {c.dir}}
 	if c.port != 5432 {
@@ -227,16 +227,16 @@ func (c *Cluster) URL(database string) string {
 	return "postgres://parley@/" + database + "?" + q.Encode()
 }
 
-// Address is where the server listens with Options.TCP, or a Host.
+// Address returns the address on which the server listens with Options.TCP or Host.
 func (c *Cluster) Address() string { return net.JoinHostPort(c.o.Host, strconv.Itoa(c.port)) }
 
-// Via is URL by way of another address: Address, or that of a proxy to it.
+// Via is URL over another address: Address, or that of a proxy to it.
 func (c *Cluster) Via(address, database string) string {
 	return "postgres://parley@" + address + "/" + database + "?sslmode=disable"
 }
 
-// freePort returns a port that nobody has. It is below those that the system gives
-// to whoever wants any, so that it is still free after a restart of the server.
+// freePort returns an unused port. It is below the ports that the system assigns by itself,
+// so that it is still free after a restart of the server.
 func freePort(host string) (int, error) {
 	var last error
 	for range 100 {
@@ -250,7 +250,7 @@ func freePort(host string) (int, error) {
 	return 0, last
 }
 
-// Database makes an empty database and returns its address.
+// Database creates an empty database and returns its address.
 func (c *Cluster) Database(t testing.TB) string {
 	t.Helper()
 	address, err := c.Create("")
@@ -260,8 +260,8 @@ func (c *Cluster) Database(t testing.TB) string {
 	return address
 }
 
-// Create makes a database, as a copy of another one of the cluster if template
-// is not empty, and returns its address.
+// Create creates a database, as a copy of another one of the cluster if template is not
+// empty, and returns its address.
 func (c *Cluster) Create(template string) (string, error) {
 	name := "d" + strconv.FormatInt(c.made.Add(1), 10)
 	sql := "CREATE DATABASE " + name + c.copy
@@ -306,7 +306,7 @@ func (c *Cluster) command(ctx context.Context, program string, args ...string) *
 	return cmd
 }
 
-// programs returns the folder of a PostgreSQL server's programs, the newest one.
+// programs returns the directory of a PostgreSQL server's programs, of the newest version.
 func programs() (string, error) {
 	all := []string{"initdb", "postgres", "psql"}
 	has := func(dir string) bool {
@@ -331,8 +331,8 @@ func programs() (string, error) {
 	return "", ErrMissing
 }
 
-// version is the number in the path of a folder of programs.
+// version returns the version number in the path of a directory of programs.
 func version(dir string) int {
-	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(dir))) // 0 for what has none
+	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(dir))) // 0 if there is none
 	return n
 }

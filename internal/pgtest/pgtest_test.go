@@ -48,7 +48,7 @@ func TestAddress(t *testing.T) {
 	}
 }
 
-// A standby follows its primary and takes its place, and that one follows it in turn.
+// A standby follows its primary and takes its place; the former primary then follows it.
 func TestStandby(t *testing.T) {
 	first := New(t, &Options{Durable: true, Host: "127.0.0.1", Name: "a", Settings: map[string]string{"wal_log_hints": "on", "wal_keep_size": "64MB", "wal_retrieve_retry_interval": "'100ms'", "synchronous_standby_names": "'ANY 1 (a, b)'", "synchronous_commit": "local"}})
 	second, err := first.Standby(&Options{Host: "127.0.0.1", Name: "b"})

@@ -14,26 +14,25 @@ import (
 	"time"
 )
 
-// process is a server that runs as a child of the test, and ends with it however
-// that ends: on Linux the system sees to it.
+// process is a server that runs as a child of the test. It ends when the test ends, in
+// whatever way: on Linux the system ensures that.
 type process struct {
 	cmd  *exec.Cmd
 	over chan struct{} // closed when it has ended
-	err  error         // then
+	err  error         // valid after over is closed
 }
 
-// How a server is stopped. Immediate is what a crash is like.
+// Ways to stop a server. Immediate resembles a crash.
 const (
 	Fast      = "fast"
 	Immediate = "immediate"
 )
 
-// patience is how long a server may take to start or to stop. It is more than the
-// minute for which a stopping one waits for clients that connected and say
-// nothing.
+// patience is how long a server may take to start or to stop. A stopping server waits up to a
+// minute for clients that connected but send nothing.
 const patience = 2 * time.Minute
 
-// Start starts the server and waits until it takes connections.
+// Start starts the server and waits until it accepts connections.
 func (c *Cluster) Start() error {
 	if c.on != nil {
 		return errors.New("the server runs already")
@@ -49,8 +48,8 @@ func (c *Cluster) Start() error {
 	p := &process{cmd: cmd, over: make(chan struct{})}
 	started := make(chan error)
 	go func() {
-		// The server ends with the thread that started it, so that one waits for it,
-		// and then ends, too, for it may be in another network.
+		// The server ends with the thread that started it, so this thread waits for the
+		// server. Then the thread ends too, because it may be in another network namespace.
 		runtime.LockOSThread()
 		err := enter(c.o.Space)
 		if err == nil {
@@ -80,7 +79,7 @@ func (c *Cluster) Start() error {
 	return nil
 }
 
-// ready reads what the server writes into a file for its own pg_ctl.
+// ready reads the file that the server writes for its own pg_ctl.
 func (c *Cluster) ready() bool {
 	text, err := os.ReadFile(filepath.Join(c.data(), "postmaster.pid"))
 	if err != nil {
@@ -97,7 +96,7 @@ func (c *Cluster) ready() bool {
 // Runs reports whether the server was started and not stopped since.
 func (c *Cluster) Runs() bool { return c.on != nil }
 
-// Stop stops the server and waits until it is gone.
+// Stop stops the server and waits until it has ended.
 func (c *Cluster) Stop(mode string) error {
 	p := c.on
 	if p == nil {
@@ -108,10 +107,10 @@ func (c *Cluster) Stop(mode string) error {
 	if mode == Fast {
 		how = syscall.SIGINT
 	}
-	// Whoever stopped it with a signal may not have let it go on.
+	// A test may have stopped it with a signal and not continued it.
 	err := errors.Join(p.cmd.Process.Signal(how), wake(p.cmd))
 	if errors.Is(err, os.ErrProcessDone) {
-		err = nil // somebody else ended it
+		err = nil // it has ended already
 	}
 	timer := time.NewTimer(patience)
 	defer timer.Stop()

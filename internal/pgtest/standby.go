@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// Standby makes a copy of the server, which runs, and starts it as a standby that
-// follows it. The copy has the server's settings; Durable and Settings of its options
-// are not looked at.
+// Standby copies the running server and starts the copy as a standby that follows it. The
+// copy has the server's settings; Durable and Settings in o are ignored.
 func (c *Cluster) Standby(o *Options) (*Cluster, error) {
 	dir, err := os.MkdirTemp("", "pg")
 	if err != nil {
@@ -28,7 +27,7 @@ func (c *Cluster) Standby(o *Options) (*Cluster, error) {
 	return s, nil
 }
 
-// copies begins anew as a standby.
+// copies replaces the data by a new copy of primary, and starts as its standby.
 func (c *Cluster) copies(primary *Cluster) error {
 	if err := os.RemoveAll(c.data()); err != nil {
 		return err
@@ -39,7 +38,7 @@ func (c *Cluster) copies(primary *Cluster) error {
 	return c.begins(primary)
 }
 
-// begins starts as a standby of what it has the data of.
+// begins starts as a standby of primary, whose data it has.
 func (c *Cluster) begins(primary *Cluster) error {
 	if err := c.write("standby.signal", ""); err != nil {
 		return err
@@ -50,7 +49,7 @@ func (c *Cluster) begins(primary *Cluster) error {
 	return c.Start()
 }
 
-// obeys says whom it follows.
+// obeys configures which server it follows; nil: none.
 func (c *Cluster) obeys(primary *Cluster) error {
 	text := "primary_conninfo = ''\nprimary_slot_name = ''\n"
 	if primary != nil {
@@ -67,7 +66,7 @@ func (c *Cluster) obeys(primary *Cluster) error {
 	return c.write("postgresql.auto.conf", text)
 }
 
-// write makes a file of the server's.
+// write creates a file of the server.
 func (c *Cluster) write(name, text string) error {
 	path := filepath.Join(c.data(), name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -76,14 +75,14 @@ func (c *Cluster) write(name, text string) error {
 	return c.user.give(path)
 }
 
-// standby reports whether it is to start as one.
+// standby reports whether the server is configured as a standby.
 func (c *Cluster) standby() bool {
 	_, err := os.Stat(filepath.Join(c.data(), "standby.signal"))
 	return err == nil
 }
 
-// Follow lets a standby that runs follow another server from now on, or with nil
-// nobody: then nothing more comes from the one it followed when Follow returns.
+// Follow makes a running standby follow another server from now on, or none if primary is
+// nil: then nothing more arrives from the former primary after Follow returns.
 func (c *Cluster) Follow(primary *Cluster) error {
 	if err := c.obeys(primary); err != nil {
 		return err
@@ -94,7 +93,7 @@ func (c *Cluster) Follow(primary *Cluster) error {
 	if primary != nil {
 		return nil
 	}
-	// One whose replay stands still does not look at its settings.
+	// A standby whose replay is paused does not read its settings.
 	return c.Await("SELECT CASE WHEN pg_is_wal_replay_paused() THEN pg_wal_replay_resume()::text ELSE '' END || (SELECT count(*) FROM pg_stat_wal_receiver)", "0")
 }
 
@@ -111,7 +110,7 @@ func (c *Cluster) Await(sql, want string) error {
 	}
 }
 
-// Received is how far a standby has its primary's log, in bytes.
+// Received returns how much of its primary's log a standby has received, in bytes.
 func (c *Cluster) Received() (int64, error) {
 	text, err := c.Ask("SELECT greatest(pg_last_wal_receive_lsn(), pg_last_wal_replay_lsn()) - '0/0'::pg_lsn")
 	if err != nil {
@@ -120,7 +119,7 @@ func (c *Cluster) Received() (int64, error) {
 	return strconv.ParseInt(text, 10, 64)
 }
 
-// Written is how far a primary has written its log, in bytes.
+// Written returns how much of its log a primary has written, in bytes.
 func (c *Cluster) Written() (int64, error) {
 	text, err := c.Ask("SELECT pg_current_wal_lsn() - '0/0'::pg_lsn")
 	if err != nil {
@@ -137,10 +136,10 @@ func (c *Cluster) Promote() error {
 	return c.Await("SELECT pg_is_in_recovery()", "f")
 }
 
-// Rejoin makes a server that was a primary, and is stopped, a standby of another one:
-// what it has written that the other does not have is undone, or it is copied anew.
+// Rejoin makes a stopped former primary a standby of another server. Writes that the other
+// server lacks are undone; if that fails, the data is copied again.
 func (c *Cluster) Rejoin(primary *Cluster) (rewound bool, err error) {
-	// Until its first checkpoint a new primary's files say that it is what it was.
+	// Until its first checkpoint, the files of a new primary describe its former state.
 	if err := primary.Exec("CHECKPOINT"); err != nil {
 		return false, err
 	}
@@ -151,9 +150,9 @@ func (c *Cluster) Rejoin(primary *Cluster) (rewound bool, err error) {
 	if err := c.begins(primary); err != nil {
 		return true, err
 	}
-	// As a primary it kept its log for others, which it would do for ever.
+	// As a primary it kept its log for its standbys, which it would otherwise do for ever.
 	return true, c.Exec("SELECT pg_drop_replication_slot(slot_name) FROM pg_replication_slots WHERE NOT active")
 }
 
-// Name is the server's, of its options.
+// Name returns the server's name, from its options.
 func (c *Cluster) Name() string { return c.o.Name }

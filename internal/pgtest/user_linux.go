@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// owner is whom the server runs as, because PostgreSQL refuses to run as root.
-// A nil owner is who runs the test.
+// owner is the user that runs the server, because PostgreSQL refuses to run as root. A nil
+// owner is the user that runs the test.
 type owner struct{ uid, gid uint32 }
 
 func serverUser() (*owner, error) {
@@ -43,18 +43,18 @@ func (o *owner) give(dir string) error {
 }
 
 func (o *owner) become(cmd *exec.Cmd) {
-	// The server is not in the terminal's group: an interrupt ends the test, which
-	// then ends the server. However the test ends, the server hears of it.
+	// The server is not in the terminal's process group: an interrupt ends the test, which
+	// then ends the server. However the test ends, the server gets a signal.
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGQUIT}
 	if o != nil {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: o.uid, Gid: o.gid}
 	}
 }
 
-// wake lets a server go on that was stopped by a signal.
+// wake continues a server that was stopped by a signal.
 func wake(cmd *exec.Cmd) error { return cmd.Process.Signal(syscall.SIGCONT) }
 
-// enter takes this thread into a network namespace, and what it starts.
+// enter moves this thread, and the processes that it starts, into a network namespace.
 func enter(space string) error {
 	if space == "" {
 		return nil

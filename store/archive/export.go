@@ -29,8 +29,8 @@ type Source interface {
 }
 
 // aheadSource is a source with slow calls, such as a database server: it can read several
-// tasks at once, each as of one moment. It leaves out tasks that do not exist, and tasks that would
-// take too much memory.
+// tasks at once, each as of one moment. It leaves out tasks that do not exist, and tasks that
+// would take too much memory.
 type aheadSource interface {
 	Ahead(ctx context.Context, keys []store.Key) (map[store.Key]*store.Task, error)
 }
