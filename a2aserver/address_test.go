@@ -57,7 +57,8 @@ func TestForwardedAddress(t *testing.T) {
 		"Forwarded: host=a.example.org;proto=https|X-Forwarded-Host: a.example.org|X-Forwarded-Proto: https":    "https://a.example.org",
 		"Forwarded: host=evil.example.org;proto=https|X-Forwarded-Host: a.example.org|X-Forwarded-Proto: https": "http://inner:7275",
 		"Forwarded: host=a.example.org|X-Forwarded-Host: evil.example.org":                                      "http://inner:7275",
-		// A client's header of the other kind, where the proxy says nothing about the address.
+		// A client sent the header of the other kind; the proxy's says nothing about
+		// the address.
 		"Forwarded: host=evil.example.org;proto=https|X-Forwarded-For: 203.0.113.9":                 "http://inner:7275",
 		"Forwarded: for=203.0.113.9;host=evil.example.org;proto=https|X-Forwarded-For: 203.0.113.9": "http://inner:7275",
 		"Forwarded: for=203.0.113.9|X-Forwarded-Host: evil.example.org":                             "http://inner:7275",
@@ -71,7 +72,7 @@ func TestForwardedAddress(t *testing.T) {
 				t.Errorf("%s from %s: %s, want %s", headers, remote, got, want)
 			}
 		}
-		// Nobody else is believed, and nobody if nobody is trusted.
+		// Other addresses are not trusted, and none is if no proxy is trusted.
 		for _, remote := range []string{"11.1.2.3:4", "[fe80::1%eth0]:4", "[::1]:4", "@", "", "10.1.2.3"} {
 			if got := asked(t, behindProxy(), remote, lines...); got != "http://inner:7275" {
 				t.Errorf("%s from %s: %s", headers, remote, got)
@@ -108,7 +109,7 @@ func TestForwardedAddressIsChecked(t *testing.T) {
 	}
 }
 
-// A card whose address a client may have had a hand in is in no cache that others read.
+// A card whose address may come from a client is not stored in shared caches.
 func TestCardsBehindProxiesAreNotShared(t *testing.T) {
 	fixed := behindProxy()
 	fixed.PublicURL = "https://public.example.org"

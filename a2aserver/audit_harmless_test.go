@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// Ids that clients choose cannot begin a line of their own, whatever the
-// handler does about them, and cannot fill the disk.
+// Ids that clients choose cannot begin a line of the log, whatever its handler does
+// with them, and cannot fill the disk.
 func TestAuditedIDsAreHarmless(t *testing.T) {
 	evil := "x\n{\"event\":\"call\",\"outcome\":\"ok\"}\r\n\u2028\x1b[2J\u009b\u202eforged" + strings.Repeat("é", 300)
 	for name, handler := range map[string]func(*lines) slog.Handler{
@@ -49,7 +49,7 @@ func (n naive) Handle(_ context.Context, r slog.Record) error {
 	return err
 }
 
-// What is secret, or content, is in no field of any record.
+// Secrets and content are in no field of any record.
 func TestNoSecretIsAudited(t *testing.T) {
 	const mark = "planted-7f3a"
 	log := newLines()

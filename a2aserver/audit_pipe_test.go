@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// A named pipe as the audit log: a server does not wait for a reader to begin, and
-// one that stops to read holds up no calls.
+// A named pipe as the audit log: a server starts without waiting for a reader, and a
+// reader that stops holds up no calls.
 func TestAuditInAPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
@@ -50,7 +50,7 @@ func TestAuditInAPipe(t *testing.T) {
 	if d := time.Since(began); d > 30*time.Second { // of which a second waits
 		t.Errorf("calls took %s", d)
 	}
-	// The reader is back: it has what the pipe held, and hears what is missing.
+	// The reader is back: it gets what the pipe held, and is told how much is missing.
 	read := func() string {
 		var b strings.Builder
 		_ = reader.SetReadDeadline(time.Now().Add(200 * time.Millisecond))

@@ -83,7 +83,7 @@ func auditCard() *a2a.AgentCard {
 	return c
 }
 
-// keyed knows everybody by one key.
+// keyed lets every caller in by one key.
 type keyed struct{ key string }
 
 func (k keyed) Authenticate(r *http.Request) (a2a.Caller, error) {
@@ -183,8 +183,8 @@ func ask(ctx context.Context, svc a2a.Service, op dialect.Op) error {
 	return nil
 }
 
-// Every operation of the table leaves its records, in every version, by every
-// binding: who, what, of which task, and how it went.
+// Every operation of the table leaves its records, in every version and binding: who
+// called, what, for which task, and the outcome.
 func TestEveryCallIsAudited(t *testing.T) {
 	addr, log := auditedPort(t, agreeable{}, keyed{"right"})
 	for _, version := range []string{"1.0", "0.3", "1.1"} {
@@ -267,7 +267,8 @@ func awaitRecords(t testing.TB, log *lines, n int) (list []map[string]any) {
 	return list
 }
 
-// Refusals say why, at every door; what has no operation yet says none.
+// Refusals have their reason in the record, at every entry point; a call whose
+// operation is not known yet has none.
 func TestRefusalsAreAudited(t *testing.T) {
 	addr, log := auditedPort(t, agreeable{}, keyed{"right"})
 	for _, binding := range []string{a2a.BindingJSONRPC, a2a.BindingHTTPJSON, a2a.BindingGRPC} {
@@ -303,7 +304,7 @@ func TestRefusalsAreAudited(t *testing.T) {
 	}
 }
 
-// A stream's end says whether the client left or we did.
+// The record of a stream's end says whether the client or the server ended it.
 func TestStreamEndsAreAudited(t *testing.T) {
 	log := newLines()
 	halt := make(chan struct{})

@@ -23,12 +23,11 @@ func (d discard) Write(b []byte) (int, error) { return len(b), nil }
 func (d discard) WriteHeader(int)             {}
 func (d discard) FlushError() error           { return nil }
 
-// A writer without deadlines says so with errors, which cost more than
-// deadlines.
+// A writer without deadlines would return errors, which cost more than deadlines.
 func (d discard) SetReadDeadline(time.Time) error  { return nil }
 func (d discard) SetWriteDeadline(time.Time) error { return nil }
 
-// BenchmarkUnary is what the server itself costs per call.
+// BenchmarkUnary measures what the server itself costs per call.
 func BenchmarkUnary(b *testing.B) {
 	answer := &a2a.SendMessageResponse{Task: doneTask()}
 	h := New(&fake{send: func(context.Context, *a2a.SendMessageRequest) (*a2a.SendMessageResponse, error) { return answer, nil }}, testCard(), nil)
@@ -67,8 +66,8 @@ func chunkAt(seq int64, more bool) *a2a.StreamResponse {
 	return ev
 }
 
-// BenchmarkStream is what the server itself costs for a stream of ten chunks:
-// gathered, as those of a quick agent are, or each by itself.
+// BenchmarkStream measures what the server itself costs for a stream of ten chunks:
+// gathered into one write, as from a fast agent, or each written alone.
 func BenchmarkStream(b *testing.B) {
 	for name, more := range map[string]bool{"gathered": true, "each": false} {
 		b.Run(name, func(b *testing.B) {
@@ -86,8 +85,8 @@ func BenchmarkStream(b *testing.B) {
 	}
 }
 
-// BenchmarkFanOut is what the server itself costs per event and reader: a thousand
-// of them wait for the next event, in each dialect.
+// BenchmarkFanOut measures what the server itself costs per event and reader: a
+// thousand readers wait for the next event, in each dialect.
 func BenchmarkFanOut(b *testing.B) {
 	const readers = 1000
 	for name, call := range map[string]string{

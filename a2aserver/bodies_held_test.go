@@ -12,9 +12,9 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// A call with a large body of little content that waits for its agent does not keep
-// the body in memory: neither as the request nor through the message, whose parts
-// are slices of the body unless they were copied.
+// A large body of little content does not stay in memory while its call waits for the
+// agent: neither as the request nor through the message, whose parts are slices of the
+// body unless they are copied.
 func TestWaitingCallsDoNotHoldTheirBodies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it fills some memory")

@@ -32,7 +32,7 @@ func (namedCaller) Authenticate(r *http.Request) (a2a.Caller, error) {
 
 func (namedCaller) Challenges(*a2a.Error) []string { return nil }
 
-// sender sends one message with a body of which it says when what comes.
+// sender sends one message with a body whose pieces arrive when the test says so.
 type sender struct {
 	w   *io.PipeWriter
 	rec *httptest.ResponseRecorder
@@ -55,8 +55,8 @@ func send(s *Server, name string, announced int64) *sender {
 	return c
 }
 
-// say lets so many bytes of a body come, of which the first are the message and the
-// others mean nothing; the last that there are end it.
+// say sends the next n bytes of the body. All are spaces; only the last call ends with
+// the message, and ends the body.
 func (c *sender) say(n int, last bool) {
 	go func() {
 		text := `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]}}`
@@ -86,8 +86,8 @@ func bodyServer(o *Options) *Server {
 	}}, testCard(), o)
 }
 
-// Large bodies wait for room, each of what its caller has of it, and all together;
-// small ones do not, and nor do large ones of which little has come.
+// Large bodies wait for memory, both for their caller's share and for the total; small
+// ones do not, nor do large ones of which little has arrived.
 func TestLargeBodiesWaitForRoom(t *testing.T) {
 	const size = 1 << 20
 	for name, announced := range map[string]int64{"announced": size, "chunked": -1} {
@@ -95,7 +95,7 @@ func TestLargeBodiesWaitForRoom(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := bodyServer(&Options{Identity: namedCaller{}, MaxBody: size, Limits: Limits{Bodies: 4 * bodyCost * size}})
 				var held []*sender
-				for i := range 4 { // a share each, so that there is none left
+				for i := range 4 { // a share each, so that nothing is left
 					c := send(s, fmt.Sprint("caller ", i), announced)
 					c.say(size/2, false)
 					held = append(held, c)
@@ -117,7 +117,8 @@ func TestLargeBodiesWaitForRoom(t *testing.T) {
 				if waits.answered() || again.answered() {
 					t.Error("answered without room")
 				}
-				// Each leaves its room to the next of all, and to the next of its caller.
+				// Each frees its memory for the next of all calls, and for the next of
+				// its caller.
 				held[1].say(size/2, true)
 				if !held[1].answered() || held[1].rec.Code != http.StatusOK {
 					t.Errorf("%d %s", held[1].rec.Code, held[1].rec.Body)
@@ -170,7 +171,7 @@ func TestLargeBodiesDoNotWaitForEver(t *testing.T) {
 	})
 }
 
-// Few are decoded at a time, and all of them in the end.
+// Few large bodies are decoded at a time, and all of them in the end.
 func TestLargeBodiesAreDecodedInTurn(t *testing.T) {
 	s := bodyServer(&Options{Limits: Limits{Bodies: 1 << 30}})
 	most, now := 0, 0
@@ -220,7 +221,7 @@ func TestNoLimitOfLargeBodies(t *testing.T) {
 	}
 }
 
-// A request over gRPC of which much has come needs room after a while.
+// A request over gRPC of which much has arrived needs memory after a while.
 func TestLargeBodiesOverGRPC(t *testing.T) {
 	svc := func() *fake {
 		return &fake{send: func(context.Context, *a2a.SendMessageRequest) (*a2a.SendMessageResponse, error) {
@@ -262,7 +263,7 @@ func TestLargeBodiesOverGRPC(t *testing.T) {
 		}
 		id = c.call("SendMessage", nil)
 		say(id, body[:large+large/2], false)
-		if !native { // where it can wait
+		if !native { // these can wait for memory
 			time.Sleep(budget.Wait + time.Second)
 			synctest.Wait()
 		}
@@ -273,8 +274,8 @@ func TestLargeBodiesOverGRPC(t *testing.T) {
 	})
 }
 
-// A body that waited for memory has its time again, because its client could not send
-// meanwhile. Over HTTP/2 that holds even if its first time passed while it waited.
+// A body that waited for memory gets its full time again, because its client could not
+// send meanwhile. Over HTTP/2 that holds even if its first time ended while it waited.
 func TestBodiesThatWaitedHaveTheirTime(t *testing.T) {
 	const text = 2 * large
 	message, err := proto.Marshal(&pb.SendMessageRequest{Message: &pb.Message{

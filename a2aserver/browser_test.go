@@ -80,9 +80,10 @@ func TestPagesOfOtherOrigins(t *testing.T) {
 	}
 }
 
-// TestPagesDoNotLearnWhatIsThere: a page that embeds an address learns from its events
-// whether the answer was an error. The headers are those of the Fetch standard. Chromium 156
-// was seen to send them to https and to this machine, and none of them to http elsewhere.
+// TestPagesDoNotLearnWhatIsThere: a page that embeds an address learns from the load
+// and error events whether the answer was an error. The headers are those of the Fetch
+// standard. Chromium 156 was seen to send them to https and to this machine, and none
+// of them to http elsewhere.
 func TestPagesDoNotLearnWhatIsThere(t *testing.T) {
 	s := New(agreeable{}, testCard(), nil)
 	for _, tt := range []struct{ mode, dest string }{

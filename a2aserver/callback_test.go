@@ -15,9 +15,9 @@ import (
 	"golang.org/x/net/http2"
 )
 
-// Anybody may knock at the path of callbacks, or name a host that the server does
-// not answer for, and over HTTP/2 leave the answers unread: they count among those to
-// strangers, and end in the time of a write.
+// Any client can request the path of callbacks, or name a host that the server does not
+// answer for, and leave the answers unread over HTTP/2: these count among the answers
+// to strangers, and end in the time of a write.
 func TestUnreadAnswersAreLimited(t *testing.T) {
 	t.Run("callbacks", func(t *testing.T) { testUnread(t, "/callbacks/a/guess", "404", nil) })
 	t.Run("another host", func(t *testing.T) { testUnread(t, "/tasks", "421", []string{"its.name"}) })
@@ -64,8 +64,8 @@ func testUnread(t *testing.T, path, status string, hosts []string) {
 	})
 }
 
-// The bodies of callbacks count among the large ones for as long as the agent has
-// them, also when they have come in full.
+// The bodies of callbacks count among the large ones for as long as the agent has them,
+// even after all of a body has arrived.
 func TestLargeCallbacksWaitForRoom(t *testing.T) {
 	const size = 1 << 20
 	synctest.Test(t, func(t *testing.T) {

@@ -19,7 +19,7 @@ import (
 	"github.com/parley-a2a/parley/internal/port"
 )
 
-// seal is what signs the cards of a test's server.
+// seal signs the cards of a test's server.
 type seal struct {
 	key  *auth.Key
 	made atomic.Int32
@@ -50,7 +50,7 @@ func (s *seal) broken(doc []byte, form auth.Form) error {
 	return err
 }
 
-// fullCard has what older versions have in other places.
+// fullCard has members that older versions have in other places.
 func fullCard() *a2a.AgentCard {
 	card := testCard()
 	card.SecuritySchemes = map[string]*a2a.SecurityScheme{
@@ -74,8 +74,8 @@ func (*extendedCards) GetExtendedAgentCard(context.Context, *a2a.GetExtendedAgen
 	return card, nil
 }
 
-// What a client sends decides nothing about a signed card but its version, and
-// one signature is for all versions.
+// The only thing that a client decides about a signed card is its version, and one
+// signature is for all versions.
 func TestSignedCardsDoNotComeFromRequests(t *testing.T) {
 	s := newSeal(t)
 	h := New(&fake{}, fullCard(), &Options{
@@ -110,14 +110,14 @@ func TestSignedCardsDoNotComeFromRequests(t *testing.T) {
 	if n := s.made.Load(); n != 1 {
 		t.Errorf("the card was signed %d times", n)
 	}
-	// The document of 1.0 has nothing but what is signed, the other has more.
+	// The document of 1.0 has only what is signed; the other has more.
 	for kind, form := range map[string]auth.Form{"true": auth.FormWhole, "false": auth.FormProtocol} {
 		if err := s.broken([]byte(docs[kind]), form); err != nil {
 			t.Errorf("%v: %s", err, docs[kind])
 		}
 	}
 
-	// On a port the card has other interfaces, and is another card.
+	// On a Port the card has other interfaces, so it is another card.
 	w := httptest.NewRecorder()
 	r := httptest.NewRequest("GET", cardPath, nil)
 	h.ServeHTTP(w, r.WithContext(port.With(r.Context())))
@@ -125,7 +125,7 @@ func TestSignedCardsDoNotComeFromRequests(t *testing.T) {
 		t.Errorf("on a port: %v, signed %d times", err, s.made.Load())
 	}
 
-	// The author's own interfaces are an address, too; so they are for extended cards.
+	// The author's own interfaces also fix the address, for extended cards too.
 	own := fullCard()
 	own.SupportedInterfaces = cannedCard().SupportedInterfaces
 	h = New(new(extendedCards), own, &Options{Sign: s.sign})
@@ -143,8 +143,8 @@ func TestSignedCardsDoNotComeFromRequests(t *testing.T) {
 	New(&fake{}, fullCard(), &Options{Sign: s.sign})
 }
 
-// Each binding and version has its own document of the extended card: the
-// signature is of that one.
+// Each binding and version has its own document of the extended card, and the signature
+// is of that document.
 func TestExtendedCardsAreSignedAsTheyGoOut(t *testing.T) {
 	s := newSeal(t)
 	h := New(new(extendedCards), fullCard(), &Options{Sign: s.sign, PublicURL: "https://agents.example.org"})
@@ -205,8 +205,8 @@ func TestExtendedCardsAreSignedAsTheyGoOut(t *testing.T) {
 	}
 }
 
-// If a card cannot be signed, no unsigned card is served in its place, and the
-// reason stays inside.
+// If a card cannot be signed, no unsigned card is served in its place, and the reason
+// is not told to clients.
 func TestCardsThatCannotBeSignedAreNotServed(t *testing.T) {
 	h := New(new(extendedCards), fullCard(), &Options{
 		PublicURL: "https://agents.example.org",

@@ -148,8 +148,8 @@ func TestCardNamesItsInterfaces(t *testing.T) {
 	}
 }
 
-// The extended card names the same interfaces as the public one, wherever the
-// request for it went.
+// The extended card names the same interfaces as the public one, whichever address it
+// was requested at.
 func TestExtendedCardHasInterfaces(t *testing.T) {
 	card := testCard()
 	card.SupportedInterfaces = nil
@@ -199,8 +199,8 @@ func (*bareCards) GetExtendedAgentCard(context.Context, *a2a.GetExtendedAgentCar
 	return &a2a.AgentCard{Name: "More"}, nil
 }
 
-// A client that knows the agent's URL with a slash at its end, and appends a
-// path that begins with one, gets what it means.
+// A client that appends a path, which begins with a slash, to an agent's URL that ends
+// with one gets what it meant.
 func TestASecondSlashChangesNothing(t *testing.T) {
 	h := New(&fake{}, testCard(), nil)
 	for _, path := range []string{"/", cardPath, "/livez", "/tasks/t1", "/acme/tasks/t1"} {
@@ -282,7 +282,7 @@ func (f failing) GetExtendedAgentCard(context.Context, *a2a.GetExtendedAgentCard
 	return nil, f.err
 }
 
-// 0.2.1: the extended card is a document beside the operations.
+// 0.2.1: the extended card is a document next to the operations.
 func TestExtendedCardOf02(t *testing.T) {
 	card := testCard()
 	card.SupportedInterfaces = nil

@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/internal/port/porttest"
 )
 
-// Where there are as many connections as there may be, one without a request gives
-// way to a new one, whatever it speaks. One with a request does not.
+// At the limit of connections one without a request is closed for a new one, whichever
+// protocol it speaks. One with a request is not.
 func TestIdleConnectionsGiveWay(t *testing.T) {
 	idle := map[string]func(*testing.T, net.Conn){
 		"nothing said":  func(*testing.T, net.Conn) {},
@@ -53,7 +53,7 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 				c := &closing{Conn: l.Dial(), closed: make(chan struct{})}
 				say(t, c)
 				synctest.Wait()
-				for range 2 { // the newcomer gives way to the next one in turn
+				for range 2 { // the newcomer is then closed for the next one
 					began := time.Now()
 					next := &closing{Conn: l.Dial(), closed: make(chan struct{})}
 					if took := time.Since(began); took > time.Second || took < time.Second/2 {
@@ -91,7 +91,7 @@ func TestIdleConnectionsGiveWay(t *testing.T) {
 	}
 }
 
-// closing tells when reading has come to the end, to which two may read at a time.
+// closing tells when a read has failed; two goroutines may read at a time.
 type closing struct {
 	net.Conn
 	once   sync.Once

@@ -35,8 +35,8 @@ func getOverGRPC(t testing.TB, addr, authority string) error {
 	return conn.Invoke(t.Context(), "/"+dialect.GRPCService+"/GetTask", &pb.GetTaskRequest{Id: "t1"}, new(pb.Task))
 }
 
-// A connection has its place until it is closed, whoever serves it, and gives it
-// back however it ends.
+// A connection has its slot until it is closed, whichever server it is for, and frees
+// it however it ends.
 func TestConnections(t *testing.T) {
 	endings := map[string]func(*testing.T, net.Conn){
 		"nothing said":  func(*testing.T, net.Conn) {},
@@ -120,7 +120,8 @@ func TestConnectionsOfAnAddress(t *testing.T) {
 		}
 	}
 
-	// Whom a proxy speaks for has no connection of its own.
+	// Clients behind a trusted proxy have no connections of their own, so the limit is
+	// not for them.
 	trusted, _ := limitedPort(t, agreeable{}, &Options{Limits: Limits{AddrConnections: 1}, TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
 	for range 5 {
 		c, err := net.Dial("tcp", trusted)
@@ -136,7 +137,7 @@ func TestConnectionsOfAnAddress(t *testing.T) {
 func TestClientAddr(t *testing.T) {
 	at := ClientAddr([]netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/8")})
 	for _, tt := range []struct{ remote, headers, want string }{
-		{"192.0.2.1:99", "X-Forwarded-For: 203.0.113.9", "192.0.2.1"}, // anybody
+		{"192.0.2.1:99", "X-Forwarded-For: 203.0.113.9", "192.0.2.1"}, // not a trusted proxy
 		{"10.0.0.1:99", "", "10.0.0.1"},
 		{"10.0.0.1:99", "X-Forwarded-For: 203.0.113.9", "203.0.113.9"},
 		{"[::ffff:10.0.0.1]:99", "X-Forwarded-For: 203.0.113.9", "203.0.113.9"},
@@ -154,13 +155,13 @@ func TestClientAddr(t *testing.T) {
 		{"10.0.0.1:99", `Forwarded: proto=https`, "10.0.0.1"},
 		{"10.0.0.1:99", "Forwarded: for=203.0.113.9|X-Forwarded-For: 203.0.113.9", "203.0.113.9"},
 		{"10.0.0.1:99", "Forwarded: for=1.2.3.4|X-Forwarded-For: 203.0.113.9", "10.0.0.1"}, // one of them is a client's
-		// A client's header of the other kind, where the proxy names nobody.
+		// A client sent the header of the other kind; the proxy's names no address.
 		{"10.0.0.1:99", "Forwarded: for=_hidden|X-Forwarded-For: 1.2.3.4", "10.0.0.1"},
 		{"10.0.0.1:99", "Forwarded: for=1.2.3.4|X-Forwarded-For: unknown", "10.0.0.1"},
 		{"10.0.0.1:99", "Forwarded: for=1.2.3.4|X-Forwarded-Proto: https", "10.0.0.1"},
 		{"10.0.0.1:99", "Forwarded: proto=https|X-Forwarded-For: 1.2.3.4", "10.0.0.1"},
 		{"10.0.0.1:99", "X-Forwarded-For: 1.2.3.4, ", "10.0.0.1"},
-		// A proxy that quotes the Host of its client.
+		// The proxy quotes the Host of its client.
 		{"10.0.0.1:99", `Forwarded: for=203.0.113.9;host="a,for=1.2.3.4;x=b"`, "10.0.0.1"},
 		{"10.0.0.1:99", `Forwarded: for="1.2.3.4, for=203.0.113.9`, "203.0.113.9"},
 		{"@", "X-Forwarded-For: 203.0.113.9", "@"},

@@ -59,7 +59,7 @@ func TestUnknownMethodsInTheFormOfTheVersion(t *testing.T) {
 	}
 }
 
-// A method is told as it came, unless nobody would read it.
+// The error quotes the method as it was sent, but cuts a long one.
 func TestMethodsThatAreNotAllowed(t *testing.T) {
 	h := New(&fake{}, testCard(), nil)
 	for method, said := range map[string]string{"PUT": "PUT is not allowed", strings.Repeat("X", 16): strings.Repeat("X", 16) + " is not", strings.Repeat("X", 17): strings.Repeat("X", 16) + " is not"} {
@@ -107,7 +107,7 @@ func TestElementsThatDoNotShow(t *testing.T) {
 	}
 }
 
-// A method that is not allowed ends there.
+// The extended card can only be read, so other methods are refused.
 func TestExtendedCardIsOnlyRead(t *testing.T) {
 	w := do(New(failing{err: a2a.Errorf(a2a.CodeInternal, "was asked")}, testCard(), nil), "POST", extendedPath, "{}")
 	if w.Code != 405 || !json.Valid(w.Body.Bytes()) || strings.Contains(w.Body.String(), "was asked") {

@@ -15,8 +15,8 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// decoding is a Service that gets all tasks decoded, as one has to that looks
-// into them.
+// decoding is a Service that gets all tasks decoded, like any Service that looks into
+// tasks.
 type decoding struct{ a2a.Service }
 
 func (s decoding) GetTask(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Task, error) {

@@ -65,8 +65,8 @@ func rpc(method, params string) string {
 	return `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":` + params + `}`
 }
 
-// Wrong input of every kind, and streams that are dropped, leave nothing
-// behind: the issue's bar.
+// Wrong input of every kind and streams that are dropped leave nothing running or open:
+// the issue's requirement.
 func TestNothingIsLeftBehind(t *testing.T) {
 	url := serve(t, agent.Func(func(ctx context.Context, t *agent.Turn) error {
 		if err := t.Status("working"); err != nil {
@@ -82,7 +82,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		return runtime.NumGoroutine()
 	}
 
-	// One task runs all the time; it owns what it owns.
+	// One task runs all the time; its goroutines count in before.
 	res := post(t, client, url+"/message:send", strings.Replace(sendBody, `{"message"`, `{"configuration":{"returnImmediately":true},"message"`, 1))
 	var sent a2a.SendMessageResponse
 	body, _ := io.ReadAll(res.Body)
@@ -122,7 +122,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 		res.Body.Close() // in the middle of the stream
 	}
 
-	// The server notices a closed connection when it does.
+	// The server notices a closed connection only some time later.
 	deadline := time.Now().Add(10 * time.Second)
 	for goroutines() > before+2 {
 		if time.Now().After(deadline) {

@@ -39,8 +39,8 @@ const (
 	reflectionMethod = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"
 )
 
-// bothWays runs test in a bubble of fake time, on a connection of grpc-go's and
-// on one of net/http. The client opens no window for what is not a header.
+// bothWays runs test in a bubble of fake time, on a connection of grpc-go's and on one
+// of net/http. The client gives no window, so that it only gets headers.
 func bothWays(t *testing.T, o *Options, test func(t *testing.T, s *Server, p *Port, c *h2client)) {
 	for name, native := range map[string]bool{"native": true, "inside": false} {
 		t.Run(name, func(t *testing.T) {
@@ -66,8 +66,8 @@ func bothWays(t *testing.T, o *Options, test func(t *testing.T, s *Server, p *Po
 	}
 }
 
-// Streams of health and reflection end in a known time, and reflection that is not
-// read before.
+// Streams of health and reflection end in a known time, those of reflection that are
+// not read sooner.
 func TestStreamsBesideEnd(t *testing.T) {
 	bothWays(t, nil, func(t *testing.T, s *Server, _ *Port, c *h2client) {
 		for range 3 {
@@ -184,7 +184,7 @@ func (s secret) Authenticate(r *http.Request) (a2a.Caller, error) {
 }
 func (secret) Challenges(*a2a.Error) []string { return nil }
 
-// Reflection is for those who may call, and health for everybody.
+// Reflection is only for callers who are let in, health is for everybody.
 func TestReflectionIsForCallers(t *testing.T) {
 	let := secret("let me in")
 	addr, _ := limitedPort(t, agreeable{}, &Options{Identity: let})
@@ -211,7 +211,7 @@ func TestReflectionIsForCallers(t *testing.T) {
 	}
 }
 
-// Connections without calls are closed, whatever they are kept busy with.
+// Connections without calls are closed, even if pings keep them busy.
 func TestIdleConnections(t *testing.T) {
 	busy := map[string]func(c *h2client, i int){
 		"nothing": func(*h2client, int) {},
@@ -219,7 +219,7 @@ func TestIdleConnections(t *testing.T) {
 	}
 	for name, do := range busy {
 		bothWays(t, nil, func(t *testing.T, _ *Server, p *Port, c *h2client) {
-			// Answers that are not taken, and which grpc-go keeps.
+			// Answers that are not read, and which grpc-go keeps.
 			for range 10 {
 				id := c.ask("POST", checkMethod, "application/grpc", false)
 				_ = c.f.WriteData(id, true, make([]byte, 5))
@@ -343,8 +343,8 @@ func TestHealthIsReadiness(t *testing.T) {
 	})
 }
 
-// A request to health or reflection has the limits of an agent's: its time, and room in
-// memory where it is large. Until it is there its stream counts.
+// A request to health or reflection has the limits of one to an agent: its time, and
+// memory if it is large. Until it has arrived its stream counts.
 func TestRequestsBesideHaveLimits(t *testing.T) {
 	grpcPipe(t, func() *fake { return new(fake) }, func(t *testing.T, s *Server, _ *fake, c *h2client, native bool) {
 		all := []string{checkMethod, listMethod, watchMethod, reflectionMethod}
@@ -373,7 +373,7 @@ func TestRequestsBesideHaveLimits(t *testing.T) {
 				synctest.Wait()
 			}
 			time.Sleep(3 * time.Second)
-			if !native { // where it can wait
+			if !native { // these can wait for memory
 				time.Sleep(budget.Wait)
 			}
 			if got := <-c.last; !strings.Contains(got, "grpc-status: 14") {
@@ -387,8 +387,8 @@ func TestRequestsBesideHaveLimits(t *testing.T) {
 	})
 }
 
-// When an address has as many answers under way as it may have, what comes is
-// answered with a header alone, which no client can hold up: probes with their status.
+// When an address has the most answers under way that it may have, further requests are
+// answered with headers alone, which no client can hold up: probes with their status.
 func TestStrangersOverHTTP(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := New(agreeable{}, testCard(), &Options{Identity: refusing{a2a.Errorf(a2a.CodeUnauthenticated, "no")}})
@@ -485,8 +485,8 @@ func TestGRPCBodiesHaveALimit(t *testing.T) {
 	})
 }
 
-// Calls over gRPC have the limit of when the Port was made, as the server's reference
-// says, also inside of net/http and when a Host has a lower one by now.
+// Calls over gRPC have the limit that was set when the Port was made, as the server's
+// reference says, also inside of net/http and if a Host has got a lower one since.
 func TestGRPCBodiesKeepTheirLimit(t *testing.T) {
 	agents := []Route{{Default: true, Service: &fake{}, Card: testCard()}}
 	h, err := NewHost(agents, &Options{MaxBody: 1 << 20})

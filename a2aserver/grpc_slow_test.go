@@ -113,7 +113,7 @@ func (c *h2client) ask(method, path, contentType string, end bool, metadata ...s
 	return id
 }
 
-// call begins a call over gRPC, with names and values of metadata; without a request
+// call begins a call over gRPC, with names and values of metadata; it sends no request
 // if m is nil.
 func (c *h2client) call(method string, m proto.Message, metadata ...string) uint32 {
 	id := c.ask("POST", "/"+dialect.GRPCService+"/"+method, "application/grpc", false, metadata...)
@@ -163,8 +163,8 @@ func closed(c *h2client) bool {
 	}
 }
 
-// endless is a stream that goes on for as long as its reader reads. It tells
-// when it was left.
+// endless is a stream that continues as long as its reader reads. It sends the time at
+// which it ended to left.
 func endless(left chan<- time.Time, size int) *fake {
 	ev := &a2a.StreamResponse{Seq: 1, ArtifactUpdate: &a2a.TaskArtifactUpdateEvent{
 		TaskID: "t1", ContextID: "c1", Artifact: &a2a.Artifact{ArtifactID: "a", Parts: []*a2a.Part{a2a.TextPart(strings.Repeat("x", size))}},
@@ -220,7 +220,7 @@ func TestGRPCAnswerThatIsNotRead(t *testing.T) {
 	})
 }
 
-// Other calls of the connection are not disturbed, up to a point.
+// Other calls of the connection are not disturbed, up to a limit.
 func TestGRPCStalledCallsBesideOthers(t *testing.T) {
 	left := make(chan time.Time, 100)
 	quiet := make(chan time.Time, 1)

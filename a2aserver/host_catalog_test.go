@@ -17,7 +17,7 @@ func catalogRoutes() []Route {
 	return all
 }
 
-// A host's agents are in one table, whatever they are asked for by.
+// A host's agents are in one table, the same at each of its paths.
 func TestCatalogOfAHost(t *testing.T) {
 	h, err := NewHost(catalogRoutes(), nil)
 	if err != nil {
@@ -77,7 +77,8 @@ func TestCatalogWantsCredentials(t *testing.T) {
 	}
 }
 
-// The tool of the specification finds no fault, where somebody points to it.
+// The specification's conformance tool finds no fault. It runs if the environment says
+// where it is.
 func TestCatalogByTheSpecificationsTool(t *testing.T) {
 	tool := os.Getenv("PARLEY_ARD_CONFORMANCE")
 	if tool == "" {

@@ -18,7 +18,7 @@ import (
 	"github.com/parley-a2a/parley/internal/port"
 )
 
-// named is a Service whose tasks say who it is, and for which tenant.
+// named is a Service whose tasks name the agent and the tenant.
 func named(who string) *fake {
 	return &fake{get: func(_ context.Context, req *a2a.GetTaskRequest) (*a2a.Task, error) {
 		return &a2a.Task{ID: req.ID, ContextID: who + "|" + req.Tenant, Status: a2a.TaskStatus{State: a2a.TaskStateWorking}}, nil
@@ -48,8 +48,8 @@ func hostOnPort(t testing.TB, agents []Route, o *Options) (addr string, h *Host)
 	return onPort(t, h, nil), h
 }
 
-// Each agent is found on every wire, by what its card says. Over gRPC of 0.3 only
-// the default one is: clients of others take another binding.
+// Each agent is found over every binding at the address on its card. Over gRPC of 0.3
+// only the default one is: clients of other agents use another binding.
 func TestAgentsOnEveryWire(t *testing.T) {
 	addr, _ := hostOnPort(t, routes("a", "b", "c-3"), nil)
 	for path, who := range map[string]string{"": "a", "/agents/a": "a", "/agents/b": "b", "/agents/c-3": "c-3"} {
@@ -71,7 +71,7 @@ func TestAgentsOnEveryWire(t *testing.T) {
 	}
 }
 
-// Over gRPC a caller's tenant stands behind the agent's name.
+// Over gRPC a caller's tenant comes after the agent's name.
 func TestTenantsOverGRPC(t *testing.T) {
 	_, h := hostOnPort(t, routes("a", "b"), nil)
 	for tenant, want := range map[string]string{
@@ -217,8 +217,8 @@ func TestCardsOfAHost(t *testing.T) {
 	}
 }
 
-// What a caller may take, it may take of all agents together; a change of agents
-// does not give it more.
+// A caller's limits hold for all agents together; a change of agents does not give it
+// more.
 func TestLimitsOfAHost(t *testing.T) {
 	o := &Options{Limits: Limits{Rate: 0.001, Burst: 3}}
 	h, err := NewHost(routes("a", "b"), o)
@@ -246,8 +246,8 @@ func TestLimitsOfAHost(t *testing.T) {
 	}
 }
 
-// A caller that is not let in does not learn which agents are there, but for the
-// cards of those it can name; and records say which agent was called.
+// A caller that is not let in does not learn which agents there are, except that it
+// gets the cards of those it can name; and records say which agent was called.
 func TestGateOfAHost(t *testing.T) {
 	log := newLines()
 	o := &Options{Identity: refusing{a2a.Errorf(a2a.CodeUnauthenticated, "who are you?")}, Audit: slog.New(AuditHandler(log))}
@@ -310,7 +310,7 @@ func TestCallbacksOfAHost(t *testing.T) {
 	}
 }
 
-// Whatever the path, only that of an agent leads to it.
+// Only an agent's own path leads to it.
 func FuzzHostPaths(f *testing.F) {
 	r := routes("a", "b")
 	r[1].Callbacks = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "called back") })
@@ -342,8 +342,8 @@ func FuzzHostPaths(f *testing.F) {
 	})
 }
 
-// Memory is that of the options that were set last, and the same where they do not change
-// it.
+// The memory follows the options that were set last, and stays the same if they do not
+// change it.
 func TestMemoryOfAHostFollowsItsOptions(t *testing.T) {
 	h, err := NewHost(routes("a"), &Options{MaxBody: 1 << 20})
 	if err != nil {
@@ -372,7 +372,8 @@ func TestMemoryOfAHostFollowsItsOptions(t *testing.T) {
 	}
 }
 
-// Of several handlers beside the agents the one with the longest path gets a request.
+// If several handlers next to the agents match, the one with the longest path gets the
+// request.
 func TestHandlersBesideAHost(t *testing.T) {
 	beside := map[string]http.Handler{}
 	for _, at := range []string{"/x", "/x/y", "/x/y/z", "/x/y/z/0", "/x/yes"} {

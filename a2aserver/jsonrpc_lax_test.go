@@ -56,9 +56,9 @@ func TestRPCEnvelopeMayBeBareInVersion01Only(t *testing.T) {
 	}
 }
 
-// The first clients of 0.1 cut a stream at its empty lines and pass over what
-// does not begin with "data: " then, ids and names of events in front of it
-// included, nor may anything follow the data.
+// The first clients of 0.1 split a stream at its empty lines and ignore each block that
+// does not begin with "data: ". So no id or name of an event may come before the data,
+// and nothing may follow it.
 func TestEventsOf01AreTheirDataAlone(t *testing.T) {
 	task := &a2a.StreamResponse{Seq: 3, Task: &a2a.Task{ID: "t1", Version: "0.1", Status: a2a.TaskStatus{State: a2a.TaskStateSubmitted}}}
 	broken := func(context.Context) elements {
@@ -91,7 +91,7 @@ func TestEventsOf01AreTheirDataAlone(t *testing.T) {
 			}
 		}
 	}
-	// A client that resumes at an id is told ids.
+	// A client that resumes at an id gets ids.
 	h := New(streaming(broken), testCard(), nil)
 	w := do(h, "POST", "/", `{"jsonrpc":"2.0","id":1,"method":"tasks/resubscribe","params":{"id":"t1"}}`, "Last-Event-ID: 2")
 	if !strings.HasPrefix(w.Body.String(), "id: 3\ndata: ") {

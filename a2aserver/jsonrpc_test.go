@@ -137,7 +137,7 @@ func TestRPCDeleteAnswersNull(t *testing.T) {
 	}
 }
 
-// R-175: what we do not know does no harm.
+// R-175: unknown members do no harm.
 func TestUnknownMembersAreIgnored(t *testing.T) {
 	h := New(&fake{}, testCard(), nil)
 	w := do(h, "POST", "/", `{"jsonrpc":"2.0","id":1,"x":{"id":9},"method":"GetTask","params":{"id":"t1","y":[{}]}}`)
@@ -146,7 +146,7 @@ func TestUnknownMembersAreIgnored(t *testing.T) {
 	}
 }
 
-// DIALECTS 8.4: official clients take any other status for a broken server.
+// DIALECTS 8.4: to official clients any other status means that the server is broken.
 func TestRPCErrorsHaveStatus200(t *testing.T) {
 	statuses := map[a2a.Code]int{
 		a2a.CodeUnauthenticated: 401, a2a.CodePermissionDenied: 403, a2a.CodeTooLarge: 413,

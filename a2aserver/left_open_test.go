@@ -15,8 +15,8 @@ import (
 	"github.com/parley-a2a/parley/a2aclient"
 )
 
-// Streams that began when nobody was asked for credentials end when callers are: a
-// reload that closes a server leaves nobody in it. Over each binding.
+// Streams that began when no credentials were required end when they are: after a
+// reload that protects a server no unknown caller has a stream. Over each binding.
 func TestOpenStreamsEndWhenCallersAreAsked(t *testing.T) {
 	left := make(chan time.Duration, 1)
 	addr, h := hostOnPort(t, []Route{{Name: "a", Default: true, Service: streaming(waiting(left, taskAt(1))), Card: namedCard("a")}}, nil)
@@ -40,7 +40,7 @@ func TestOpenStreamsEndWhenCallersAreAsked(t *testing.T) {
 			ended <- nil
 		}()
 		<-began
-		// That agents change is no reason to end it.
+		// A change of agents is no reason to end it.
 		if err := h.Set(routes("b"), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -62,8 +62,8 @@ func TestOpenStreamsEndWhenCallersAreAsked(t *testing.T) {
 	}
 }
 
-// A request that takes its time to arrive is no way to call with a key that is
-// revoked meanwhile, or with none where callers are asked by then.
+// A request that arrives slowly cannot be used to call with a key that has been revoked
+// meanwhile, or without a key if credentials are required by then.
 func TestSlowRequestsAreAskedAgain(t *testing.T) {
 	for name, closes := range map[string]func(*Server, *leased){
 		"a key that is revoked": func(_ *Server, id *leased) { id.from(revoked) },
@@ -122,7 +122,7 @@ func TestStreamsCountAfterAReload(t *testing.T) {
 	}
 }
 
-// A limit that comes with a reload counts the streams that are open.
+// A limit that a reload sets counts the streams that are open already.
 func TestOpenStreamsCountAgainstANewLimit(t *testing.T) {
 	left := make(chan time.Duration, 2)
 	svc := streaming(waiting(left, taskAt(1)))

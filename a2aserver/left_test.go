@@ -20,7 +20,7 @@ import (
 	"github.com/parley-a2a/parley/internal/pb"
 )
 
-// leased lets everybody in as ada, until something else is said.
+// leased lets everybody in as ada, until the test sets another answer.
 type leased struct {
 	says  atomic.Pointer[func() (a2a.Caller, error)]
 	asked atomic.Int64
@@ -49,7 +49,7 @@ func revoked() (a2a.Caller, error) {
 	return a2a.Caller{}, a2a.Errorf(a2a.CodeUnauthenticated, "the key was revoked")
 }
 
-// lease makes s ask id who calls.
+// lease makes id the Identity of s.
 func lease(s *Server, id *leased, log io.Writer) {
 	s.opts = &Options{Identity: id, KeepAlive: 7 * time.Second}
 	s.newest.Store(s.opts)
@@ -58,7 +58,7 @@ func lease(s *Server, id *leased, log io.Writer) {
 
 const withKey = " HTTP/1.1\r\nAuthorization: Bearer key\r\nA2A-Version: "
 
-// leasedDoors are streams over HTTP: one of t1 in each form.
+// leasedDoors are subscriptions to t1 over HTTP, one for each form.
 var leasedDoors = map[string]struct{ head, body, says string }{
 	"JSON-RPC":  {"POST /" + withKey + "1.0", rpcSubscribe, `event: error` + "\n" + `data: {"jsonrpc":"2.0","id":"s","error":{"code":`},
 	"HTTP+JSON": {"GET /tasks/t1:subscribe" + withKey + "1.0", "", `event: error` + "\n" + `data: {"error":{"code":401`},
@@ -72,7 +72,8 @@ func leasedRequest(c net.Conn, head, body string) {
 	fmt.Fprintf(c, "%s\r\nHost: h\r\nContent-Length: %d\r\n\r\n%s", head, len(body), body)
 }
 
-// soon is what comes within an hour; timers would let the bubble run on for ever.
+// soon returns what arrives within an hour; without a limit the bubble's timers would
+// run for ever.
 func soon[T any](t *testing.T, from <-chan T) T {
 	t.Helper()
 	select {
@@ -84,8 +85,8 @@ func soon[T any](t *testing.T, from <-chan T) T {
 	}
 }
 
-// A stream outlives its caller's key by half a minute at most and says why it ends;
-// one whose key is good goes on for days.
+// A stream outlives its caller's key by half a minute at most and says why it ends; one
+// whose key is good continues for days.
 func TestStreamsEndWithTheirKey(t *testing.T) {
 	for name, door := range leasedDoors {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +134,7 @@ func TestStreamsEndWithTheirKey(t *testing.T) {
 	}
 }
 
-// Over gRPC it ends with that status, on connections of both kinds.
+// Over gRPC the stream ends with that status, on connections of both kinds.
 func TestGRPCStreamsEndWithTheirKey(t *testing.T) {
 	var left chan time.Duration
 	svc := func() *fake {
@@ -141,7 +142,7 @@ func TestGRPCStreamsEndWithTheirKey(t *testing.T) {
 		return streaming(waiting(left, taskAt(1)))
 	}
 	grpcPipe(t, svc, func(t *testing.T, s *Server, _ *fake, c *h2client, _ bool) {
-		synctest.Wait() // whoever reads the options has
+		synctest.Wait() // until every goroutine has read the options
 		id, log := &leased{}, newLines()
 		lease(s, id, log)
 		c.call("SubscribeToTask", &pb.SubscribeToTaskRequest{Id: "t1"}, "authorization", "Bearer key")
@@ -167,7 +168,7 @@ func TestGRPCStreamsEndWithTheirKey(t *testing.T) {
 	})
 }
 
-// What else ends a stream, and what does not.
+// Other answers of the Identity that end a stream, and those that do not.
 func TestStreamsEndWithWhatLetThemIn(t *testing.T) {
 	as := func(change func(*a2a.Caller)) func() (a2a.Caller, error) {
 		return func() (a2a.Caller, error) {
@@ -227,8 +228,8 @@ func TestStreamsEndWithWhatLetThemIn(t *testing.T) {
 	}
 }
 
-// So does a call that waits for its agent, and what has not begun is answered as
-// if it came now.
+// A call that waits for its agent ends with its key too. A stream without an event so
+// far is answered like a new call.
 func TestWaitingCallsEndWithTheirKey(t *testing.T) {
 	for name, head := range map[string]string{"a call": "POST /message:send" + withKey + "1.0", "a stream": "GET /tasks/t1:subscribe" + withKey + "1.0"} {
 		t.Run(name, func(t *testing.T) {
@@ -265,7 +266,7 @@ func TestWaitingCallsEndWithTheirKey(t *testing.T) {
 	}
 }
 
-// Below zero nobody asks.
+// If Recheck is below zero, callers are not checked again.
 func TestStreamsThatAreNotAskedAgain(t *testing.T) {
 	pipeTest(t, func(t *testing.T, serve func(*fake) (*Server, func() net.Conn)) {
 		left := make(chan time.Duration, 1)

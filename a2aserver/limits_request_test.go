@@ -72,7 +72,7 @@ func TestHopsOnEveryWire(t *testing.T) {
 		if _, err := c.SendMessage(t.Context(), req); err != nil || got != 0 {
 			t.Errorf("%s from outside: %d hops, %v", wire, got, err)
 		}
-		for hops := range 5 { // what came to the agent that calls
+		for hops := range 5 { // the hops of the call to the agent that now calls
 			_, err := c.SendMessage(a2a.WithCaller(t.Context(), a2a.Caller{Subject: "u", Hops: hops}), req)
 			if hops < 3 && (err != nil || got != hops+1) || hops >= 3 && !errors.Is(err, &a2a.Error{Code: a2a.CodeLoop}) {
 				t.Errorf("%s: an agent with %d hops: %d, %v", wire, hops, got, err)

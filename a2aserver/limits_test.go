@@ -25,8 +25,8 @@ func limitedPort(t testing.TB, svc a2a.Service, o *Options) (addr string, s *Ser
 	return onPort(t, s, nil), s
 }
 
-// everyWire calls test with a client of each binding of each dialect. Without
-// retries, it learns what the server says first.
+// everyWire calls test with a client of each binding of each dialect. The client does
+// not retry, so that it gets the server's first answer.
 func everyWire(t *testing.T, addr string, test func(t *testing.T, wire string, c *a2aclient.Client)) {
 	t.Helper()
 	for _, version := range []string{"1.0", "0.3", "0.1", "1.1"} {
@@ -183,7 +183,7 @@ func TestRates(t *testing.T) {
 		if r.count(a) == nil {
 			t.Error("one time is for one request")
 		}
-		time.Sleep(time.Hour) // fills the bucket and no more
+		time.Sleep(time.Hour) // fills the bucket, but not further
 		n := 0
 		for r.count(a) == nil {
 			n++
@@ -204,7 +204,8 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// Whoever comes from everywhere fills the table, and lets nobody start afresh.
+// A caller with very many addresses fills the table, but does not make it forget any
+// other caller's rate.
 func TestRatesAreBounded(t *testing.T) {
 	r := newRates(&Limits{Rate: 0.001, Burst: 2})
 	r.most = 100
@@ -220,7 +221,7 @@ func TestRatesAreBounded(t *testing.T) {
 	if r.count(busy) == nil {
 		t.Error("the busy one was forgotten")
 	}
-	synctest.Test(t, func(t *testing.T) { // full ones go all at once
+	synctest.Test(t, func(t *testing.T) { // all full buckets are dropped at once
 		r := newRates(&Limits{Rate: 1, Burst: 2})
 		r.most = 100
 		for i := range 100 {
@@ -233,7 +234,8 @@ func TestRatesAreBounded(t *testing.T) {
 	})
 }
 
-// Streams are counted over all wires, and given back however they end.
+// Streams are counted over all bindings, and are no longer counted after any kind of
+// end.
 func TestStreamsOfACaller(t *testing.T) {
 	left := make(chan time.Duration, 10)
 	fail := make(chan error, 1)
@@ -281,7 +283,7 @@ func TestStreamsOfACaller(t *testing.T) {
 	}
 	everyWire(t, addr, func(t *testing.T, wire string, c *a2aclient.Client) {
 		if strings.HasPrefix(wire, "0.1") {
-			return // its client asks in other ways
+			return // its client retries in other ways
 		}
 		one, err1 := subscribe(c)
 		two, err2 := subscribe(c)

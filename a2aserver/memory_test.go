@@ -132,7 +132,8 @@ func TestAnswersWaitForMemory(t *testing.T) {
 				if !over || !strings.Contains(got, "try again") {
 					t.Errorf("%.300s", got)
 				}
-				// A stream has had a comment meanwhile, and its error is an event.
+				// A stream has been opened by a comment meanwhile, so its error is an
+				// event.
 				if name == "unary" && (status != http.StatusServiceUnavailable || late.Header().Get("Retry-After") != "5") {
 					t.Errorf("%d %v", status, late.Header())
 				}
@@ -206,7 +207,7 @@ func TestAnswersOverGRPCWaitForMemory(t *testing.T) {
 		if n := s.memory.Used(); n < large2 {
 			t.Errorf("%d bytes are held for an answer that is not read", n)
 		}
-		time.Sleep(2 * time.Minute) // it is given up
+		time.Sleep(2 * time.Minute) // the server gives it up
 		synctest.Wait()
 		if n := s.memory.Used(); n != 0 {
 			t.Errorf("%d bytes are held when the call is over", n)
@@ -214,7 +215,7 @@ func TestAnswersOverGRPCWaitForMemory(t *testing.T) {
 	})
 }
 
-// An answer that comes when its client has left holds nothing when the call is over.
+// An answer that is made after its client has left holds nothing when the call is over.
 func TestAnswersOverGRPCToNobodyHoldNothing(t *testing.T) {
 	text := strings.Repeat("x", large2)
 	var answer chan struct{}
@@ -244,7 +245,7 @@ func (largeCard) GetExtendedAgentCard(context.Context, *a2a.GetExtendedAgentCard
 	return &c, nil
 }
 
-// The extended card as 0.2 has it holds no memory when it is out.
+// The extended card at 0.2's path holds no memory after it is sent.
 func TestExtendedCardsGiveTheirMemoryBack(t *testing.T) {
 	s := New(largeCard{}, testCard(), nil)
 	w := httptest.NewRecorder()
@@ -257,8 +258,8 @@ func TestExtendedCardsGiveTheirMemoryBack(t *testing.T) {
 	}
 }
 
-// A client that takes a large answer slowly has the time for it, unless others
-// wait for the memory.
+// A client that reads a large answer slowly gets the time for it, unless others wait
+// for the memory.
 func TestSlowReadersGiveWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		memory := budget.New(4 << 20)

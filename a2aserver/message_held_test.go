@@ -36,8 +36,8 @@ func (h *holder) CancelTask(ctx context.Context, req *a2a.CancelTaskRequest) (*a
 	return nil, a2a.ErrTaskNotFound
 }
 
-// A message keeps the memory of its body until the service has taken it, and other
-// requests give it back when they are decoded. At the end nothing is held.
+// A message keeps the memory of its body until the service has accepted it; other
+// requests free it when they are decoded. At the end nothing is held.
 func TestMessagesHoldMemoryUntilTheyAreTaken(t *testing.T) {
 	const size = 1 << 20
 	h := &holder{answer: "x"}
@@ -80,8 +80,8 @@ func (w *watcher) Write(b []byte) (int, error) {
 	return w.ResponseRecorder.Write(b)
 }
 
-// The answer to a message is in memory whether there is room or not. It is counted
-// and goes out: while it waited, uncounted, others could send more.
+// The answer to a message is in memory already, so it is counted and sent even without
+// room: if it waited uncounted, others could send more.
 func TestAnswersToMessagesDoNotWait(t *testing.T) {
 	text := strings.Repeat("x", 1<<20)
 	memory := NewMemory(&Limits{}, 0)
@@ -92,7 +92,7 @@ func TestAnswersToMessagesDoNotWait(t *testing.T) {
 	before := memory.Used()
 
 	ctx, cancel := context.WithCancel(t.Context())
-	cancel() // an answer that waits fails at once
+	cancel() // if the answer waited, it would fail at once
 	req := httptest.NewRequest("POST", "/message:send", strings.NewReader(`{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"x"}]}}`))
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("A2A-Version", "1.0")

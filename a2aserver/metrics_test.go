@@ -87,7 +87,7 @@ func TestMetricsOnEveryWire(t *testing.T) {
 	}
 }
 
-// Refusals are counted by what operators act on.
+// Refusals are counted by the causes that operators act on.
 func TestRefusalsAreMeasured(t *testing.T) {
 	o, lines := scraping(t)
 	for _, c := range []struct {
@@ -155,8 +155,8 @@ func TestMeasurementsNameTheTrace(t *testing.T) {
 	}
 }
 
-// Connections are counted by what they speak, and newcomers that met a limit by what came
-// of it.
+// Connections are counted by their protocol, and new ones that met a limit by the
+// outcome.
 func TestConnectionsAreMeasured(t *testing.T) {
 	o, lines := scraping(t)
 	addr, _ := limitedPort(t, agreeable{}, o)

@@ -12,8 +12,8 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// TestNetworksCountAsOneAddress: every count by address takes IPv6 by its first 64 bits, and
-// an IPv4 address for itself however the socket writes it.
+// TestNetworksCountAsOneAddress: every count by address uses the first 64 bits of IPv6,
+// and a whole IPv4 address in whichever form the socket writes it.
 func TestNetworksCountAsOneAddress(t *testing.T) {
 	s := New(&fake{}, testCard(), nil)
 	for remote, want := range map[string]string{

@@ -50,8 +50,8 @@ func pings(f *http2.Framer, n int) {
 	}
 }
 
-// floods are what clients send that make us write and do not read, by how they
-// reach us: what is said first, and what is said again and again.
+// floods are the ways of clients that make the server write and do not read, by
+// protocol: what is sent first (i is 0), and what is sent again and again.
 func floods() map[string]func(i int) []byte {
 	again := func(text string) func(int) []byte {
 		b := []byte(strings.Repeat(text, 100))
@@ -110,8 +110,8 @@ func floods() map[string]func(i int) []byte {
 	}
 }
 
-// A client that makes us write and does not read loses its connection, however it
-// does so and before anybody knows who calls.
+// A client that makes the server write and does not read loses its connection, however
+// it does so and before it is known who calls.
 func TestPeersThatDoNotRead(t *testing.T) {
 	a := porttest.NewAuthority(t)
 	config := &tls.Config{Certificates: []tls.Certificate{a.Pair(t, "agent")}, NextProtos: []string{"h2", "http/1.1"}}
@@ -154,7 +154,7 @@ func TestPeersThatDoNotRead(t *testing.T) {
 	}
 }
 
-// peerPort serves a Port and returns where.
+// peerPort serves a Port and returns its address.
 func peerPort(t *testing.T, o *Options, listen func(net.Listener) net.Listener) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -171,8 +171,8 @@ func peerPort(t *testing.T, o *Options, listen func(net.Listener) net.Listener) 
 	return l.Addr().String()
 }
 
-// shallow is a listener whose connections have next to no buffer for what they
-// write, so that a peer that does not read is met soon.
+// shallow is a listener whose connections have a tiny write buffer, so that a peer that
+// does not read is noticed soon.
 type shallow struct{ net.Listener }
 
 func (l shallow) Accept() (net.Conn, error) {
@@ -183,8 +183,9 @@ func (l shallow) Accept() (net.Conn, error) {
 	return c, err
 }
 
-// Over HTTP/2 a client can stop answers and read all else. An answer that it does
-// not read is reset within the time limit of a write, whatever was asked for.
+// Over HTTP/2 a client can hold back answers and still read everything else. An answer
+// that it does not read is reset within the time limit of a write, whatever was
+// requested.
 func TestAnswersWithoutAWindow(t *testing.T) {
 	paths := map[string]string{
 		cardPath: "x", oldCardPath: "x", keysPath: "x", CardKeysPath: "x", "/livez": "x", "/readyz": "x", "/": "x", "/nothing": "x",

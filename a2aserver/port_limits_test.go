@@ -2,7 +2,7 @@ package a2aserver
 
 import "time"
 
-// What package port promises, as these tests rely on it.
+// Limits of package port that these tests rely on.
 const (
 	addrStrangers = 256     // answers of an address under way
 	minRate       = 4 << 10 // bytes a second

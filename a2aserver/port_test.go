@@ -94,7 +94,8 @@ func TestPanicOverGRPC(t *testing.T) {
 	}
 }
 
-// Bytes that are no message are the client's mistake, and not told in the decoder's words.
+// Bytes that are no message are the client's mistake, and the error does not quote the
+// decoder.
 func TestNoMessageOverGRPC(t *testing.T) {
 	conn := dialGRPC(t, onPortOf(t, &fake{}))
 	for _, name := range []string{
@@ -117,7 +118,7 @@ func TestNoMessageOverGRPC(t *testing.T) {
 	}
 }
 
-// BenchmarkPort is what sharing the port costs: GetTask of a small task, from
+// BenchmarkPort measures what sharing the port costs: GetTask of a small task, from
 // 16 goroutines, on each way through.
 func BenchmarkPort(b *testing.B) {
 	svc := &fake{get: func(_ context.Context, req *a2a.GetTaskRequest) (*a2a.Task, error) {
@@ -199,7 +200,7 @@ func BenchmarkPort(b *testing.B) {
 			b.Fatal(err)
 		}
 		p := NewPort(New(svc, testCard(), nil))
-		inside := HTTPServer(p.handler()) // without the look at connections
+		inside := HTTPServer(p.handler()) // without the check of connections
 		inside.Protocols = new(http.Protocols)
 		inside.Protocols.SetUnencryptedHTTP2(true)
 		go inside.Serve(l)

@@ -120,7 +120,7 @@ func TestTLSPort(t *testing.T) {
 			if got := get("POST", "/tasks/x:subscribe", "{}"); !strings.Contains(got, "streamed") {
 				t.Errorf("a stream: %s", got)
 			}
-			// That it is TLS must be known, or the card sends clients to http.
+			// The server must know that it is TLS, or the card sends clients to http.
 			if got := get("GET", cardPath, ""); !strings.Contains(got, `"https://`+addr+`"`) || strings.Contains(got, `"http://`) {
 				t.Errorf("the card: %s", got)
 			}

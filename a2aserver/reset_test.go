@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// never is an Identity that is not to be asked.
+// never is an Identity that must not be asked.
 type never struct{ t *testing.T }
 
 func (n never) Authenticate(*http.Request) (a2a.Caller, error) {
@@ -30,7 +30,7 @@ type over struct {
 
 func (s over) Context() context.Context { return s.ctx }
 
-// Calls that were reset before their turn are not looked at.
+// Calls that were reset before their turn are not authenticated or served.
 func TestResetCallsCostNothing(t *testing.T) {
 	s := New(&fake{}, testCard(), &Options{Identity: never{t}})
 	ctx, cancel := context.WithCancel(t.Context())

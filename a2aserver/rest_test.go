@@ -89,7 +89,7 @@ func TestRESTHead(t *testing.T) {
 	}
 }
 
-// The limit on a body counts where its length is not announced, too.
+// The limit on a body also holds if its length is not announced.
 func TestChunkedBodyIsLimited(t *testing.T) {
 	h := New(&fake{}, testCard(), &Options{MaxBody: 100})
 	r := httptest.NewRequest("POST", "/message:send", strings.NewReader(strings.Repeat(" ", 101)))

@@ -25,7 +25,7 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// door is where the resume extension is used by hand: a version over a binding.
+// door is one way to use the resume extension by hand: a version over a binding.
 type door struct {
 	version string
 	d       dialect.Dialect
@@ -49,7 +49,7 @@ func (o door) String() string {
 	return o.version + " " + o.binding + where
 }
 
-// seen is an element with the position that its metadata has.
+// seen is an element with the position from its metadata.
 type seen struct {
 	id string
 	el *a2a.StreamResponse
@@ -77,8 +77,8 @@ func lines(list []seen) string {
 	return strings.Join(out, "\n")
 }
 
-// subscribe goes on behind a cursor, or begins with the task if it is "", until
-// the stream ends or enough says so.
+// subscribe resumes after a cursor, or begins with the task if it is "", and reads
+// until the stream ends or enough returns true.
 func (o door) subscribe(t *testing.T, base, id, cursor string, enough func([]seen) bool) (list []seen, failed error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -91,7 +91,7 @@ func (o door) subscribe(t *testing.T, base, id, cursor string, enough func([]see
 		for _, el := range els {
 			pos := dialect.TakeEventID(el)
 			if o.d == dialect.V03 && pos == "" && el.State().Terminal() && el.StatusUpdate != nil {
-				continue // it repeats, for the clients of 0.3, what the Task before it says
+				continue // for clients of 0.3 it repeats what the Task before it says
 			}
 			list = append(list, seen{pos, el})
 		}
@@ -211,7 +211,7 @@ func (o door) overGRPC(ctx context.Context, t *testing.T, base string, req *a2a.
 	}
 }
 
-// server is a Parley on a database, which can be stopped and started again.
+// server is a Parley with a database, which can be stopped and started again.
 type server struct {
 	t    *testing.T
 	path string
@@ -256,7 +256,7 @@ func (s *server) start() {
 	}
 }
 
-// client speaks 1.0 to the server, whichever port it has.
+// client speaks 1.0 to the server, whichever port it has now.
 func (s *server) client() *a2aclient.Client {
 	s.t.Helper()
 	c, err := a2aclient.Dial(s.t.Context(), s.url, nil)

@@ -19,11 +19,10 @@ import (
 	"github.com/parley-a2a/parley/internal/wire"
 )
 
-const patience = 20 * time.Second // for what should happen at once
+const patience = 20 * time.Second // for what should take no time
 
-// A finished task is told again from every position on, exactly, over every
-// version and binding, before and after a restart; and what is no position is
-// refused.
+// A finished task is sent again from every position on, exactly, over every version and
+// binding, before and after a restart; a cursor that is no position is refused.
 func TestResumeByExtension(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, agent.Demo())
@@ -58,7 +57,7 @@ func TestResumeByExtension(t *testing.T) {
 	t.Run("after a restart", check)
 }
 
-// refuses tries what is no position of a task.
+// refuses tries cursors that are no position of the task.
 func (o door) refuses(t *testing.T, base, id, short, last string) {
 	t.Helper()
 	field := `metadata["` + dialect.ResumeURI + `"].lastEventId`
@@ -89,7 +88,7 @@ func isInvalid(err error) bool {
 	return ok && e.Code == a2a.CodeInvalidParams
 }
 
-// A task that runs is told from a position on, and goes on live.
+// A running task is sent again from a position on, and then continues live.
 func TestResumeByExtensionWhileItRuns(t *testing.T) {
 	t.Parallel()
 	for _, o := range doors() {
@@ -144,7 +143,7 @@ func TestResumeByExtensionWhileItRuns(t *testing.T) {
 			if kinds := len(list); kinds < 5 || list[0].el.Task == nil || list[kinds-1].el.State() != a2a.TaskStateCompleted {
 				t.Errorf("%s", lines(list))
 			}
-			// Without a cursor: the task as it stands, with its position.
+			// Without a cursor: the task in its present state, with its position.
 			if o.d == dialect.V03 {
 				whole, err := o.subscribe(t, s.url, id, "", nil)
 				if err != nil || len(whole) != 1 || whole[0].id != list[len(list)-1].id {
@@ -155,8 +154,8 @@ func TestResumeByExtensionWhileItRuns(t *testing.T) {
 	}
 }
 
-// The header, which EventSource keeps up to date, wins over the query of the
-// address that it repeats; and nothing is marked for those who do not ask.
+// The header, which EventSource keeps up to date, wins over the query, which it only
+// repeats; and elements have no positions for clients that do not ask for them.
 func TestResumeHeaderAndQuery(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, agent.Demo())
@@ -197,7 +196,8 @@ func TestResumeHeaderAndQuery(t *testing.T) {
 	}
 }
 
-// A message begins a marked stream, by header or by its metadata.
+// A message begins a stream with positions, if its header or its metadata asks for
+// them.
 func TestStreamsAreMarkedFromTheBeginning(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, agent.Demo())
@@ -238,8 +238,8 @@ func TestStreamsAreMarkedFromTheBeginning(t *testing.T) {
 	}
 }
 
-// A card that says not to stream does not have the extension, and one that has
-// it already, not twice.
+// A card without streaming does not get the extension, and one that has it already does
+// not get it twice.
 func TestResumeOnTheCard(t *testing.T) {
 	t.Parallel()
 	streams := agent.DemoCard()

@@ -103,8 +103,8 @@ func overGRPC(t *testing.T, conn *grpc.ClientConn, d dialect.Dialect, op dialect
 	return nil
 }
 
-// heard is a service that keeps what it was asked for last, and answers with a
-// task or an error.
+// heard returns a service that keeps its last request and answers with a task or an
+// error.
 func heard(fail error) (*fake, func() *a2a.SendMessageRequest) {
 	var last *a2a.SendMessageRequest
 	f := &fake{
@@ -168,8 +168,8 @@ func TestIdempotencyKeyIsForMessages(t *testing.T) {
 	}
 }
 
-// The cursor of a stream that is sent again reaches the service, and what the
-// service says of it names the field that it came in.
+// The cursor of a stream that is sent again reaches the service, and the service's
+// error about it names the field that it came in.
 func TestCursorOfAMessage(t *testing.T) {
 	svc, last := heard(nil)
 	refused, _ := heard(a2a.Invalid("Last-Event-ID", "must be the id of an event of this task's stream"))
@@ -197,8 +197,8 @@ func TestCursorOfAMessage(t *testing.T) {
 	}
 }
 
-// By the resume extension the cursor is in the metadata, which is not the
-// agent's to see: it may be another one each time the message is sent.
+// By the resume extension the cursor is in the metadata. The agent must not see it
+// there: it may differ each time the message is sent.
 func TestCursorOfAMessageInItsMetadata(t *testing.T) {
 	const field = `metadata["` + dialect.ResumeURI + `"].lastEventId`
 	own := `"` + dialect.ResumeURI + `":{"lastEventId":"7"}`
@@ -223,8 +223,8 @@ func TestCursorOfAMessageInItsMetadata(t *testing.T) {
 	}
 }
 
-// A conflict says what it is in every version and binding: by its reason, and
-// by its status where there is one.
+// A conflict is recognizable in every version and binding: by its reason, and by its
+// status if there is one.
 func TestConflictOverEveryBinding(t *testing.T) {
 	svc, _ := heard(&a2a.Error{Code: a2a.CodeConflict, Message: "the message's id was used for another message"})
 	for name, send := range sends(t, svc) {

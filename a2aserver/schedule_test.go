@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// diary notes when it was asked, and answers with what comes next of its list.
+// diary notes the times at which it was called, and returns the next of its list.
 type diary struct {
 	a     *schedule
 	times []time.Duration
-	again []time.Duration // from then on; 0 is never
+	again []time.Duration // how long from then; 0 is never
 }
 
 func (d *diary) due(now time.Duration) time.Duration {
@@ -24,7 +24,7 @@ func (d *diary) due(now time.Duration) time.Duration {
 	return now + wait
 }
 
-// Everybody is asked exactly when it was said, by one timer, and nobody after end.
+// Every entry is called exactly at its times, by one timer, and none after end.
 func TestSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &schedule{started: time.Now()}
@@ -44,7 +44,7 @@ func TestSchedule(t *testing.T) {
 				want[i] = append(want[i], at)
 			}
 			diaries[i], items[i] = d, &alarm{who: d}
-			a.set(items[i], want[i][0]+time.Duration(r.IntN(3))*time.Hour) // is overruled
+			a.set(items[i], want[i][0]+time.Duration(r.IntN(3))*time.Hour) // replaced by the next call
 			a.set(items[i], want[i][0])
 		}
 		time.Sleep(150*time.Second + time.Millisecond)
@@ -83,7 +83,7 @@ func TestSchedule(t *testing.T) {
 	})
 }
 
-// An entry that answers with a time in the past does not stop the clock.
+// An entry that returns a time in the past does not stop the clock.
 func TestScheduleOfTheImpatient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := &schedule{started: time.Now()}

@@ -183,7 +183,7 @@ func TestVersionHeader(t *testing.T) {
 			}
 		})
 	}
-	// The version is judged before anything else (DIALECTS A21).
+	// The version is checked before anything else (DIALECTS A21).
 	w := do(lenient, "POST", "/", `{"jsonrpc":"2.0","id":1,"method":"nonsense","params":5}`, "A2A-Version: 9.9")
 	if !strings.Contains(w.Body.String(), "-32009") {
 		t.Error(w.Body)
@@ -218,7 +218,7 @@ func TestExtensionsTravel(t *testing.T) {
 	}
 }
 
-// A handler in front sets the caller; the extensions come on top.
+// A caller that a handler in front has set stays; the extensions are added.
 func TestCallerInFrontIsKept(t *testing.T) {
 	var got a2a.Caller
 	h := New(&fake{get: func(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Task, error) {

@@ -57,8 +57,9 @@ func TestSilentStreamsCostNothing(t *testing.T) {
 	})
 }
 
-// A client that does not even read comments is dropped in the time of a write, its
-// service is left then, and the comments of others are on time meanwhile.
+// A client that does not even read comments is disconnected within the time limit of a
+// write, and its service is canceled then. The comments of others are on time
+// meanwhile.
 func TestComments(t *testing.T) {
 	pipeTest(t, func(t *testing.T, serve func(*fake) (*Server, func() net.Conn)) {
 		left := make(chan time.Duration, 2)
@@ -96,7 +97,7 @@ func TestComments(t *testing.T) {
 	})
 }
 
-// A comment is due when nothing was written for long, not at fixed times.
+// A comment is due when nothing has been written for a while, not at fixed times.
 func TestCommentsComeAfterSilence(t *testing.T) {
 	pipeTest(t, func(t *testing.T, serve func(*fake) (*Server, func() net.Conn)) {
 		_, dial := serve(streaming(func(ctx context.Context) elements {
@@ -141,7 +142,7 @@ func TestCommentsComeAfterSilence(t *testing.T) {
 	})
 }
 
-// The time of a write begins with it, whatever was written before, also where
+// The time limit of a write begins with it, whatever was written before, even if
 // comments are rarer than that.
 func TestStalledReadersHaveOneWritesTime(t *testing.T) {
 	for _, keepAlive := range []time.Duration{0, time.Hour, time.Second} {
@@ -180,7 +181,7 @@ func TestStalledReadersHaveOneWritesTime(t *testing.T) {
 	}
 }
 
-// heldWriter keeps comments until it is let go, and can panic.
+// heldWriter holds comments back until hold is closed, and can panic.
 type heldWriter struct {
 	*httptest.ResponseRecorder
 	hold   chan struct{}
@@ -202,7 +203,7 @@ func (w *heldWriter) Write(b []byte) (int, error) {
 	return w.ResponseRecorder.Write(b)
 }
 
-// The handler does not return while somebody writes for it, nor writes itself.
+// The handler neither returns nor writes while another goroutine writes its comment.
 func TestHandlersWaitForComments(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &heldWriter{ResponseRecorder: httptest.NewRecorder(), hold: make(chan struct{})}

@@ -13,7 +13,7 @@ import (
 
 type elements = iter.Seq2[*a2a.StreamResponse, error]
 
-// yields is a stream of these, in this order, which then ends.
+// yields is a stream of the elements of list, in this order.
 func yields(list ...any) elements {
 	return func(yield func(*a2a.StreamResponse, error) bool) {
 		for _, v := range list {
@@ -83,8 +83,8 @@ func TestStreamBytes(t *testing.T) {
 	}
 }
 
-// DIALECTS 4.5: an error is an ordinary answer before the first event, and an
-// event of its own behind it.
+// DIALECTS 4.5: before the first event an error is an ordinary answer, after it an
+// event of its own.
 func TestErrorsInStreams(t *testing.T) {
 	gone := &a2a.Error{Code: a2a.CodeTaskNotFound, Message: "no task t1"}
 	const info = `[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"TASK_NOT_FOUND","domain":"a2a-protocol.org"}]`
@@ -99,8 +99,7 @@ func TestErrorsInStreams(t *testing.T) {
 		t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
 	}
 
-	// Clients of 0.x that ask for events lose an error that they could not
-	// read.
+	// Clients of 0.x that ask for events would lose an error that is not an event.
 	const old = `{"jsonrpc":"2.0","id":"s","method":"tasks/resubscribe","params":{"id":"t1"}}`
 	if w := do(early, "POST", "/", old, "Accept: text/event-stream"); w.Code != 200 || w.Header().Get("Content-Type") != "text/event-stream" ||
 		!strings.HasPrefix(w.Body.String(), `data: {"jsonrpc":"2.0","id":"s","error":{"code":-32001,`) {
@@ -176,8 +175,8 @@ func TestLastEventID(t *testing.T) {
 	}
 }
 
-// Events that the service announces to be followed at once go out in one write
-// with the next; others go out before the next one is asked for.
+// Events that the service says are followed at once go out in one write with the next;
+// others go out before the next one is asked for.
 func TestReadyEventsAreGathered(t *testing.T) {
 	const n = 40
 	for _, more := range []bool{true, false} {
@@ -209,7 +208,8 @@ func TestReadyEventsAreGathered(t *testing.T) {
 	}
 }
 
-// Gathering has an end, and what a service promised and did not keep is not lost.
+// Gathering is bounded, and if a service promises a next event and sends none, nothing
+// is lost.
 func TestGatheringIsBounded(t *testing.T) {
 	large := statusAt(1, a2a.TaskStateWorking)
 	large.StatusUpdate.Metadata = a2a.JSON(`{"x":"` + strings.Repeat("x", 20<<10) + `"}`)
@@ -242,7 +242,7 @@ func (w *countingWriter) Write(b []byte) (int, error) {
 	return w.ResponseRecorder.Write(b)
 }
 
-// An iterator that does not stop, or panics on its way out, harms nobody.
+// An iterator that does not stop, or panics after its end, does no harm.
 func TestIteratorsThatMisbehave(t *testing.T) {
 	failure := statusAt(2, a2a.TaskStateWorking)
 	for name, seq := range map[string]elements{

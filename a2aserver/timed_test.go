@@ -31,8 +31,8 @@ func response(t *testing.T, c net.Conn) *http.Response {
 	return res
 }
 
-// waiting yields the elements and then waits until its caller has left, which
-// it tells with the time that passed.
+// waiting yields the elements and then waits until its caller has left. It sends the
+// time that passed to left.
 func waiting(left chan<- time.Duration, list ...any) func(context.Context) elements {
 	return func(ctx context.Context) elements {
 		return func(yield func(*a2a.StreamResponse, error) bool) {
@@ -91,8 +91,8 @@ func TestSilentStreamsAreKeptAlive(t *testing.T) {
 	})
 }
 
-// In 0.1 a comment is a block of its own: behind one that is not, the first clients
-// would not find the data of the next event.
+// In 0.1 a comment is a block of its own: if it were not, the first clients would not
+// find the data of the next event after it.
 func TestSilentStreamsOf01AreKeptAlive(t *testing.T) {
 	pipeTest(t, func(t *testing.T, serve func(*fake) (*Server, func() net.Conn)) {
 		left := make(chan time.Duration, 1)
@@ -111,8 +111,8 @@ func TestSilentStreamsOf01AreKeptAlive(t *testing.T) {
 	})
 }
 
-// An error before the first event is an ordinary answer also where the service takes its
-// time to leave: no comment opens the stream meanwhile.
+// An error before the first event is an ordinary answer even if the service takes long
+// to return after it: no comment opens the stream meanwhile.
 func TestNoCommentBehindAnEarlyError(t *testing.T) {
 	pipeTest(t, func(t *testing.T, serve func(*fake) (*Server, func() net.Conn)) {
 		_, dial := serve(streaming(func(context.Context) elements {
@@ -132,8 +132,8 @@ func TestNoCommentBehindAnEarlyError(t *testing.T) {
 	})
 }
 
-// A stream that is silent from the start is opened all the same, and an error
-// that comes then goes into it.
+// A stream without a first event is opened all the same, and a later error is an event
+// in it.
 func TestSilenceBeforeTheFirstEvent(t *testing.T) {
 	pipeTest(t, func(t *testing.T, serve func(*fake) (*Server, func() net.Conn)) {
 		_, dial := serve(streaming(func(context.Context) elements {
@@ -157,8 +157,8 @@ func TestSilenceBeforeTheFirstEvent(t *testing.T) {
 	})
 }
 
-// A reader that stops reading costs its connection after one write's time, and
-// the service is left then.
+// A reader that stops reading loses its connection after the time limit of one write,
+// and the service is canceled then.
 func TestStalledReaderIsDropped(t *testing.T) {
 	pipeTest(t, func(t *testing.T, serve func(*fake) (*Server, func() net.Conn)) {
 		left := make(chan time.Duration, 1)
@@ -179,7 +179,8 @@ func TestStalledReaderIsDropped(t *testing.T) {
 	})
 }
 
-// A slow reader gets all as long as it reads at minRate; otherwise it is cut.
+// A slow reader gets everything as long as it reads at minRate; otherwise it is cut
+// off.
 func TestSlowReaderGetsAll(t *testing.T) {
 	const size = 1 << 20
 	large := statusAt(1, a2a.TaskStateWorking)
@@ -211,7 +212,8 @@ func TestSlowReaderGetsAll(t *testing.T) {
 	})
 }
 
-// Also where a request has a body that it should not have.
+// When a client disconnects, its service is canceled, even if the request has a body
+// that it should not have.
 func TestDisconnectLeavesTheService(t *testing.T) {
 	pipeTest(t, func(t *testing.T, serve func(*fake) (*Server, func() net.Conn)) {
 		left := make(chan time.Duration, 1)
@@ -254,7 +256,7 @@ func TestDrainEndsWhatWaits(t *testing.T) {
 		writeRequest(unary, "POST /", `{"jsonrpc":"2.0","id":1,"method":"SendMessage","params":{}}`)
 		body := response(t, begun).Body
 		synctest.Wait()
-		go s.Drain() // pipes have no buffer: it goes on while we read
+		go s.Drain() // pipes have no buffer: it continues while we read
 
 		rest, err := io.ReadAll(body)
 		if err != nil || strings.Contains(string(rest), "error") || strings.Count(string(rest), "data:") != 1 {
@@ -303,8 +305,8 @@ func TestConnectionIsReusedAfterAStream(t *testing.T) {
 	})
 }
 
-// Whether anybody wants the body or not: a request that does not arrive costs
-// a minute at most, and one that is refused is not waited for.
+// A request that does not arrive costs a minute at most, whether its body is used or
+// not, and one that is refused is not waited for.
 func TestSlowRequestsAreNotWaitedForForever(t *testing.T) {
 	const half = "Host: h\r\nContent-Length: 100\r\n\r\n{"
 	for _, tt := range []struct {

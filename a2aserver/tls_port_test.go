@@ -34,7 +34,8 @@ func (certified) Authenticate(r *http.Request) (a2a.Caller, error) {
 }
 func (certified) Challenges(*a2a.Error) []string { return nil }
 
-// callers answers GetTask with the caller's name and the way it came.
+// callers answers GetTask with the caller's name and which server the call came
+// through.
 func callers() *fake {
 	return &fake{get: func(ctx context.Context, req *a2a.GetTaskRequest) (*a2a.Task, error) {
 		way := "native"
@@ -140,7 +141,7 @@ func TestClientCertificatesOnAPort(t *testing.T) {
 		rt.CloseIdleConnections()
 	}
 
-	// Whoever is refused is heard of, gRPC or not.
+	// A refused handshake is logged, gRPC or not.
 	other := porttest.NewAuthority(t)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()

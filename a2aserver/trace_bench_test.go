@@ -16,15 +16,16 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// What tracing costs a call that makes a task, in memory and without a network: nothing
-// else of it could be less. Spans go to a collector, as those of parley serve do.
+// BenchmarkTracing measures what tracing costs a call that makes a task, in memory and
+// without a network, which is the cheapest call there can be. Spans go to a collector,
+// as those of parley serve do.
 func BenchmarkTracing(b *testing.B) {
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))
 	defer collector.Close()
 	noMetrics := func(name string) (string, bool) { return "none", name == "OTEL_METRICS_EXPORTER" }
 	for _, bench := range []struct {
 		name  string
-		share float64 // below 0: off
+		share float64 // negative: off
 	}{{"off", -1}, {"1%", 0.01}, {"all", 1}} {
 		b.Run(bench.name, func(b *testing.B) {
 			eo, so := &engine.Options{}, &a2aserver.Options{}

@@ -71,7 +71,7 @@ var conventional = map[attribute.Key]func(dialect.Op) bool{
 	"server.port":    nil,
 }
 
-// ours are the attributes of Parley beside the convention's.
+// ours are the attributes of Parley that the convention does not have.
 var ours = map[attribute.Key]func(dialect.Op) bool{
 	"parley.binding":       nil,
 	"parley.dialect":       nil,
@@ -155,7 +155,8 @@ func TestSpansAreConventional(t *testing.T) {
 	}
 }
 
-// A failure has the code that its binding answers with, and the name that all share.
+// A failure has the code that its binding answers with, and the name that all bindings
+// share.
 func TestFailuresInSpans(t *testing.T) {
 	r, o := traced()
 	svc := &fake{get: func(context.Context, *a2a.GetTaskRequest) (*a2a.Task, error) {
@@ -178,7 +179,8 @@ func TestFailuresInSpans(t *testing.T) {
 			t.Errorf("%s: %v", wire, s)
 		}
 	})
-	// One that is refused at the entry has a span if its operation is known, and no task.
+	// A call that is refused at the entry has a span if its operation is known, and no
+	// task.
 	refusal, o := traced()
 	o.Identity = refusing{&a2a.Error{Code: a2a.CodeUnauthenticated}}
 	h := New(svc, auditCard(), o)
@@ -224,7 +226,7 @@ func TestSpansOfCallsThatAreNotKnown(t *testing.T) {
 		})
 	}
 
-	// Over gRPC, where another service's name is all there is.
+	// Over gRPC only the name of another service is known.
 	r, o := traced()
 	addr, _ := limitedPort(t, &fake{}, o)
 	c, err := grpc.NewClient(addr, grpc.WithTransportCredentials(insecure.NewCredentials()))
@@ -239,7 +241,8 @@ func TestSpansOfCallsThatAreNotKnown(t *testing.T) {
 	checkUnknown(t, r, "grpc", map[attribute.Key]string{"rpc.system.name": "grpc", "rpc.method": "_OTHER", "error.type": "UNIMPLEMENTED", "parley.binding": "GRPC"})
 }
 
-// So has one that no agent gets: by a Host, by the check of web pages, or for its method.
+// A call that no agent gets has a span too: if a Host, the check of web pages, or its
+// method stops it.
 func TestSpansOfCallsThatNoAgentGets(t *testing.T) {
 	const parent = "Traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 	for _, tt := range []struct {
@@ -306,7 +309,8 @@ func checkUnknown(t *testing.T, r ends, name string, has map[attribute.Key]strin
 	}
 }
 
-// A stream's span ends with the stream, counts its events, and says where it goes on.
+// A stream's span ends with the stream, counts its events, and has the position from
+// which it resumed.
 func TestSpansOfStreams(t *testing.T) {
 	r, o := traced()
 	svc := &fake{subscribe: func(_ context.Context, req *a2a.SubscribeToTaskRequest) iter.Seq2[*a2a.StreamResponse, error] {
@@ -327,8 +331,8 @@ func TestSpansOfStreams(t *testing.T) {
 	}
 }
 
-// The service gets the span, in the context and with the caller, and a trace that came
-// in metadata counts if no header has one. What a client chose is cut.
+// The service gets the span, in the context and with the caller; a trace in metadata
+// counts if no header has one. Text that a client chose is cut to a limit.
 func TestServicesGetTheSpan(t *testing.T) {
 	const header, inside = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "00-1af7651916cd43dd8448eb211c80319c-c7ad6b7169203331-01"
 	var caller a2a.Caller
@@ -374,7 +378,7 @@ func TestServicesGetTheSpan(t *testing.T) {
 			t.Errorf("%v", got)
 		}
 
-		// With nothing traced what came goes on as it is.
+		// Without tracing the client's trace is passed on unchanged.
 		do(New(svc, auditCard(), nil), http.MethodPost, "/message:send", body(tt.metadata, tt.of), append(tt.headers, "Content-Type: application/json", "A2A-Version: 1.0")...)
 		if caller.Trace != tt.parent || caller.TraceState != tt.state {
 			t.Errorf("%+v: without tracing the service gets %q %q", tt, caller.Trace, caller.TraceState)

@@ -12,9 +12,8 @@ import (
 	"github.com/parley-a2a/parley/test/transcripts"
 )
 
-// TestTranscripts plays testdata/wire against the server, as its README
-// describes: what a service is asked and answers is in the transcript, or else
-// the canned service answers.
+// TestTranscripts plays testdata/wire against the server, as its README describes: the
+// transcript has the service's request and answer, or else the canned service answers.
 func TestTranscripts(t *testing.T) {
 	files, err := transcripts.Load("../testdata/wire")
 	if err != nil || len(files) < 10 {
@@ -43,7 +42,7 @@ func play(t *testing.T, x *transcripts.Exchange, vars transcripts.Vars) {
 		if err := card.UnmarshalJSON([]byte(x.Answer[0])); err != nil {
 			t.Fatal(err)
 		}
-		s.asked = true // of it the service knows nothing
+		s.asked = true // such a request does not reach the service
 	case x.Answer != nil:
 		svc = s
 	}
@@ -80,13 +79,13 @@ type scripted struct {
 	asked bool
 }
 
-// answers judges what is asked and returns what the transcript answers.
+// answers compares the request with the transcript and returns the transcript's answer.
 func (s *scripted) answers(op dialect.Op, req any) []any {
 	s.asked = true
 	want := s.x.Service
 	if want == nil {
 		want = s.x.Call
-		switch r := req.(type) { // a caller knows nothing of it
+		switch r := req.(type) { // a transcript's call does not have these
 		case *a2a.SendMessageRequest:
 			r.Legacy = nil
 			if c := r.Configuration; c != nil && byDefault(&c.TimelineLength) && reflect.ValueOf(*c).IsZero() {
@@ -123,7 +122,7 @@ func (s *scripted) answers(op dialect.Op, req any) []any {
 	return list
 }
 
-// byDefault takes out the timeline's length that the draft's codec has put in.
+// byDefault removes the timeline's length that the draft's codec has set.
 func byDefault(n **int32) bool {
 	if *n == nil || **n != a2a.MaxTimeline {
 		return false

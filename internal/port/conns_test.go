@@ -58,7 +58,7 @@ func TestShareOfAnAddress(t *testing.T) {
 		want   int // connections that are let in while all are busy
 	}{
 		{Options{Connections: 10, AddrConnections: 5}, "192.0.2.1", 5},
-		{Options{Connections: 10, AddrConnections: 5}, "127.0.0.1", 10}, // a proxy that nobody declared
+		{Options{Connections: 10, AddrConnections: 5}, "127.0.0.1", 10}, // a proxy that is not declared
 		{Options{Connections: 10, AddrConnections: 5, Trusted: trusted}, "192.0.2.200", 10},
 		{Options{Connections: 10}, "192.0.2.1", 10},
 		{Options{Connections: 10, AddrConnections: 3, LimitLoopback: true}, "127.0.0.1", 3},
@@ -128,8 +128,8 @@ func (l *exhausted) Accept() (net.Conn, error) {
 	return l.Pipes.Accept()
 }
 
-// A machine that has no descriptor, or no memory, for another connection has it
-// wait: the server goes on, does not spin, and says so once a minute.
+// If the machine has no descriptor, or no memory, for another connection, the
+// connection waits: the server continues, does not spin, and logs it once a minute.
 func TestAcceptWaitsForDescriptors(t *testing.T) {
 	for _, no := range []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.ENOBUFS, syscall.ENOMEM} {
 		synctest.Test(t, func(t *testing.T) {
@@ -160,8 +160,8 @@ func TestAcceptWaitsForDescriptors(t *testing.T) {
 	}
 }
 
-// A line that anybody can cause for nothing is in the log once a minute, and the
-// rest is counted.
+// A line that any client can cause at no cost is logged once a minute, and the others
+// are counted.
 func TestLogOfStrangers(t *testing.T) {
 	var log bytes.Buffer
 	synctest.Test(t, func(t *testing.T) {
@@ -216,8 +216,8 @@ type remoteConn struct {
 
 func (c remoteConn) RemoteAddr() net.Addr { return c.at }
 
-// Counts by address take IPv6 by its first 64 bits, and an IPv4 address for itself
-// however the socket writes it.
+// Counts by address use the first 64 bits of IPv6, and a whole IPv4 address in
+// whichever form the socket writes it.
 func TestNetworksCountAsOneAddress(t *testing.T) {
 	all := newConns(&Options{Connections: 8, AddrConnections: 4}, nil)
 	for remote, want := range map[string]string{

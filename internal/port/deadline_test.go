@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A connection is told of the deadline that counts when something begins to wait,
-// and while it waits of each.
+// A connection gets the deadline in force when a read or write begins to wait, and each
+// new one while it waits.
 func TestLateDeadline(t *testing.T) {
 	var told []int
 	d := &lateDeadline{set: func(at time.Time) error { told = append(told, int(at.Unix()-1e9)); return nil }}
@@ -63,8 +63,8 @@ func TestLateDeadline(t *testing.T) {
 	}
 }
 
-// Of a Port's connections reads and writes end when they are to, whether the
-// deadline was there before them or not.
+// Reads and writes of a Port's connections end at their deadline, whether it was set
+// before they began or while they wait.
 func TestDeadlinesOfSniffedConnections(t *testing.T) {
 	for name, wait := range map[string]struct {
 		deadline func(net.Conn, time.Time) error

@@ -17,10 +17,10 @@ import (
 	"github.com/parley-a2a/parley/internal/queue"
 )
 
-// oneAtATime are handshakes that find a single processor.
+// oneAtATime returns handshakes as on a machine with a single processor.
 func oneAtATime() *handshakes { return &handshakes{queue.NewFair[netip.Prefix](1)} }
 
-// signing tells of each signature, which is made with a turn.
+// signing calls made at each signature, which is made during a turn.
 type signing struct {
 	crypto.Signer
 	made func()
@@ -31,8 +31,8 @@ func (s signing) Sign(rand io.Reader, digest []byte, opts crypto.SignerOpts) ([]
 	return s.Signer.Sign(rand, digest, opts)
 }
 
-// told is config with made called for each signature, and the connection that it
-// is for.
+// told returns config with made called for each signature, with the signature's
+// connection.
 func told(config *tls.Config, pair tls.Certificate, made func(*handshakeConn)) *tls.Config {
 	config.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 		of := hello.Conn.(*handshakeConn)
@@ -59,7 +59,7 @@ func pipe(t *testing.T) (server, client net.Conn) {
 	return server, client
 }
 
-// Every kind of handshake computes within a turn, and keeps none.
+// Every kind of handshake computes during a turn, and has given it back at the end.
 func TestHandshakesTakeTurns(t *testing.T) {
 	a := porttest.NewAuthority(t)
 	pair, mine := a.Pair(t, "agent"), a.Pair(t, "alice")
@@ -87,7 +87,7 @@ func TestHandshakesTakeTurns(t *testing.T) {
 				x.client = new(tls.Config)
 			}
 			h, signed := oneAtATime(), 0
-			x.server.SetSessionTicketKeys([][32]byte{{1}}) // known to the next as well
+			x.server.SetSessionTicketKeys([][32]byte{{1}}) // the next handshake knows it too
 			server := told(x.server, pair, func(of *handshakeConn) {
 				if signed++; !of.has.Load() {
 					t.Error("a signature without a turn")
@@ -98,7 +98,7 @@ func TestHandshakesTakeTurns(t *testing.T) {
 			client := tls.Client(other, x.client)
 			heard := make(chan error, 1)
 			go func() {
-				_, err := client.Read(make([]byte, 1)) // a ticket as well
+				_, err := client.Read(make([]byte, 1)) // this reads a ticket too
 				heard <- err
 			}()
 			conn := tls.Server(h.conn(below), server)
@@ -108,7 +108,7 @@ func TestHandshakesTakeTurns(t *testing.T) {
 				t.Fatalf("handshake: %v", err)
 			}
 			if err == nil {
-				// A turn that a read would give back is free already.
+				// The turn is free without a read that would give it back.
 				if _, err := conn.Write([]byte("x")); err != nil {
 					t.Fatal(err)
 				}
@@ -205,7 +205,7 @@ func TestStalledHandshakesDelayNobody(t *testing.T) {
 			}
 		}
 	}
-	// One that does not take its answer.
+	// A client that does not read its answer.
 	below, other := pipe(t)
 	go func() {
 		_ = tls.Client(other, &tls.Config{RootCAs: a.Pool(), ServerName: "agent.test"}).HandshakeContext(ctx)
@@ -232,7 +232,7 @@ func TestStalledHandshakesDelayNobody(t *testing.T) {
 	free(t, h)
 }
 
-// tap keeps what is written for itself, and has nothing to read until it is closed.
+// tap keeps what is written, and a read waits until its context ends.
 type tap struct {
 	net.Conn
 	wrote chan []byte
@@ -249,7 +249,7 @@ func (c *tap) Read([]byte) (int, error) {
 	return 0, net.ErrClosed
 }
 
-// stuck takes nothing until its context ends.
+// stuck blocks every write until its context ends.
 type stuck struct {
 	net.Conn
 	writes chan struct{}
@@ -262,8 +262,8 @@ func (c *stuck) Write([]byte) (int, error) {
 	return 0, net.ErrClosed
 }
 
-// A connection that waits for a turn until the time of its handshake is over is
-// refused, and has taken none.
+// A connection that waits for a turn until its handshake's time is over is refused, and
+// has had no turn.
 func TestHandshakesDoNotWaitForEver(t *testing.T) {
 	h := oneAtATime()
 	if err := h.turns.Enter(t.Context(), netip.Prefix{}); err != nil {

@@ -20,8 +20,7 @@ func reads(c net.Conn, n int) (all int) {
 	}
 }
 
-// A peer has to take what is written to it at a minimum rate; one that does gets all
-// of it.
+// A peer has to read at a minimum rate; one that does gets everything.
 func TestPeersHaveARate(t *testing.T) {
 	const limit, size = 30 * time.Second, 1 << 20
 	for rate, whole := range map[int]bool{100_000 / 8: true, minRate: true, minRate / 2: false, 1100: false} {
@@ -53,8 +52,8 @@ func TestPeersHaveARate(t *testing.T) {
 	}
 }
 
-// The bound holds for many small writes and for a peer that stalls before each, and
-// time in which nothing is written counts for the peer.
+// The bound holds for many small writes and for a peer that stalls before each; time in
+// which nothing is written counts for the peer.
 func TestPace(t *testing.T) {
 	const limit = 30 * time.Second
 	var p Pace
@@ -85,7 +84,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// told is a connection that notes what it is told, and takes everything.
+// toldConn notes the deadlines that are set, and accepts all writes.
 type toldConn struct {
 	net.Conn
 	at []time.Time
@@ -95,7 +94,8 @@ func (c *toldConn) Write(b []byte) (int, error)        { return len(b), nil }
 func (c *toldConn) SetWriteDeadline(t time.Time) error { c.at = append(c.at, t); return nil }
 func (c *toldConn) Close() error                       { return nil }
 
-// A busy connection sets a timer once in the time of a write, whatever is said.
+// A busy connection sets a timer once in the time limit of a write, however many
+// deadlines are set.
 func TestDeadlinesAreToldRarely(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var below toldConn
@@ -111,7 +111,7 @@ func TestDeadlinesAreToldRarely(t *testing.T) {
 		if n := len(below.at); n > 3 {
 			t.Errorf("it was told %d times in a minute", n)
 		}
-		// A deadline that is nearer counts at once.
+		// An earlier deadline counts at once.
 		_ = c.SetWriteDeadline(time.Now().Add(time.Millisecond))
 		if _, err := c.Write([]byte("x")); err != nil || !below.at[len(below.at)-1].Equal(time.Now().Add(time.Millisecond)) {
 			t.Errorf("%v, %v", err, below.at)
@@ -123,8 +123,8 @@ func TestDeadlinesAreToldRarely(t *testing.T) {
 	})
 }
 
-// Writes end when they are to, whether the deadline was there before them or not,
-// and whatever the connection was told before.
+// Writes end at their deadline, whether it was set before they began or while they
+// wait, and whatever the connection's last deadline was.
 func TestDeadlinesOfPeers(t *testing.T) {
 	for name, x := range map[string]struct {
 		before, during, want time.Duration
@@ -144,7 +144,7 @@ func TestDeadlinesOfPeers(t *testing.T) {
 				if _, err := c.Write([]byte("x")); err != nil {
 					t.Fatal(err)
 				}
-				time.Sleep(20 * time.Second) // what it was told ends soon
+				time.Sleep(20 * time.Second) // the deadline that it has ends soon
 				began := time.Now()
 				if x.before > 0 {
 					_ = c.SetWriteDeadline(began.Add(x.before))

@@ -36,8 +36,8 @@ func head(t testing.TB, contentType string, more ...func(*http2.Framer)) []byte 
 	return buf.Bytes()
 }
 
-// Whatever the sizes of the reads, and wherever the acknowledgement of our
-// SETTINGS is, the connection is recognised and replayed without it.
+// In whatever pieces it is read, and wherever the acknowledgement of our SETTINGS is,
+// the connection is recognised and replayed without the acknowledgement.
 func TestPrefaceInPieces(t *testing.T) {
 	ack := func(f *http2.Framer) { _ = f.WriteSettingsAck() }
 	ping := func(f *http2.Framer) { _ = f.WritePing(false, [8]byte{1, 2, 3}) }
@@ -47,7 +47,7 @@ func TestPrefaceInPieces(t *testing.T) {
 		var tail bytes.Buffer
 		f := http2.NewFramer(&tail, nil)
 		_ = f.WriteData(1, true, []byte("body"))
-		_ = f.WriteSettingsAck() // that of whoever gets the connection
+		_ = f.WriteSettingsAck() // that of the server that gets the connection
 		rest := tail.Bytes()
 		ackThen := append([]byte{0, 0, 0, 4, 1, 0, 0, 0, 0}, rest...)
 		for name, sent := range map[string][]byte{
@@ -93,8 +93,8 @@ func TestPrefaceInPieces(t *testing.T) {
 	}
 }
 
-// FuzzPreface reads what may come; at most it must not hang or panic, and what
-// is no HTTP/2 comes through untouched.
+// FuzzPreface reads any bytes: it must not hang or panic, and what is not HTTP/2 comes
+// through unchanged.
 func FuzzPreface(f *testing.F) {
 	f.Add([]byte("POST / HTTP/1.1\r\n\r\n"))
 	f.Add([]byte("PRI * HTTP/2.0\r\n\r\n"))

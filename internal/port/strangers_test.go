@@ -21,7 +21,7 @@ func TestStrangers(t *testing.T) {
 	if n := enter(at(1), 2*addrStrangers); n != addrStrangers {
 		t.Errorf("%d of one address", n)
 	}
-	// A proxy that does not say for whom.
+	// A proxy that does not name its client's address.
 	if n := enter(netip.Prefix{}, mostStrangers-addrStrangers); n != mostStrangers-addrStrangers {
 		t.Errorf("%d without an address", n)
 	}

@@ -23,8 +23,8 @@ func write(t *testing.T, name string, doc []byte) {
 	}
 }
 
-// shake is a handshake of both sides, and a byte, so that a client of TLS 1.3
-// hears of what the server thinks of its certificate.
+// shake makes a handshake between both sides, and sends a byte, so that a client of TLS
+// 1.3 learns whether the server accepts its certificate.
 func shake(t *testing.T, server, client *tls.Config) (seen, sees tls.ConnectionState, err error) {
 	t.Helper()
 	near, far := net.Pipe()
@@ -48,7 +48,8 @@ func shake(t *testing.T, server, client *tls.Config) (seen, sees tls.ConnectionS
 	return c.ConnectionState(), s.ConnectionState(), err
 }
 
-// tlsFiles are files with their server's side of TLS and its clock.
+// tlsFiles returns files, the server's TLS made from them, its log, and a function that
+// moves its clock.
 func tlsFiles(t *testing.T, clientCA []byte) (*TLS, TLSFiles, *bytes.Buffer, func(time.Duration), *porttest.Authority) {
 	t.Helper()
 	dir, log, a := t.TempDir(), new(bytes.Buffer), porttest.NewAuthority(t)
@@ -103,7 +104,7 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 	pass(lookEvery - 1)
 	serves("one") // not looked at so soon
 	pass(1)
-	serves("one") // the key is still the other's
+	serves("one") // the key file still belongs to the old certificate
 	pass(lookEvery)
 	serves("one")
 	logged(1, "cannot be used")
@@ -148,7 +149,7 @@ func TestClientCertificates(t *testing.T) {
 	clients, others := porttest.NewAuthority(t), porttest.NewAuthority(t)
 	x, f, log, pass, a := tlsFiles(t, clients.PEM())
 	server := x.Config()
-	// A session that is resumed would show the certificate of the one before.
+	// A resumed session would show the certificate of the earlier one.
 	cache := tls.NewLRUClientSessionCache(8)
 	connect := func(by *porttest.Authority) (tls.ConnectionState, error) {
 		client := &tls.Config{RootCAs: a.Pool(), ServerName: "agent.test", ClientSessionCache: cache}
