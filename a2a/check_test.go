@@ -67,7 +67,7 @@ func FuzzCheck(f *testing.F) {
 	})
 }
 
-// The cost must not depend on how values nest.
+// The cost must not depend on how deep values nest.
 func BenchmarkDecodeDeep(b *testing.B) {
 	for _, deep := range []int{1, 90} {
 		b.Run(fmt.Sprintf("depth=%d", deep), func(b *testing.B) {
@@ -84,7 +84,7 @@ func BenchmarkDecodeDeep(b *testing.B) {
 	}
 }
 
-// The fast look finds what a slow one finds, and where.
+// The fast check finds the same faults as a slow one, at the same places.
 func FuzzCheckExplains(f *testing.F) {
 	for _, doc := range []string{`{"a":[1,true,null,"x\u00e4"]}`, `[[[]]]`, `{"a":1}x`, "[\"\xff\"]", `[1`, `"\ud800"`, ` `, strings.Repeat("[", 200) + strings.Repeat("]", 200)} {
 		f.Add([]byte(doc), uint16(MaxDepth))
@@ -99,8 +99,8 @@ func FuzzCheckExplains(f *testing.F) {
 	})
 }
 
-// What nests so deep that the clients of one binding could not read the answer with
-// it does not get into a task.
+// A value so deep that the clients of one binding could not read the answer does not
+// get into a task.
 func TestWhatIsPublishedCanBeRead(t *testing.T) {
 	deep := func(n int) JSON { return JSON(strings.Repeat(`{"a":`, n) + "1" + strings.Repeat("}", n)) }
 	for _, n := range []int{publishedDepth, publishedDepth + 1} {
@@ -135,8 +135,8 @@ func explain(doc []byte, maxDepth int) *Error {
 	return nil
 }
 
-// checker walks over bytes of unknown worth. Its methods return false with i
-// on the offending byte.
+// checker walks over untrusted bytes. Its methods return false with i on the offending
+// byte.
 type checker struct {
 	s    []byte
 	i    int

@@ -219,7 +219,7 @@ func TestTimestamps(t *testing.T) {
 	}
 }
 
-// DIALECTS 1.10: what drafts and release candidates of 1.0 called things.
+// DIALECTS 1.10: names in drafts and release candidates of 1.0.
 func TestDraftSpellingsAreRead(t *testing.T) {
 	for in, want := range map[string]bool{
 		`{}`: false, `{"blocking":true}`: false, `{"blocking":false}`: true, `{"blocking":null}`: false,
@@ -305,8 +305,9 @@ func FuzzStrings(f *testing.F) {
 	})
 }
 
-// rfc3339 is what both readers of FuzzTimestamps must take; package time takes
-// 3:04:05, a comma before the fraction and an offset of 00:60, too.
+// rfc3339 matches the timestamps that both readers of FuzzTimestamps must accept;
+// package time also accepts 3:04:05, a comma before the fraction and an offset of
+// 00:60.
 var rfc3339 = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]([01]\d|2[0-3]):[0-5]\d)$`)
 
 func FuzzTimestamps(f *testing.F) {

@@ -50,8 +50,8 @@ func sealed(t *Task) (head, body []byte) {
 	return h.AppendStored([]byte("in front"), 0)[len("in front"):], t.AppendStoredBody(nil)
 }
 
-// A task served as it is stored equals, byte for byte, one that is decoded and
-// encoded again.
+// A task that is served in its stored form equals, byte for byte, one that is decoded
+// and encoded again.
 func TestStoredTasksAreServedAsTheyAre(t *testing.T) {
 	for i, task := range storedTasks() {
 		head, body := sealed(task)
@@ -117,7 +117,7 @@ func TestSpilledTasksAreDecoded(t *testing.T) {
 	}
 }
 
-// The forms of earlier releases are read as ever.
+// The forms of earlier releases can still be read.
 func TestOldStoredTasks(t *testing.T) {
 	for _, task := range storedTasks() {
 		head := *task

@@ -209,7 +209,7 @@ func TestApplyEventLeavesTheStreamAlone(t *testing.T) {
 	}
 }
 
-// Room behind the end of a shared slice must not become a meeting place.
+// Tasks that share a slice must not both write to its spare capacity.
 func TestTasksThatShareEntriesGrowApart(t *testing.T) {
 	begin := made("x", false, "0")
 	begin.Artifact.Artifact.Parts = slices.Grow(begin.Artifact.Artifact.Parts, 10)
@@ -387,8 +387,8 @@ func FuzzFold(f *testing.F) {
 	})
 }
 
-// sameAsFresh compares a task that grew beside others with one made alone from
-// entries nobody shares.
+// sameAsFresh compares a task that shares entries with others with one made alone from
+// entries of its own.
 func sameAsFresh(t *testing.T, got *Task, log []*Entry) {
 	t.Helper()
 	var fresh []*Entry
@@ -425,8 +425,8 @@ func checkInvariants(t *testing.T, task *Task) {
 	}
 }
 
-// entriesOf makes an entry of each byte: two bits for the kind, the others for
-// what it holds. Ids repeat often.
+// entriesOf makes an entry of each byte: two bits for the kind, the others for the
+// content. Ids repeat often.
 func entriesOf(ops []byte) []*Entry {
 	var out []*Entry
 	for i, op := range ops {
@@ -441,13 +441,13 @@ func entriesOf(ops []byte) []*Entry {
 			}
 			out = append(out, became(TaskStates()[arg%8], id))
 		default:
-			out = append(out, made(fmt.Sprint("x", arg%3), op&1 != 0, fmt.Sprint(i, ","), "+", "-")) // three leave room behind them
+			out = append(out, made(fmt.Sprint("x", arg%3), op&1 != 0, fmt.Sprint(i, ","), "+", "-")) // three parts leave spare capacity
 		}
 	}
 	return out
 }
 
-// The time for a chunk must not grow with what came before.
+// The time for a chunk must not grow with the chunks before it.
 func BenchmarkApplyChunk(b *testing.B) {
 	for _, before := range []int{1_000, 10_000, 100_000} {
 		b.Run(fmt.Sprintf("after=%d", before), func(b *testing.B) {

@@ -182,7 +182,7 @@ func TestRequiredMembersAreAlwaysWritten(t *testing.T) {
 	}
 }
 
-// freeForm members hold anybody's JSON, whose names are not ours.
+// freeForm members hold any JSON, whose names are not ours.
 var freeForm = []string{"metadata", "params", "header", "data"}
 
 // ownKeys are maps, whose keys are not field names.
@@ -257,8 +257,8 @@ func TestSnakeCaseIsRead(t *testing.T) {
 	}
 }
 
-// places calls f for every place in a document that we have a type for, with
-// its path and functions to set and to remove what is there.
+// places calls f for every place in a document whose type we know, with its path and
+// functions to set and to remove the value.
 func places(doc any, path string, f func(path, name string, old any, set func(any), remove func())) {
 	switch v := doc.(type) {
 	case map[string]any:
@@ -286,7 +286,7 @@ func places(doc any, path string, f func(path, name string, old any, set func(an
 func wrongValues(name string, old any) []any {
 	number, text, list, object := json.Number("5"), "some text", []any{"x"}, map[string]any{"x": "y"}
 	switch old.(type) {
-	case nil: // data, which takes everything
+	case nil: // data, which accepts everything
 		return nil
 	case bool:
 		return []any{number, "true", "false", list, object}
@@ -363,7 +363,7 @@ func TestNullIsUnset(t *testing.T) {
 				set(old)
 				return
 			}
-			if remove == nil || inMap(path) { // there is nothing to be unset
+			if remove == nil || inMap(path) { // this cannot be unset
 				if err == nil {
 					t.Errorf("%s: null is taken for %s", g.name, path)
 				}

@@ -4,7 +4,8 @@ import (
 	"testing"
 )
 
-// What a later version adds to an answer does not cost the rest, and stays where it was.
+// Members that a later version adds to an answer do not make the rest unreadable, and
+// stay in their places.
 func TestAnswersKeepWhatIsUnknown(t *testing.T) {
 	const doc = `{"id":"t1","contextId":"c1","status":{"state":"TASK_STATE_COMPLETED","mood":"good"},` +
 		`"artifacts":[{"artifactId":"a","parts":[{"text":"x","tone":1},{"hologram":{"a":[1]}},{"text":"a","data":1}],"seal":"s"}],` +
@@ -45,7 +46,8 @@ func TestAnswersKeepWhatIsUnknown(t *testing.T) {
 		}
 	}
 
-	// A value of an enumeration is not kept, but does not cost the rest either.
+	// An unknown value of an enumeration is not kept, but does not make the rest
+	// unreadable either.
 	var list ListTasksResponse
 	err := UnmarshalAnswer([]byte(`{"tasks":[{"id":"a","status":{"state":"TASK_STATE_PAUSED"}},{"id":"b","status":{"state":99,"message":{"messageId":"m","role":"ROLE_TOOL","parts":[{"text":"x"}]}}},`+
 		`{"id":"c","status":{"state":"TASK_STATE_COMPLETED"},"elicitations":[{"elicitationId":"e","state":"NEW"}]}]}`), &list)
@@ -57,7 +59,7 @@ func TestAnswersKeepWhatIsUnknown(t *testing.T) {
 		t.Error("a stored task of an unknown state is read")
 	}
 
-	// Everywhere else the rules are as they were.
+	// Everywhere else unknown values are errors as before.
 	if err := new(Task).UnmarshalJSON([]byte(doc)); err == nil {
 		t.Error("a stored task with an unknown part is read")
 	}

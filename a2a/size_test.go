@@ -6,8 +6,8 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// The memory of an answer is bounded by its size, so nothing that a caller may have put
-// into it may be left out.
+// The memory of an answer is bounded by its size, so nothing that a caller may put into
+// it may be missing from the size.
 func TestSizeHasTheTimeline(t *testing.T) {
 	said := &a2a.Message{Parts: []*a2a.Part{a2a.TextPart("12345678")}}
 	task := &a2a.Task{

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A client passes over an entry of a kind that it does not know, and counts its
-// generation all the same; what it had stays for whoever writes the task again.
+// A client skips an entry of an unknown kind, but counts its generation; the entry is
+// kept for when the task is written again.
 func TestTimelineOfALaterVersion(t *testing.T) {
 	doc := `{"id":"t","status":{"state":"TASK_STATE_WORKING"},"generation":"4","timeline":[` +
 		`{"generation":"1","message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"one"}]}},` +

@@ -21,7 +21,7 @@ func mustCreate(t testing.TB, k *Keys, spec KeySpec) (string, *APIKey) {
 	return token.Reveal(), key
 }
 
-// letIn returns who a key is, "" if it is refused as wrong.
+// letIn returns the subject of a key, "" if it is refused as wrong.
 func letIn(t testing.TB, k *Keys, token string) string {
 	t.Helper()
 	c, err := k.Authenticate(request(KeyHeader, token))
@@ -148,8 +148,8 @@ func TestKeysAreRefusedAsTheyShould(t *testing.T) {
 	}
 }
 
-// A key is refused by all servers within a second of its end, and asks the vault
-// only that often.
+// A key is refused by all servers within a second of its end, and a server asks the
+// vault only once a second.
 func TestRevokedKeyIsRefusedWithinASecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &vault{}
@@ -261,8 +261,8 @@ func TestRotatedKeyHasAGrace(t *testing.T) {
 	}
 }
 
-// The new token of a key is good everywhere as soon as it is there, although
-// the old one was known; guessing at one key does not make the vault busy.
+// The new token of a key is accepted everywhere at once, although the old one was
+// cached; guesses at one key do not load the vault.
 func TestRotatedKeyIsTakenAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := &vault{}
@@ -293,7 +293,7 @@ func TestRotatedKeyIsTakenAtOnce(t *testing.T) {
 	})
 }
 
-// Two who change a key at the same time both get what they want.
+// A key that is revoked while it is rotated stays revoked, and the rotation fails.
 func TestRevokeWinsOverRotate(t *testing.T) {
 	v := &vault{}
 	k := NewKeys(v, nil)

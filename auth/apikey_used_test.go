@@ -73,7 +73,8 @@ func TestLastUseIsWrittenOnceAMinute(t *testing.T) {
 	})
 }
 
-// A key that is in use all the time says so, however long the vault is believed.
+// The last use of a key in constant use is recorded, however long answers of the vault
+// are cached.
 func TestLastUseBehindALongCache(t *testing.T) {
 	now := time.Now()
 	v := &vault{}

@@ -18,7 +18,7 @@ type vault struct {
 	reads  int
 	writes int
 	err    error
-	meet   func() // called by the next write before it looks, without the lock
+	meet   func() // called by the next write before it reads, without the lock
 	hold   chan struct{}
 }
 
@@ -89,7 +89,7 @@ func TestVaultFails(t *testing.T) {
 	}
 }
 
-// Made-up keys take a bounded place, and none from keys that are good.
+// Made-up keys use bounded memory, and displace no good key.
 func TestMadeUpKeysPushNobodyOut(t *testing.T) {
 	now := time.Now()
 	v := &vault{}
@@ -146,7 +146,7 @@ func TestManyAskForOneKeyOnce(t *testing.T) {
 		synctest.Wait()
 		leave()
 		synctest.Wait()
-		k.cache.drop(key.ID) // as if it were changed now: the answer on its way is the last use of what was
+		k.cache.drop(key.ID) // as if it were changed now: the answer on its way is for the old key and used no more
 		close(hold)
 		all.Wait()
 		if reads, _ := v.count(); reads != 1 {

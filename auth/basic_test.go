@@ -83,7 +83,7 @@ func TestBasicUsers(t *testing.T) {
 		{"otto", "x", "", []string{"tasks:cancel:all", "tasks:read", "tasks:read:all"}},
 		{"htpasswd", "secret", "", a2a.OwnScopes},
 		{"long", longest, "", a2a.OwnScopes},
-		{"long", longest + "b", "", nil}, // bcrypt would take it
+		{"long", longest + "b", "", nil}, // bcrypt would accept it
 		{"long", longest[1:], "", nil},
 		{"ann", "wrong", "", nil},
 		{"ann", "", "", nil},
@@ -242,7 +242,7 @@ func TestBasicFileChangesTwiceInATick(t *testing.T) {
 	}
 }
 
-// Many who log in with the same right password cost one comparison, and then
+// Many simultaneous logins with the same right password cost one comparison, and then
 // none for a minute.
 func TestRightPasswordIsComparedOnceAMinute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -260,7 +260,7 @@ func TestRightPasswordIsComparedOnceAMinute(t *testing.T) {
 				})
 			}
 			all.Wait()
-			return asked.Load() - int64(n) // once more before each comparison
+			return asked.Load() - int64(n) // each login asks once, and once more before a comparison
 		}
 		if n := logins(30); n != 1 {
 			t.Errorf("30 logins made %d comparisons", n)
@@ -276,7 +276,7 @@ func TestRightPasswordIsComparedOnceAMinute(t *testing.T) {
 	})
 }
 
-// A caller that waits for a comparison which another one gave up makes its own.
+// A caller that waits for a comparison whose caller gave up makes its own.
 func TestComparisonIsNotLostWithWhoMadeIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := mustBasic(t, line(t, "ann", "right"))
@@ -339,7 +339,7 @@ func TestPasswordsThatWaitAreBounded(t *testing.T) {
 	})
 }
 
-// Guesses that waited for their turn while others failed are not made.
+// Guesses that waited for their turn are not made if enough others failed meanwhile.
 func TestGuessesAtOnceAreNotMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := mustBasic(t, line(t, "ann", "right"))
@@ -392,8 +392,7 @@ func TestUnknownUserCostsAsMuch(t *testing.T) {
 	if err := checkHash(decoyHash); err != nil {
 		t.Error(err)
 	}
-	// A caller that happens to know the password of the decoy is not let in by
-	// it.
+	// A caller that knows the password of the decoy is not let in with it.
 	b := mustBasic(t, line(t, "ann", "right"))
 	for range 2 {
 		if c, err := b.Authenticate(login("nobody", "right")); c != nil || !errors.Is(err, ErrCredentials) {

@@ -69,9 +69,8 @@ func fuzzed(t testing.TB) (*Guard, string) {
 	return mustGuard(t, &GuardOptions{Failures: -1, Anonymous: true}, keys, mustBasic(t, line(t, "ann", "right"))), token
 }
 
-// FuzzAuthorization sends any two Authorization headers and a key: only the
-// credentials that there are let somebody in, and whatever is there and is not
-// good is refused.
+// FuzzAuthorization sends any two Authorization headers and a key: only the credentials
+// that exist let a caller in, and any others are refused.
 func FuzzAuthorization(f *testing.F) {
 	g, token := fuzzed(f)
 	right := base64.StdEncoding.EncodeToString([]byte("ann:right"))
@@ -101,7 +100,7 @@ func FuzzAuthorization(f *testing.F) {
 	})
 }
 
-// FuzzAPIKey sends anything as a key, alone and with a good one beside it.
+// FuzzAPIKey sends any text as a key, alone and next to a good one.
 func FuzzAPIKey(f *testing.F) {
 	g, token := fuzzed(f)
 	for _, s := range []string{"", token, token[:len(token)-1], token + " ", "parley_", "parley_abcdefghij_", newToken("abcdefghij"), "\xff", "Bearer " + token} {
@@ -129,8 +128,8 @@ func FuzzAPIKey(f *testing.F) {
 	})
 }
 
-// FuzzBasicFile reads any file of users: what it takes is well formed, and
-// comes out the same again.
+// FuzzBasicFile reads any file of users: what it accepts is well formed, and is the
+// same when written and read again.
 func FuzzBasicFile(f *testing.F) {
 	good := "ann:" + decoyHash
 	for _, s := range []string{"", "# x\n\n" + good, good + ":t:tasks:read", good + "::operator x\r\n", good + "\n" + good, "ann:x", ":", "a:$2a$99$", "\xff:" + decoyHash} {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A requirement without scopes is empty, and the SDKs that leave out what is
-// empty want a signature of their own.
+// A requirement without scopes is empty, and SDKs that omit empty members need a
+// signature of their own.
 func TestSignaturesInEachForm(t *testing.T) {
 	a, b := generate(t, "ES256"), generate(t, "EdDSA")
 	full := `{"name":"n","supportedInterfaces":[],"securityRequirements":[{"schemes":{"k":{"list":[]}}}]}`

@@ -77,7 +77,7 @@ func TestSignedCardsVerify(t *testing.T) {
 	}
 }
 
-// A signature is over what is meant, not over how it is written.
+// A signature is over the meaning of a card, not over its spelling.
 func TestVerifyOtherSpellings(t *testing.T) {
 	k := generate(t, "EdDSA")
 	doc, _, err := SignJSON([]byte(plainCard), k, nil)
@@ -251,7 +251,7 @@ func TestVerifyErrors(t *testing.T) {
 	}
 }
 
-// jku is the word of whoever made the card: nothing is fetched from there
+// jku is set by the card's author, who may be anyone: nothing is fetched from there
 // unless the caller has named the same address.
 func TestJKUIsFollowedOnlyWhereAllowed(t *testing.T) {
 	k := generate(t, "ES256")
@@ -302,7 +302,8 @@ func TestJKUIsFollowedOnlyWhereAllowed(t *testing.T) {
 }
 
 func FuzzVerify(f *testing.F) {
-	// The same in every process that fuzzes, or no card of the corpus would hold.
+	// The key is the same in every process that fuzzes, or no card of the corpus would
+	// verify.
 	k, err := newKey(ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)))
 	if err != nil {
 		f.Fatal(err)

@@ -9,8 +9,7 @@ import (
 	"testing"
 )
 
-// A pipe that nobody writes to keeps neither the start nor a request: it is not
-// opened.
+// A pipe without a writer blocks neither the start nor a request: it is not opened.
 func TestCredentialFilesAreNoPipes(t *testing.T) {
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// clock is a failures with a clock of its own.
+// clock is a failures with a clock for tests.
 type clock struct {
 	failures
 	at time.Time
@@ -20,7 +20,7 @@ func newClock(limit int) *clock {
 
 func (c *clock) pass(d time.Duration) { c.at = c.at.Add(d) }
 
-// guess fails unless it has to wait, and returns how long it has to.
+// guess fails once unless it has to wait, and returns that wait.
 func (c *clock) guess(o origin) time.Duration {
 	wait := c.wait(o)
 	if wait == 0 {
@@ -47,9 +47,9 @@ func TestWaitDoublesAndDecays(t *testing.T) {
 			t.Errorf("just before the end of wait %d: %v", i, w)
 		}
 		c.pass(1)
-		c.guess(from) // the one guess for which one waited
+		c.guess(from) // the one guess that is allowed after the wait
 	}
-	// Each quiet minute takes half of the time back.
+	// Each quiet minute halves the time.
 	c.pass(300*time.Second + 4*time.Minute)
 	c.guess(from)
 	if w := c.guess(from); w != 64*time.Second {
@@ -91,7 +91,7 @@ func TestAttemptsWhileWaitingDoNotProlong(t *testing.T) {
 	from := origin{address: "192.0.2.1"}
 	c.fail(from)
 	for range 100 {
-		c.fail(from) // judged at the same time as the one before
+		c.fail(from) // fails at the same time as the one before
 	}
 	if w := c.wait(from); w != time.Second {
 		t.Errorf("%v", w)
@@ -120,7 +120,7 @@ func TestKnownPairs(t *testing.T) {
 	}
 }
 
-// Wrong keys of an address keep no password of it waiting.
+// Wrong keys from an address do not delay passwords from it.
 func TestWrongKeysDoNotHoldUpPasswords(t *testing.T) {
 	c := newClock(3)
 	keys, ann := origin{address: "192.0.2.1"}, origin{"192.0.2.1", "ann"}
@@ -138,7 +138,8 @@ func TestWrongKeysDoNotHoldUpPasswords(t *testing.T) {
 	}
 }
 
-// An attacker with many addresses is not forgotten by using all of them.
+// An attacker with many addresses cannot make its earlier failures forgotten by using
+// all of them.
 func TestManyAddressesForgetNobody(t *testing.T) {
 	c := newClock(10)
 	guilty := origin{address: "192.0.2.1"}

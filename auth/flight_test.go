@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A panic belongs to the caller whose call it is. The others get an error, and the
-// next call is made as if nothing had happened.
+// A panic reaches the caller that made the call. The others get an error, and the next
+// call is made as usual.
 func TestPanicDoesNotHangOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f flight[int]
@@ -50,7 +50,7 @@ func TestPanicDoesNotHangOthers(t *testing.T) {
 	})
 }
 
-// A caller that leaves takes nothing from those who wait: its call goes on.
+// A caller that leaves does not harm those who wait: its call continues.
 func TestCallGoesOnForOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f flight[int]

@@ -40,7 +40,7 @@ func TestGuardRefusesLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		writeUsers(t, path, line(t, "ben", "secret"), line(t, "eve", "another"))
-		other.Header.Set("X-Other", "once") // good once: as a token that has expired
+		other.Header.Set("X-Other", "once") // good once, like an expired token
 		time.Sleep(2 * time.Second)
 		for range 3 {
 			for i, r := range all {
@@ -62,7 +62,7 @@ func TestGuardRefusesLater(t *testing.T) {
 	})
 }
 
-// A caller that cannot be looked up at the moment is not refused.
+// A caller that cannot be checked at the moment is not refused.
 func TestGuardAgainWithoutAnAnswer(t *testing.T) {
 	g := mustGuard(t, nil, &headerMethod{name: "X-Other"})
 	for value, code := range map[string]a2a.Code{"broken": a2a.CodeUnavailable, "wrong": a2a.CodeUnauthenticated, "foreign": a2a.CodeUnauthenticated} {
@@ -72,8 +72,8 @@ func TestGuardAgainWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// A password that was right is not compared again for as long as nothing changes:
-// thousands of streams would keep the machine busy with it.
+// A password that was right is not compared again while nothing changes: for thousands
+// of streams that would cost too much.
 func TestGuardAgainComparesNoPassword(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		basic, err := NewBasic(usersFile(t, line(t, "ann", "secret")), nil)
@@ -85,7 +85,7 @@ func TestGuardAgainComparesNoPassword(t *testing.T) {
 		if _, err := g.Authenticate(r); err != nil {
 			t.Fatal(err)
 		}
-		compared := func() string { return fmt.Sprint(basic.verify.good) } // has when
+		compared := func() string { return fmt.Sprint(basic.verify.good) } // has the time of the comparison
 		before := compared()
 		time.Sleep(10 * goodFor)
 		if _, err := g.Again(r); err != nil {
@@ -103,7 +103,8 @@ func TestGuardAgainComparesNoPassword(t *testing.T) {
 	})
 }
 
-// anybody is a Method that lets in whoever has X-Name by that name, none included.
+// anybody is a Method that lets in every caller with X-Name under that name, even an
+// empty one.
 type anybody struct{}
 
 func (anybody) Scheme() (string, *a2a.SecurityScheme) {
@@ -119,8 +120,8 @@ func (anybody) Authenticate(r *http.Request) (*a2a.Caller, error) {
 	return &a2a.Caller{Subject: r.Header.Get("X-Name"), Tenant: "acme"}, nil
 }
 
-// A method that does not say who it lets in must not make them one with those
-// who have no credentials.
+// A method that lets in a caller without a name must not make it one with callers
+// without credentials.
 func TestGuardWantsASubject(t *testing.T) {
 	g := mustGuard(t, &GuardOptions{Anonymous: true}, &headerMethod{name: "X-Other"}, anybody{})
 	for _, r := range []*http.Request{request("X-Name", ""), request("X-Name", "", "X-Other", "a")} {
@@ -137,8 +138,8 @@ func TestGuardWantsASubject(t *testing.T) {
 	}
 }
 
-// A credential that no method takes is refused in words that hold for a known
-// scheme, too.
+// A credential that no method accepts is refused with a text that is also true if its
+// scheme is known.
 func TestGuardSaysThatNobodyTakesThem(t *testing.T) {
 	g := mustGuard(t, &GuardOptions{Failures: -1}, NewKeys(&vault{}, nil))
 	for _, value := range []string{"Bearer of-another-issuer", "Digest username=x"} {

@@ -15,8 +15,8 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// headerMethod takes who is named in a header of its own: it is wrong for "wrong", was
-// good once for "once", and cannot say for "broken".
+// headerMethod lets in the caller named in its header: "wrong" is wrong, "once" was
+// good once, and "broken" cannot be checked.
 type headerMethod struct {
 	name, challenge string
 	ran             chan struct{}
@@ -216,8 +216,8 @@ func TestGuardRunsMethods(t *testing.T) {
 	}
 }
 
-// A caller that sends wrong keys without end is told to wait, and is told if its keys
-// are outdated; callers with good keys do not notice.
+// A caller that keeps sending wrong keys has to wait, unless its keys are outdated:
+// then it is told so; callers with good keys do not notice.
 func TestGuardSlowsDownWrongCredentials(t *testing.T) {
 	now := time.Now()
 	g := mustGuard(t, &GuardOptions{Failures: 3, Now: func() time.Time { return now }}, &headerMethod{name: "One"})
@@ -262,7 +262,8 @@ func TestGuardSlowsDownWrongCredentials(t *testing.T) {
 	}
 }
 
-// While somebody has to wait no password is looked at, right or wrong; a key is.
+// While a caller has to wait its passwords are not compared, right or wrong; its keys
+// are.
 func TestGuardLooksAtNoPasswordMeanwhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		keys := NewKeys(&vault{}, nil)
@@ -314,7 +315,7 @@ func TestGuardLooksAtNoPasswordMeanwhile(t *testing.T) {
 			t.Errorf("after a second: %v", err)
 		}
 
-		// Guessing at home is guessing, too.
+		// A guess from an address with successful logins is still a guess.
 		for range 3 {
 			if e := codeOf(t, try(home, "ann", "guess")); e.Code != a2a.CodeUnauthenticated {
 				t.Fatal(e)
@@ -371,8 +372,8 @@ func TestGuardErrorsHaveNoSecrets(t *testing.T) {
 	}
 }
 
-// A guard in the place of another one, as of a server that was reloaded, keeps waiting
-// those who have guessed, and nobody who is at home at the same address.
+// A guard that replaces another one, as when a server is reloaded, keeps callers that
+// have guessed waiting, but none with successful logins from the same address.
 func TestGuessesOutliveTheirGuard(t *testing.T) {
 	path := usersFile(t, line(t, "ann", "secret"))
 	basic, err := NewBasic(path, nil)

@@ -113,7 +113,7 @@ func FuzzCanonical(f *testing.F) {
 	})
 }
 
-// noMinus makes every zero the same one.
+// noMinus makes every minus zero a zero.
 func noMinus(v any) any {
 	switch v := v.(type) {
 	case []any:

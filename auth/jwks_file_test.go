@@ -24,7 +24,7 @@ func put(t *testing.T, name string, doc []byte) {
 	}
 }
 
-// fileMethod returns who takes the issuer's tokens by a file of its keys.
+// fileMethod returns a method that accepts the issuer's tokens by a file of its keys.
 func (is *issuer) fileMethod(t *testing.T, file string) (*JWT, error) {
 	return NewJWT(testIssuer, []string{testAudience}, file, &TokenOptions{Now: is.clock, Logger: slog.New(slog.NewTextHandler(&is.log, nil))})
 }
@@ -46,7 +46,7 @@ func TestFileOfKeysIsReadAgain(t *testing.T) {
 	is.pass(time.Second)
 	wantGood(t, m, is.token(b, nil))
 
-	// A broken file leaves the keys as they are, for as long as it takes.
+	// While a file is broken the keys stay as they are, however long that is.
 	for name, doc := range map[string]string{"empty": "", "half": string(is.set())[:50], "private": privateSet(t, a), "no set": `{"kty":"OKP"}`} {
 		put(t, file, []byte(doc))
 		for range 3 {
@@ -71,7 +71,7 @@ func TestFileOfKeysIsReadAgain(t *testing.T) {
 	wantRefused(t, m, is.token(a, nil), "does not have")
 	wantGood(t, m, is.token(b, nil))
 
-	// No keys are what the operator wants who writes none.
+	// An operator who writes an empty set wants no keys.
 	put(t, file, []byte(`{"keys":[]}`))
 	is.pass(11 * time.Second)
 	wantRefused(t, m, is.token(b, nil), "does not have")

@@ -19,14 +19,14 @@ func TestKeysRotateWithoutRestart(t *testing.T) {
 	wantGood(t, m, is.token(a, nil))
 
 	is.has(a, b)
-	wantRefused(t, m, is.token(b, nil), "does not have") // it was looked a moment ago
+	wantRefused(t, m, is.token(b, nil), "does not have") // the issuer was asked a moment ago
 	is.pass(10 * time.Second)
 	wantGood(t, m, is.token(b, nil))
 	wantGood(t, m, is.token(a, nil))
 
 	is.has(b)
 	is.pass(10 * time.Minute)
-	wantGood(t, m, is.token(a, nil)) // nobody has looked yet
+	wantGood(t, m, is.token(a, nil)) // the keys were not loaded again yet
 	is.pass(time.Second)
 	wantRefused(t, m, is.token(a, nil), "does not have")
 	wantGood(t, m, is.token(b, nil))
@@ -40,7 +40,7 @@ func TestKeysRotateWithoutRestart(t *testing.T) {
 	}
 }
 
-// A key with an id that another had is another one.
+// A key with the id of an earlier key is another key.
 func TestKeyReplacedUnderItsID(t *testing.T) {
 	a, b := newSigner(t, "k", "EdDSA"), newSigner(t, "k", "EdDSA")
 	is := newIssuer(a)
@@ -86,7 +86,7 @@ func TestMadeUpKidsDoNotHammerTheIssuer(t *testing.T) {
 			t.Fatal("a made-up key was found")
 		}
 	}
-	// It may be new: nobody can say, and it is not the token's fault.
+	// The key may be new: that cannot be known, so the token is not refused.
 	wantUnknown(t, m, is.token(a, nil))
 	if n := is.loads() - before; n > 7 {
 		t.Errorf("the issuer that is down was asked %d times", n)
@@ -96,8 +96,8 @@ func TestMadeUpKidsDoNotHammerTheIssuer(t *testing.T) {
 	}
 }
 
-// While the issuer takes its time, all callers wait for one answer, and a
-// caller that hangs up does not end it for the others.
+// While the issuer is slow, all callers wait for one answer, and a caller that hangs up
+// does not end it for the others.
 func TestOneLookForAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newSigner(t, "a", "EdDSA")
@@ -146,7 +146,7 @@ func TestOneLookForAll(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if n := is.loads(); n != 2 { // of which one is the fake's second
+		if n := is.loads(); n != 2 { // one of them is the fake's second
 			t.Errorf("the issuer was asked %d times", n)
 		}
 	})
@@ -192,7 +192,7 @@ func TestServerStartsWhileItsIssuerIsDown(t *testing.T) {
 	}
 }
 
-// An outage does not end what has good tokens; an endless one does.
+// An outage does not affect good tokens; a very long one does.
 func TestKeysOutliveAnOutageForAnHour(t *testing.T) {
 	a := newSigner(t, "a", "EdDSA")
 	is := newIssuer(a)
@@ -259,7 +259,7 @@ func TestRunKeepsKeysFresh(t *testing.T) {
 	})
 }
 
-// A request never waits for keys that are only due, where Run sees to them.
+// If Run refreshes the keys, a request never waits for a refresh that is only due.
 func TestRequestsDoNotWaitForWhatIsOnlyDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newSigner(t, "a", "EdDSA")
@@ -340,7 +340,7 @@ func TestSetsOfKeys(t *testing.T) {
 	}
 }
 
-// A key that says when it ends is not used any longer.
+// A key with an end is not used after it.
 func TestKeysThatHaveEnded(t *testing.T) {
 	s := newSigner(t, "a", "EdDSA")
 	keys, err := parseIssuerKeys(newIssuer(s).set(), []string{"EdDSA"})
@@ -355,8 +355,8 @@ func TestKeysThatHaveEnded(t *testing.T) {
 	}
 }
 
-// A guard in the place of another one, as of a server that was reloaded, takes the tokens
-// of an issuer that is down just then for as long as the one before would have.
+// A guard that replaces another one while an issuer is down, as when a server is
+// reloaded, accepts its tokens for as long as the old one would have.
 func TestKeysOutliveTheirGuard(t *testing.T) {
 	a, b := newSigner(t, "a", "EdDSA"), newSigner(t, "b", "EdDSA")
 	is := newIssuer(a)

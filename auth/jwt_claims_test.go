@@ -34,7 +34,7 @@ func TestScopesAreOfTheTokenOrOfTheOperator(t *testing.T) {
 		"scopes and roles add up": {TokenOptions{Claims: Claims{Scopes: "scope", Roles: "role", Grants: roles}}, map[string]any{"scope": "push:read", "role": "viewer"}, []string{"push:read", "tasks:read"}},
 	} {
 		got := wantGood(t, is.method(t, c.o), is.token(s, c.token))
-		// Nil would be everything.
+		// Nil would mean all scopes.
 		if got.Scopes == nil || !slices.Equal(got.Scopes, c.want) {
 			t.Errorf("%s: %q, want %q", name, got.Scopes, c.want)
 		}

@@ -10,9 +10,9 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// FuzzJWT has whatever a caller may write into Authorization checked: nobody
-// gets in who has not a token that was made here, nothing of it is in an error,
-// and the issuer is not asked for what cannot be good.
+// FuzzJWT checks any text in Authorization: nobody gets in without a token that was
+// made here, no error quotes it, and the issuer is not asked about text that cannot be
+// good.
 func FuzzJWT(f *testing.F) {
 	s, stranger := newSigner(f, "k", "EdDSA"), newSigner(f, "k", "EdDSA")
 	is := newIssuer(s)
@@ -37,7 +37,7 @@ func FuzzJWT(f *testing.F) {
 		case err != nil && len(value) > 40 && strings.Contains(err.Error(), value[len("Bearer "):]):
 			t.Errorf("%q is quoted: %v", value, err)
 		}
-		// The token behind the scheme is also read when nobody asks whose it is.
+		// The token after the scheme is also read without a check of its signature.
 		if tok, err := parseToken(value); err == nil {
 			_, _ = m.caller(tok.claims)
 			_ = m.inTime(tok)
@@ -45,8 +45,8 @@ func FuzzJWT(f *testing.F) {
 	})
 }
 
-// FuzzJWKS has keys read from whatever an issuer may answer: those that are found
-// are public ones that can be used.
+// FuzzJWKS reads keys from any answer of an issuer: those that it finds are public ones
+// that can be used.
 func FuzzJWKS(f *testing.F) {
 	for _, alg := range []string{"RS256", "ES256", "EdDSA"} {
 		f.Add(newIssuer(newSigner(f, "k", alg)).set())
@@ -89,8 +89,8 @@ func FuzzJWKS(f *testing.F) {
 	})
 }
 
-// FuzzClaims has whatever an issuer may have signed checked, which no change to
-// a token gets to: every caller that is let in is named by the required claims.
+// FuzzClaims checks any claims that an issuer may have signed, which changes to a token
+// cannot reach: every caller that is let in has a name from the required claims.
 func FuzzClaims(f *testing.F) {
 	s := newSigner(f, "k", "EdDSA")
 	is := newIssuer(s)

@@ -32,11 +32,11 @@ const (
 	testAudience = "parley"
 )
 
-// issuer is one of tokens, at the end of an http.Client.
+// issuer issues tokens, and answers the requests of an http.Client.
 type issuer struct {
 	mu     sync.Mutex // protects the fields below
 	keys   []jose.JSONWebKey
-	answer func(*http.Request) (*http.Response, error) // nil: as an issuer does
+	answer func(*http.Request) (*http.Response, error) // nil: the usual answers
 	asked  map[string]int                              // by path
 	now    time.Time
 	log    bytes.Buffer
@@ -48,7 +48,7 @@ func newIssuer(keys ...signer) *issuer {
 	return is
 }
 
-// has makes keys the ones that the issuer has.
+// has sets the issuer's keys.
 func (is *issuer) has(keys ...signer) {
 	is.mu.Lock()
 	defer is.mu.Unlock()
@@ -66,7 +66,7 @@ func (is *issuer) set() []byte {
 	return doc
 }
 
-// answers makes the issuer answer in another way; nil, as an issuer does.
+// answers replaces the issuer's answers; nil restores the usual ones.
 func (is *issuer) answers(f func(*http.Request) (*http.Response, error)) {
 	is.mu.Lock()
 	defer is.mu.Unlock()
@@ -75,7 +75,7 @@ func (is *issuer) answers(f func(*http.Request) (*http.Response, error)) {
 
 func (is *issuer) down(*http.Request) (*http.Response, error) { return nil, errors.New("it is down") }
 
-// loads is how often the keys were asked for, or would have been.
+// loads returns how often the keys were requested, or would have been.
 func (is *issuer) loads() int {
 	is.mu.Lock()
 	defer is.mu.Unlock()
@@ -103,7 +103,8 @@ func document(status int, body string) *http.Response {
 	return &http.Response{StatusCode: status, Status: fmt.Sprint(status), Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(strings.NewReader(body))}
 }
 
-// clock and pass are the time of the issuer and of the verifier of its tokens.
+// clock returns, and pass moves, the time of the issuer and of the verifier of its
+// tokens.
 func (is *issuer) clock() time.Time {
 	is.mu.Lock()
 	defer is.mu.Unlock()
@@ -116,7 +117,7 @@ func (is *issuer) pass(d time.Duration) {
 	is.now = is.now.Add(d)
 }
 
-// method returns who takes the issuer's tokens.
+// method returns a method that accepts the issuer's tokens.
 func (is *issuer) method(t testing.TB, o TokenOptions) *OIDC {
 	t.Helper()
 	o.HTTPClient = &http.Client{Transport: is}
@@ -160,7 +161,7 @@ func newSigner(t testing.TB, id, alg string) signer {
 // part is a part of a token.
 func part(doc string) string { return base64.RawURLEncoding.EncodeToString([]byte(doc)) }
 
-// sign makes a token of a header and claims, whatever they are.
+// sign makes a token with any header and claims.
 func (s signer) sign(header, claims string) string {
 	input := part(header) + "." + part(claims)
 	var sig []byte
@@ -188,7 +189,7 @@ func (s signer) header() string {
 	return fmt.Sprintf(`{"alg":%q,"kid":%q,"typ":"at+jwt"}`, s.alg, s.id)
 }
 
-// claims are good ones, but for changes; a nil value takes a claim away.
+// tokenClaims returns good claims with changes; a nil value removes a claim.
 func (is *issuer) tokenClaims(changes map[string]any) string {
 	now := is.clock().Unix()
 	c := map[string]any{"iss": testIssuer, "aud": testAudience, "sub": "alice", "exp": now + 300, "iat": now, "nbf": now}
@@ -201,7 +202,7 @@ func (is *issuer) tokenClaims(changes map[string]any) string {
 	return string(doc)
 }
 
-// token is a good one, but for changes of its claims.
+// token returns a good token with changes to its claims.
 func (is *issuer) token(s signer, changes map[string]any) string {
 	return s.sign(s.header(), is.tokenClaims(changes))
 }
@@ -223,7 +224,7 @@ func try(m Method, token string) (*a2a.Caller, error) {
 	return m.Authenticate(bearing("Bearer " + token))
 }
 
-// wantGood and wantRefused and wantUnknown say what came of it.
+// wantGood, wantRefused and wantUnknown check the result.
 func wantGood(t testing.TB, m Method, token string) *a2a.Caller {
 	t.Helper()
 	c, err := try(m, token)

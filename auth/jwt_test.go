@@ -44,7 +44,7 @@ func TestTokensOfTheIssuerAreTaken(t *testing.T) {
 	}
 }
 
-// hmacToken is signed as with a secret, with what everybody knows.
+// hmacToken is a token signed with a public value as the secret.
 func hmacToken(header, claims string, secret []byte) string {
 	h := hmac.New(sha256.New, secret)
 	h.Write([]byte(part(header) + "." + part(claims)))
@@ -217,8 +217,8 @@ func TestAuthorizationHeaders(t *testing.T) {
 	}
 }
 
-// A guard of several issuers finds the one; a token of none is refused, also
-// where anonymous callers are let in.
+// A guard with several issuers finds the right one; a token of no issuer is refused,
+// even if anonymous callers are let in.
 func TestGuardAsksTheNextIssuer(t *testing.T) {
 	s := newSigner(t, "k", "EdDSA")
 	is := newIssuer(s)
@@ -340,8 +340,8 @@ func BenchmarkAuthenticate(b *testing.B) {
 	}
 }
 
-// TestClaimsAreJudgedBehindTheSignature: a token that anybody made up is told
-// nothing but that its signature is wrong, whatever it says.
+// TestClaimsAreJudgedBehindTheSignature: the only answer to a made-up token is that its
+// signature is wrong, whatever its claims.
 func TestClaimsAreJudgedBehindTheSignature(t *testing.T) {
 	s, stranger := newSigner(t, "k", "ES256"), newSigner(t, "k", "ES256")
 	is := newIssuer(s)

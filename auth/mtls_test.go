@@ -23,7 +23,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// authority makes certificates.
+// authority issues certificates.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -65,7 +65,7 @@ func (a *authority) pem() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.cert.Raw})
 }
 
-// forClients is what a client's certificate has.
+// forClients returns a template for a client's certificate.
 func forClients(name pkix.Name) *x509.Certificate {
 	return &x509.Certificate{Subject: name, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 }
@@ -101,7 +101,7 @@ func TestCertificatesNameTheirCallers(t *testing.T) {
 	for name, c := range map[string]struct {
 		o    MutualTLSOptions
 		cert *x509.Certificate
-		want string // subject and tenant, or what the refusal says
+		want string // subject and tenant, or the refusal's text
 	}{
 		"cn":        {MutualTLSOptions{}, full(nil), "cert:batch "},
 		"uri":       {MutualTLSOptions{Subject: NameURI}, full(nil), "cert:spiffe://example.com/agent "},
@@ -141,8 +141,7 @@ func TestCertificatesNameTheirCallers(t *testing.T) {
 	}
 }
 
-// A certificate that TLS has not verified is not believed, nor is a proxy's
-// header.
+// A certificate that TLS has not verified is not trusted, nor is a proxy's header.
 func TestOnlyVerifiedCertificatesCount(t *testing.T) {
 	m := mtls(t, nil)
 	cert, _ := newAuthority(t).make(t, forClients(pkix.Name{CommonName: "batch"}))

@@ -33,7 +33,7 @@ type fakeServer struct {
 	key      *ecdsa.PrivateKey
 	polls    []string // errors before the device's token
 	asked    []url.Values
-	basic    string // the secret that came in a header
+	basic    string // the secret from the header
 	tokens   map[string]any
 	status   int    // of an error of the token endpoint
 	refuse   string // its code
@@ -183,7 +183,8 @@ func TestDeviceSignIn(t *testing.T) {
 	})
 }
 
-// A server that is overloaded or down for a moment has not refused the sign-in.
+// A server that is overloaded or down for a moment has not refused the sign-in, so it
+// continues.
 func TestDeviceSignInOutlastsAnOutage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newServer(t)
@@ -206,7 +207,7 @@ func TestDeviceSignInEnds(t *testing.T) {
 	}{
 		{[]string{"authorization_pending", "access_denied"}, "access_denied"},
 		{[]string{"expired_token"}, "expired_token"},
-		{slices.Repeat([]string{"authorization_pending"}, 100), "expired_token"}, // by our own clock
+		{slices.Repeat([]string{"authorization_pending"}, 100), "expired_token"}, // by the client's own clock
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newServer(t)
@@ -233,8 +234,8 @@ func TestDeviceSignInEnds(t *testing.T) {
 	})
 }
 
-// The code is used up by an answer that has no token for us: asking again would only
-// hide why.
+// An answer without a token for us has used up the code: asking again would only hide
+// the cause.
 func TestDeviceSignInWithoutABearerToken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newServer(t)
@@ -246,8 +247,8 @@ func TestDeviceSignInWithoutABearerToken(t *testing.T) {
 	})
 }
 
-// browse is what a browser does: it is sent to the server, and comes back with the
-// answer that edit makes of a good one.
+// browse does what a browser does: it goes to the server, and comes back with a good
+// answer, changed by edit.
 func browse(t *testing.T, f *fakeServer, edit func(url.Values)) func(string) {
 	return func(address string) {
 		u, err := url.Parse(address)
@@ -364,7 +365,7 @@ func TestRenewKeepsOrReplacesTheRefreshToken(t *testing.T) {
 	if s, err = s.Renew(t.Context(), c); err != nil || s.Refresh != "refresh-1" {
 		t.Fatalf("%+v %v", s, err)
 	}
-	if err := (&OAuthSession{RevokeURL: "http://127.0.0.1:1"}).Revoke(t.Context(), nil); err == nil { // as Renew, with the default transport
+	if err := (&OAuthSession{RevokeURL: "http://127.0.0.1:1"}).Revoke(t.Context(), nil); err == nil { // like Renew, with the default transport
 		t.Error("revoked where nobody listens")
 	}
 	if err := s.Revoke(t.Context(), c); err != nil || f.revoked != "refresh-1" {
@@ -454,7 +455,7 @@ func TestTokensStayWithTheirAgent(t *testing.T) {
 	}
 }
 
-// What a hostile server can answer with: nothing panics, and what is accepted can be used.
+// Answers of a hostile server: nothing panics, and what is accepted can be used.
 func FuzzAuthorizationServer(f *testing.F) {
 	f.Add([]byte(`{"issuer":"https://id.test","token_endpoint":"https://id.test/token"}`), "state=s&code=c&iss=https://id.test")
 	f.Add([]byte(`{"access_token":"a","token_type":"Bearer","expires_in":1e300}`), "state=s&error=access_denied")

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// A browser signs in by a code with PKCE; the tokens go to nobody who does not bring
-// what was begun.
+// A browser signs in by a code with PKCE; only the browser that began the sign-in gets
+// the tokens.
 func TestWebLogin(t *testing.T) {
 	f := newServer(t)
 	w := NewWebLogin("https://id.test", "cli", &http.Client{Transport: f})

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// What issuers answer, and what is logged of it. None of it lets a token in, and
-// nothing that they say is repeated.
+// Odd answers of issuers, and the log of them. None of them lets a token in, and their
+// text is not repeated.
 func TestIssuersThatAnswerOddly(t *testing.T) {
 	const mark = "SeCrEtMaRk"
 	a := newSigner(t, "a", "EdDSA")
@@ -103,8 +103,8 @@ func TestRedirectsOnOneHostAreFollowed(t *testing.T) {
 	wantGood(t, is.method(t, TokenOptions{}), is.token(a, nil))
 }
 
-// Once with real connections: in clear on this machine, and by TLS, whose
-// certificate is checked.
+// The same with real connections: in clear on this machine, and by TLS with a check of
+// the certificate.
 func TestIssuerOverTheNetwork(t *testing.T) {
 	a := newSigner(t, "a", "RS256")
 	is := newIssuer(a)

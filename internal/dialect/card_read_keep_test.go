@@ -6,8 +6,8 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// What a later version, or a vendor, adds to a card stays; what an older one had there is
-// in its new place, and nowhere else.
+// Members that a later version, or a vendor, adds to a card are kept; those of an older
+// version are read into their new places, and kept nowhere else.
 func TestCardsKeepWhatIsUnknown(t *testing.T) {
 	card, err := ParseCard([]byte(`{"name":"n","description":"d","version":"1","url":"https://a.example","protocolVersion":"0.3.0","preferredTransport":"JSONRPC",
 		"supportsAuthenticatedExtendedCard":true,"security":[],"x-tier":{"gold":1},"capabilities":{"stateTransitionHistory":false,"warp":9},
@@ -26,7 +26,7 @@ func TestCardsKeepWhatIsUnknown(t *testing.T) {
 	}
 }
 
-// A foreign card must not take its reader down, whatever it repeats.
+// A foreign card must not crash its reader, whatever it repeats.
 func TestCardNamesSecuritySchemesInTwoSpellings(t *testing.T) {
 	card, err := ParseCard([]byte(`{"securitySchemes":{"b":{"type":"http","scheme":"Bearer"}},"security_schemes":null}`))
 	if err != nil {

@@ -51,8 +51,8 @@ func sameCard(t *testing.T, what, want string, got []byte) {
 	}
 }
 
-// The members of all versions stand beside each other, and each version's
-// readers find theirs as they know them.
+// A card has the members of all versions next to each other, and each version's readers
+// find theirs in their own form.
 func TestCardForAll(t *testing.T) {
 	sameCard(t, "all", `{
 		"name": "Echo", "description": "Says it again", "version": "1.0.0",
@@ -268,7 +268,7 @@ func randomCard(r *rand.Rand) *a2a.AgentCard {
 	return c
 }
 
-// A card for all comes back whole, one for 0.3 but for what its comment says.
+// A card for all is read back whole, one for 0.3 except for the losses in its comment.
 func TestCardsComeBack(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range many(2000) {

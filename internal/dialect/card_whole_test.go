@@ -58,7 +58,7 @@ func TestWholeCardInEveryForm(t *testing.T) {
 	}
 }
 
-// No form of a card makes up a value that the card does not have.
+// No form of a card invents a value that the card does not have.
 func TestEmptyCardHasNoEmptyMembers(t *testing.T) {
 	for _, profile := range []CardProfile{CardAll, CardV03, CardV03REST} {
 		var doc map[string]any
@@ -77,7 +77,7 @@ func TestEmptyCardHasNoEmptyMembers(t *testing.T) {
 	}
 }
 
-// A program's nil is no reason to have no card.
+// A nil in a program's card does not prevent a card.
 func TestCardWithNils(t *testing.T) {
 	c := &a2a.AgentCard{
 		SupportedInterfaces: []*a2a.AgentInterface{nil}, Skills: []*a2a.AgentSkill{nil}, Signatures: []*a2a.AgentCardSignature{nil},

@@ -13,7 +13,7 @@ import (
 	v03 "github.com/parley-a2a/parley/internal/pb/v03"
 )
 
-// A part with more than one content is what its type or kind says, and nothing
+// A part with more than one content has the one that its type or kind names, and none
 // if these do not help.
 func TestPartsWithMoreThanOneContent(t *testing.T) {
 	for part, want := range map[string]string{
@@ -44,8 +44,7 @@ func TestPartsWithMoreThanOneContent(t *testing.T) {
 	}
 }
 
-// An object without a kind is told by its members; a message may well name its
-// task.
+// An object without a kind is recognized by its members; a message may name its task.
 func TestV03AnswersWithoutKind(t *testing.T) {
 	for doc, want := range map[string]string{
 		`{"messageId":"m","taskId":"t","role":"agent","parts":[{"text":"a"}]}`: "message",
@@ -111,7 +110,7 @@ func TestOlderHistoryLengths(t *testing.T) {
 	}
 }
 
-// A document may be wrong in as many places as it likes.
+// The list of faults is bounded, however many a document has.
 func TestFaultsAreBounded(t *testing.T) {
 	parts := strings.Repeat(`{"text":1},`, 3*maxErrorItems)
 	_, err := v03Codec{}.DecodeRequest(SendMessage, []byte(`{"message":{"parts":[`+strings.TrimSuffix(parts, ",")+`]}}`))
@@ -139,7 +138,7 @@ func TestWebhooksWithoutAScheme(t *testing.T) {
 	}
 }
 
-// A program's mistakes are its own, and the document stays readable.
+// A program's mistakes are written as they are, and the document stays readable.
 func TestOlderCodecsWriteWhatIsMissing(t *testing.T) {
 	message := &a2a.SendMessageRequest{}
 	odd := &a2a.Task{
@@ -170,7 +169,7 @@ func TestOlderCodecsWriteWhatIsMissing(t *testing.T) {
 	}
 }
 
-// Every word of 0.3's status messages is one that programs look for.
+// Programs look for each word of 0.3's status messages.
 func TestWordsOfV03Status(t *testing.T) {
 	for code, want := range map[a2a.Code]string{
 		a2a.CodeTaskNotFound:                   "5 TASK_NOT_FOUND",
@@ -233,7 +232,8 @@ func TestStatusAlone(t *testing.T) {
 	}
 }
 
-// The codes of older versions: what came later is told as the nearest there was.
+// The codes of older versions: a later code is written as the nearest that the version
+// has.
 func TestCodesThatAVersionHas(t *testing.T) {
 	later := map[a2a.Code]string{
 		a2a.CodeInvalidAgentResponse: "0.3", a2a.CodeExtendedAgentCardNotConfigured: "0.3",
@@ -266,7 +266,7 @@ func TestVersionsThatLookLikeOthers(t *testing.T) {
 	}
 }
 
-// No id is taken for a path, by whoever is on the way.
+// No id can be read as a path by a program on the way.
 func TestPathsOfOddIDs(t *testing.T) {
 	for id, want := range map[string]string{".": "%2E", "..": "%2E%2E", "...": "...", "a/b": "a%2Fb", "a:b": "a%3Ab", "a b": "a%20b", "%": "%25"} {
 		call, err := BuildREST(V10, GetTask, 0, &a2a.GetTaskRequest{ID: id})
@@ -276,7 +276,7 @@ func TestPathsOfOddIDs(t *testing.T) {
 	}
 }
 
-// A file of one layer is not taken for two because its text begins oddly.
+// A file in one layer of base64 is not decoded twice because its text begins oddly.
 func TestBytesThatAreNoText(t *testing.T) {
 	for _, inner := range []string{"\x00abcdef", "abc\x00def", "\x7fabcdefg"} {
 		sent := []byte(base64.StdEncoding.EncodeToString([]byte(inner)))

@@ -17,7 +17,7 @@ func takesEncoded(req any) bool {
 	return false
 }
 
-// unencoded clears what no client has said.
+// unencoded clears Encoded, which no client sends.
 func unencoded(req any) any {
 	switch r := req.(type) {
 	case *a2a.GetTaskRequest:
@@ -28,8 +28,8 @@ func unencoded(req any) any {
 	return req
 }
 
-// Whose codec looks into tasks must get them decoded: those of 1.0 and the 1.1
-// draft write JSON as it is stored, all others make something else of it.
+// A codec that looks into tasks must get them decoded: those of 1.0 and the 1.1 draft
+// write JSON as it is stored, all others convert it.
 func TestWhoTakesEncodedTasks(t *testing.T) {
 	for _, d := range []Dialect{V01, V03, V0x, V10, V11} {
 		for _, binding := range []string{a2a.BindingJSONRPC, a2a.BindingHTTPJSON} {

@@ -307,8 +307,8 @@ func TestErrorBodiesOfOlderVersions(t *testing.T) {
 			t.Errorf("%s\n got %s\nwant %s", tt.d, got, tt.want)
 		}
 	}
-	// All that readers of 0.3 look for: a JSON-RPC code, an object error, and a
-	// member of it that is called like the class.
+	// It has all that readers of 0.3 look for: a JSON-RPC code, an object error, and in
+	// that a member with the error class's name.
 	want := `{"code":-32001,"message":"no t1","error":{"code":404,"status":"NOT_FOUND","message":"no t1","details":[` +
 		strings.Replace(info, "%", "TASK_NOT_FOUND", 1) + `],"TaskNotFoundError":true}}`
 	if got := string(AppendStatus(nil, V03, notFound)); got != want {
@@ -328,8 +328,8 @@ func TestErrorBodiesOfOlderVersions(t *testing.T) {
 	}
 }
 
-// The HTTP status of a gate in front of a server counts, whatever its body looks
-// like, and the code is kept as received.
+// The HTTP status of a gateway in front of a server counts, whatever its body is, and
+// the code is kept as received.
 func TestGatesAreUnderstood(t *testing.T) {
 	for _, tt := range []struct {
 		status, code int

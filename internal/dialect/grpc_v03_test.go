@@ -36,7 +36,8 @@ func onWire(t testing.TB, m proto.Message) proto.Message {
 	return out
 }
 
-// Over gRPC comes what comes over HTTP+JSON in 0.3, whose form it is.
+// Over gRPC a message of 0.3 has the content that it has over HTTP+JSON, whose form is
+// that of the proto.
 func TestV03OverGRPCIsV03OverHTTP(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	g := v03GRPC{}
@@ -137,15 +138,15 @@ func TestCardOverGRPCOfV03(t *testing.T) {
 	if _, err := g.DecodeResult(GetExtendedAgentCard, nil, new(v03.AgentCard)); err != nil {
 		t.Errorf("an empty card: %v", err)
 	}
-	// Protocol buffers leave out what is the default.
+	// Protocol buffers omit defaults.
 	got, err = g.DecodeResult(GetExtendedAgentCard, nil, &v03.AgentCard{Url: "http://h"})
 	if err != nil || got.(*a2a.AgentCard).SupportedInterfaces[0].ProtocolVersion != "0.3" {
 		t.Errorf("a card without a version: %+v, %v", got, err)
 	}
 }
 
-// The numbers are those of the specification's proto at 0.3.0, and of what was
-// added behind it.
+// The numbers are those of the specification's proto at 0.3.0, and of fields that were
+// added after it.
 func TestNumbersOfV03(t *testing.T) {
 	for m, want := range map[proto.Message]string{
 		new(v03.SendMessageRequest):       "message=1 configuration=2 metadata=3",
@@ -226,7 +227,7 @@ func TestRequestsOfV03ThatAreWrong(t *testing.T) {
 	}
 }
 
-// A task stays readable whatever an agent may have put into it.
+// A task stays readable whatever an agent puts into it.
 func TestWhatV03ProtoCannotCarry(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"b":1.0,"a":2,"a":3}`: `{"a":3,"b":1}`,
@@ -245,7 +246,7 @@ func TestWhatV03ProtoCannotCarry(t *testing.T) {
 	}
 }
 
-// Positions come with the last message of an element, for those who ask.
+// Positions come with the last message of an element, for clients that ask for them.
 func TestPositionsOfV03(t *testing.T) {
 	el := &a2a.StreamResponse{Task: &a2a.Task{ID: "t", ContextID: "c"}, Seq: 7}
 	list, err := v03GRPC{}.Events(SubscribeToTask, nil).Messages(el)
@@ -263,7 +264,8 @@ func TestPositionsOfV03(t *testing.T) {
 	}
 }
 
-// Errors of 0.3 come back, from their details or from a word alone.
+// Errors of 0.3 are read back from their details, or from the word in the message
+// alone.
 func TestErrorsOfV03AsStatus(t *testing.T) {
 	for _, row := range Errors {
 		in := &a2a.Error{Code: row.Code, Message: "what to do", Meta: map[string]string{"k": "v"}, Cause: errors.New("secret")}
@@ -280,7 +282,7 @@ func TestErrorsOfV03AsStatus(t *testing.T) {
 			want = a2a.CodeMethodNotFound
 		}
 		if !strings.Contains(st.Message, "_") {
-			continue // told by the status alone
+			continue // only the status has the code
 		}
 		if out := ErrorFromStatus(st); out.Code != want || out.Message != "what to do" {
 			t.Errorf("%s without details becomes %+v", row.Code, out)
@@ -380,7 +382,7 @@ func FuzzProtoRequestV03(f *testing.F) {
 	})
 }
 
-// The service decides, unless versions are taken strictly.
+// The service name decides, unless versions are strict.
 func TestDetectGRPC(t *testing.T) {
 	for _, tt := range []struct {
 		service, version string

@@ -7,8 +7,8 @@ import (
 	"github.com/parley-a2a/parley/internal/pb"
 )
 
-// Over gRPC a part of a later version has no content that could be seen: it is kept as
-// one that is not known, in answers alone.
+// Over gRPC a part of a later version has no visible content: it is kept as an unknown
+// part, but only in answers.
 func TestUnknownPartOverGRPC(t *testing.T) {
 	p := &pb.Part{Filename: "f"}
 	if got := (&reader{depth: resultDepth, answer: true}).part("", p); got.Kind != a2a.PartUnknown || string(got.AppendJSON(nil)) != `{"filename":"f"}` {

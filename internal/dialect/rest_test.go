@@ -176,7 +176,7 @@ func TestParamsAndResultsSurvive(t *testing.T) {
 	}
 }
 
-// Every name of the table leads back to its row, in its dialect.
+// Every method name of the table is detected as its operation, in its dialect.
 func TestDetectRPC(t *testing.T) {
 	for _, o := range Operations {
 		for _, d := range []Dialect{V01, V03, V10} {

@@ -148,8 +148,8 @@ func TestElementsWithoutEventIDs(t *testing.T) {
 	}
 }
 
-// What an agent, or a server before us, has put there does not count: a
-// position is replaced, and taken in full.
+// A value that an agent, or a server before us, has put there does not count: a
+// position is replaced, and removed in full when it is read.
 func TestForeignEventIDs(t *testing.T) {
 	for _, value := range []string{`{"eventId":"99"}`, `{"eventId":99}`, `null`, `"99"`, `{"eventId":{"eventId":"99"}}`} {
 		for _, el := range kinds(a2a.JSON(`{"a":1,"` + ResumeURI + `":` + value + `}`)) {
@@ -184,8 +184,8 @@ func compact(t *testing.T, el *a2a.StreamResponse) string {
 	return b.String()
 }
 
-// Whatever a request has in place of a cursor, it is a position in its one
-// spelling, or none, or an error about a field.
+// Whatever a request has as a cursor, it is read as a position in its one spelling, as
+// none, or as an error about a field.
 func FuzzResume(f *testing.F) {
 	for _, s := range []string{`{}`, `{"metadata":{"` + ResumeURI + `":{"lastEventId":"17"}}}`, `{"metadata":null}`, `[`, "", `{"metadata":{"` + ResumeURI + `":7}}`} {
 		f.Add([]byte(s), "17")

@@ -73,7 +73,7 @@ func TestMatchRouteRefuses(t *testing.T) {
 		{"PUT", "/tasks", "GET,HEAD"},
 		{"GET", "/tasks/t1:cancel", "POST"},
 		{"DELETE", "/tasks/t1:subscribe", "POST,GET"},
-		{"HEAD", "/tasks/t1:subscribe", "POST,GET"}, // a stream that nobody would see
+		{"HEAD", "/tasks/t1:subscribe", "POST,GET"}, // a stream that nobody would read
 		{"PATCH", "/tasks/t1/pushNotificationConfigs", "POST,GET,HEAD"},
 		{"POST", "/tasks/t1/pushNotificationConfigs/c1", "GET,HEAD,DELETE"},
 		{"POST", "/tasks/t1", "GET,HEAD"},

@@ -11,7 +11,8 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// update makes an update as an engine does, whose readers share it.
+// update makes an update in the form that an engine makes, with encodings that its
+// readers share.
 func (r dice) update(seq int64) *a2a.StreamResponse {
 	el, en := &a2a.StreamResponse{Seq: seq}, &a2a.Entry{Seq: seq}
 	generation := oneOf(r, 0, 1, seq, 1<<62)
@@ -37,8 +38,8 @@ func (r dice) update(seq int64) *a2a.StreamResponse {
 	return el
 }
 
-// Shared bytes are those that each reader would have made for itself, in all
-// forms, wherever a reader began, and whoever was the first.
+// Shared bytes equal those that each reader would have made for itself, in all forms,
+// wherever a reader began, and whichever reader was first.
 func TestSharedEventsAreTheSameToTheByte(t *testing.T) {
 	codecs := map[string]Codec{}
 	for _, d := range []Dialect{V01, V03, V10, V11, V0x} {
@@ -113,7 +114,7 @@ func TestMarkedEventsAreNotShared(t *testing.T) {
 	}
 }
 
-// An event that is there already costs its readers no allocation.
+// An event that is encoded already costs its readers no allocation.
 func TestSharedEventsAreCopied(t *testing.T) {
 	r := dice{rand.New(rand.NewPCG(3, 4))}
 	for _, d := range []Dialect{V01, V03, V10, V11} {

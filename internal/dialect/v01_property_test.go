@@ -106,8 +106,8 @@ func (r dice) send() *a2a.SendMessageRequest {
 	return req
 }
 
-// v01Keeps changes a value as version 0.1 does: what it cannot carry, which is
-// the list in the comment of v01Codec, and no more.
+// v01Keeps changes a value as version 0.1 does: it drops what the comment of v01Codec
+// lists, and no more.
 type v01Keeps struct{}
 
 func (k v01Keeps) parts(parts []*a2a.Part) []*a2a.Part {
@@ -124,7 +124,7 @@ func (k v01Keeps) parts(parts []*a2a.Part) []*a2a.Part {
 		switch object := p.Kind == a2a.PartData && p.Data[0] == '{'; {
 		case p.Kind != a2a.PartData:
 		case !object:
-			c.Metadata = withoutMember(c.Metadata, compatData) // ours took the place of theirs
+			c.Metadata = withoutMember(c.Metadata, compatData) // our member replaced theirs
 			c.Metadata = nothing(c.Metadata)
 		case marked && string(p.Data) == `{"value":1}`:
 			c.Data, c.Metadata = a2a.JSON(`1`), withoutMember(c.Metadata, compatData)
@@ -134,7 +134,8 @@ func (k v01Keeps) parts(parts []*a2a.Part) []*a2a.Part {
 	return out
 }
 
-// nothing is what an empty object becomes where something is kept in it.
+// nothing returns nil for an empty object, which is lost when a member is stored in it
+// and removed.
 func nothing(obj a2a.JSON) a2a.JSON {
 	if string(obj) == `{}` {
 		return nil
@@ -206,7 +207,7 @@ func (k v01Keeps) send(r *a2a.SendMessageRequest) *a2a.SendMessageRequest {
 	return out
 }
 
-// plainIDs are what v01Keeps cannot know: the ids that messages get.
+// plainIDs clears the ids that messages get, which v01Keeps cannot know.
 func plainIDs(ms ...*a2a.Message) {
 	for _, m := range ms {
 		if m != nil {
@@ -229,7 +230,7 @@ var byMeaning = cmp.Options{
 	cmpopts.EquateEmpty(),
 }
 
-// decode(encode(x)) is x but for what v01Codec says that it loses.
+// decode(encode(x)) is x except for the losses in v01Codec's comment.
 func TestV01LosesWhatItSays(t *testing.T) {
 	var c v01Codec
 	var k v01Keeps
@@ -294,13 +295,13 @@ func FuzzV01(f *testing.F) {
 	f.Add([]byte(`{"state":"completed","final":true}`))
 	f.Fuzz(func(t *testing.T, doc []byte) {
 		if !utf8.Valid(doc) {
-			return // is found before
+			return // refused before the codec
 		}
 		var c v01Codec
 		for _, op := range []Op{SendMessage, GetTask, CancelTask, SubscribeToTask, CreateTaskPushNotificationConfig, GetTaskPushNotificationConfig} {
 			req, err := c.DecodeRequest(op, doc)
 			if r, ok := req.(*a2a.SendMessageRequest); err != nil || ok && r.Message == nil {
-				continue // what has no message has no task, either
+				continue // without a message there is no task
 			}
 			first := c.AppendRequest(nil, op, req)
 			again, err := c.DecodeRequest(op, first)

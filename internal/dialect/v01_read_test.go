@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// v01Ask is a request of a client's, for the task that answers are about.
+// v01Ask is a client's request, for the task of the answers.
 func v01Ask() *a2a.SendMessageRequest {
 	return &a2a.SendMessageRequest{Message: &a2a.Message{TaskID: "t1", ContextID: "c1"}}
 }
@@ -158,8 +158,8 @@ func TestV01ChunksAmountToTheArtifact(t *testing.T) {
 	}
 }
 
-// A task that was born in 0.3 or later may be answered in the form of 0.3, since
-// the call has the same name there.
+// A task that was created in 0.3 or later may be answered in the form of 0.3, since the
+// method has the same name there.
 func TestV01ClientReadsAnswersOf03(t *testing.T) {
 	want := asked()
 	want.Version, want.Generation = "", 0

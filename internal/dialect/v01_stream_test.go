@@ -12,8 +12,7 @@ import (
 
 var someTime = time.Date(2026, 3, 12, 10, 0, 0, 123e6, time.UTC)
 
-// written returns the events that elements become, until the writer says that
-// it was the last.
+// written returns the events for elements, until the writer returns the last one.
 func written(e Events, els ...*a2a.StreamResponse) (docs []string) {
 	for _, el := range els {
 		for i, more := 0, true; more; i++ {
@@ -114,8 +113,8 @@ func TestV01Streams(t *testing.T) {
 	}
 }
 
-// A number means the same artifact in the answer to tasks/get, in the stream
-// from the beginning, and in one that joined later.
+// A number is that of the same artifact in the answer to tasks/get, in the stream from
+// the beginning, and in one that joined later.
 func TestV01NumbersAgree(t *testing.T) {
 	els := []*a2a.StreamResponse{
 		taskIn(a2a.TaskStateSubmitted), chunk("x", "1", false), chunk("y", "1", false), chunk("x", "2", true), chunk("y", "0", false), chunk("z", "1", false), status(a2a.TaskStateCompleted),
@@ -134,7 +133,7 @@ func TestV01NumbersAgree(t *testing.T) {
 		e := v01Codec{}.Events(SubscribeToTask, &a2a.SubscribeToTaskRequest{ID: "t1"})
 		got := new(a2a.Task)
 		for _, doc := range written(e, append([]*a2a.StreamResponse{{Task: seen.Snapshot()}}, els[at+1:]...)...) {
-			doc = strings.ReplaceAll(doc, `"artifactId"`, `"x"`) // by the numbers alone
+			doc = strings.ReplaceAll(doc, `"artifactId"`, `"x"`) // only the numbers are left
 			for _, el := range readV01Events(t, doc) {
 				got.ApplyEvent(el)
 			}

@@ -127,7 +127,7 @@ func TestV01RequestsThatAreWrong(t *testing.T) {
 	}
 }
 
-// What a client of ours sends, and a server of ours makes of it.
+// Requests as our client sends them, and as our server reads them.
 func TestV01Requests(t *testing.T) {
 	n := int32(2)
 	for _, tt := range []struct {

@@ -19,8 +19,8 @@ func asked() *a2a.Task {
 	}
 }
 
-// 000-3, 000-9, 004-11, 004-12, C3 and C4: no history unless asked for, and
-// then the last of it is the message of the status.
+// 000-3, 000-9, 004-11, 004-12, C3 and C4: there is no history unless it is requested,
+// and then it ends with the message of the status.
 func TestV01History(t *testing.T) {
 	const head = `{"id":"t1","sessionId":"c1","status":{"state":"input-required","message":{"role":"agent","parts":[{"type":"text","text":"which?"}]}}`
 	const do, well, which = `{"role":"user","parts":[{"type":"text","text":"do"}]}`,
@@ -62,7 +62,7 @@ func TestV01History(t *testing.T) {
 	}
 }
 
-// The client takes the words of the status out of the history again.
+// The client removes the message of the status from the history again.
 func TestV01HistoryComesBack(t *testing.T) {
 	n := int32(10)
 	req := &a2a.GetTaskRequest{ID: "t1", HistoryLength: &n}
@@ -130,7 +130,8 @@ func TestV01Task(t *testing.T) {
 	}
 }
 
-// A direct answer is a completed task, for services that give one all the same.
+// A direct answer becomes a completed task, for services that give one although 0.1 has
+// none.
 func TestV01DirectAnswer(t *testing.T) {
 	req := &a2a.SendMessageRequest{Message: said("1", a2a.RoleUser, "do")}
 	answer := &a2a.Message{MessageID: "2", ContextID: "c1", Role: a2a.RoleAgent, Parts: []*a2a.Part{a2a.TextPart("done")}}
@@ -144,7 +145,7 @@ func TestV01DirectAnswer(t *testing.T) {
 	}
 }
 
-// What a program forgot does not keep the rest from being read.
+// Members that a program forgot do not make the rest unreadable.
 func TestV01WritesWhatIsMissing(t *testing.T) {
 	get := &a2a.GetTaskRequest{ID: "t1", HistoryLength: new(int32)}
 	*get.HistoryLength = 9
@@ -166,7 +167,7 @@ func TestV01WritesWhatIsMissing(t *testing.T) {
 	}
 }
 
-// Operations that 0.1 lacks never come here: their names are unknown.
+// Operations that 0.1 lacks never reach its codec: their names are unknown.
 func TestV01LacksOperations(t *testing.T) {
 	for _, op := range []Op{ListTasks, DeleteTaskPushNotificationConfig, ListTaskPushNotificationConfigs, GetExtendedAgentCard} {
 		if V01.Has(op) || CodecOf(V01, a2a.BindingJSONRPC) == nil || CodecOf(V01, a2a.BindingHTTPJSON) != nil {

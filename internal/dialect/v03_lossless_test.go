@@ -15,7 +15,7 @@ import (
 
 var v03Forms = map[string]v03Codec{"TS form": {}, "proto form": {proto: true}}
 
-// lossy takes from a value what v03Codec says it cannot carry.
+// lossy removes from a value what v03Codec says that it cannot carry.
 type lossy struct{ proto bool }
 
 func (l lossy) value(v any) {
@@ -100,7 +100,7 @@ func (l lossy) value(v any) {
 	}
 }
 
-// request is value, and for a webhook what makes a request of it.
+// request does the same as value, and also changes a webhook as a request does.
 func (l lossy) request(v any) {
 	l.value(v)
 	if w, ok := v.(*a2a.TaskPushNotificationConfig); ok {
@@ -179,8 +179,8 @@ func twice(seed uint64, v any) (a, b any) {
 
 func v03Diff(want, got any) string { return cmp.Diff(want, got, sameJSON, cmpopts.EquateEmpty()) }
 
-// Whatever package a2a can say comes back as it was, but for what v03Codec
-// lists.
+// Every value of package a2a is read back as it was, except for the losses that
+// v03Codec lists.
 func TestV03CarriesEverything(t *testing.T) {
 	for form, c := range v03Forms {
 		t.Run(form, func(t *testing.T) {
@@ -253,7 +253,7 @@ func v03Results(t *testing.T, c v03Codec, op Op, seed uint64) {
 	}
 }
 
-// What clients send can be written and read again, and is the same then.
+// Requests of clients can be written and read again without a change.
 func FuzzV03Request(f *testing.F) {
 	v03Seeds(f, func(c v03Codec, op Op) []byte {
 		in, _ := twice(7, NewRequest(op))
@@ -291,7 +291,7 @@ func FuzzV03Answer(f *testing.F) {
 	})
 	f.Fuzz(func(t *testing.T, n uint8, proto bool, doc []byte) {
 		if !json.Valid(doc) {
-			return // is found before
+			return // refused before the codec
 		}
 		c, op := v03Codec{proto: proto}, Operations[int(n)%len(Operations)].Op
 		req := NewRequest(op)

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// What a client builds for a route of 0.3 is what the server reads from it.
+// The server reads from a route of 0.3 the request that a client built it from.
 func TestV03RoutesThereAndBack(t *testing.T) {
 	n := int32(3)
 	message := &a2a.Message{MessageID: "m", Role: a2a.RoleUser, Parts: []*a2a.Part{a2a.TextPart("hi"), a2a.RawPart([]byte{1}, "a/b", "f")}}
@@ -110,8 +110,8 @@ func TestV03Routes(t *testing.T) {
 	}
 }
 
-// The card of HTTP+JSON has security schemes for those who read 0.3's JSON
-// schema, and for those who read its proto.
+// The card of HTTP+JSON has security schemes for readers of 0.3's JSON schema and for
+// readers of its proto.
 func TestV03CardForBothReaders(t *testing.T) {
 	card := &a2a.AgentCard{
 		Name: "n", SupportedInterfaces: []*a2a.AgentInterface{{URL: "http://h", ProtocolBinding: a2a.BindingHTTPJSON, ProtocolVersion: "0.3"}},
@@ -138,8 +138,8 @@ func TestV03CardForBothReaders(t *testing.T) {
 	}
 }
 
-// The Go implementation calls the routes of 1.0 in version 0.3, and takes and
-// gives the TS form there, with names in snake case.
+// The Go implementation calls the routes of 1.0 in version 0.3, with requests and
+// answers in the TS form there, and names in snake case.
 func TestV03OnTheRoutesOfOne(t *testing.T) {
 	for _, tt := range []struct{ method, path, body, want string }{
 		{"POST", "/message:send", `{"message":{"kind":"message","message_id":"m","role":"user","parts":[{"kind":"data","data":{"data":{}}}]},"configuration":{}}`,

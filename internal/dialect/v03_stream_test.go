@@ -7,7 +7,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// stream writes elements as a server does, and says when it ends.
+// v03Stream writes elements as a server does, and reports whether the stream ended.
 func v03Stream(c v03Codec, op Op, els ...*a2a.StreamResponse) (events []string, ended bool) {
 	e := c.Events(op, NewRequest(op))
 	for _, el := range els {

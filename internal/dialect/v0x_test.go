@@ -10,7 +10,7 @@ import (
 
 func TestV0xRequests(t *testing.T) {
 	c := CodecOf(V0x, a2a.BindingJSONRPC)
-	two, less := int32(2), int32(-5) // less is the engine's to refuse
+	two, less := int32(2), int32(-5) // the engine refuses less
 	for _, tt := range []struct {
 		op     Op
 		params string
@@ -92,8 +92,8 @@ func TestV0xHistory(t *testing.T) {
 	}
 }
 
-// A stream that does not begin with a task is one of 0.3: those of 0.1 always
-// do.
+// A stream that does not begin with a task is in 0.3: those of 0.1 always begin with
+// one.
 func TestV0xStreamWithoutATask(t *testing.T) {
 	e := CodecOf(V0x, a2a.BindingJSONRPC).Events(SubscribeToTask, &a2a.SubscribeToTaskRequest{ID: "t1"})
 	f := CodecOf(V03, a2a.BindingJSONRPC).Events(SubscribeToTask, &a2a.SubscribeToTaskRequest{ID: "t1"})

@@ -21,8 +21,8 @@ import (
 	"google.golang.org/protobuf/types/known/timestamppb"
 )
 
-// random fills a value of package a2a. JSON values, timestamps, states and parts
-// are ones that may be there; of a choice one is made.
+// random fills a value of package a2a. JSON values, timestamps, states and parts are
+// valid ones; of alternatives one is set.
 func random(r *rand.Rand, v reflect.Value, depth int) {
 	switch x := v.Addr().Interface().(type) {
 	case *a2a.JSON:
@@ -66,18 +66,18 @@ func random(r *rand.Rand, v reflect.Value, depth int) {
 	}
 	switch v.Type() {
 	case reflect.TypeFor[*a2a.Legacy](), reflect.TypeFor[*a2a.EncodedTask](), reflect.TypeFor[*a2a.JSON]():
-		return // not on any wire
+		return // not in any binding
 	case reflect.TypeFor[a2a.GetTaskRequest](), reflect.TypeFor[a2a.ListTasksRequest]():
-		defer func() { v.FieldByName("Encoded").SetBool(false) }() // neither
+		defer func() { v.FieldByName("Encoded").SetBool(false) }() // not in any binding
 	}
 	if v.Type() == reflect.TypeFor[a2a.SubscribeToTaskRequest]() {
-		defer func() { v.FieldByName("Timeline").SetBool(false) }() // the codec's
+		defer func() { v.FieldByName("Timeline").SetBool(false) }() // set by the codec
 	}
 	if v.Type() == reflect.TypeFor[a2a.TaskPushNotificationConfig]() {
 		defer func() { v.FieldByName("Source").SetString("") }() // travels as a header
 	}
 	if v.Type() == reflect.TypeFor[a2a.Task]() {
-		defer func() { v.FieldByName("Version").SetString("") }() // neither
+		defer func() { v.FieldByName("Version").SetString("") }() // not in any binding
 	}
 	switch v.Kind() {
 	case reflect.String:
@@ -124,7 +124,7 @@ func random(r *rand.Rand, v reflect.Value, depth int) {
 	}
 }
 
-// onlyOwn clears what a flow does not have (§4.5.8 to §4.5.10).
+// onlyOwn clears the members that a flow does not have (§4.5.8 to §4.5.10).
 func onlyOwn(flows *a2a.OAuthFlows) {
 	if f := flows.AuthorizationCode; f != nil {
 		f.DeviceAuthorizationURL = ""
@@ -145,10 +145,10 @@ func onlyOwn(flows *a2a.OAuthFlows) {
 	}
 }
 
-// sameJSON compares values, for that is what survives.
+// sameJSON compares the values of JSON, not its bytes: only values survive.
 var sameJSON = cmp.FilterValues(func(a, b a2a.JSON) bool { return len(a)+len(b) > 0 }, cmp.Comparer(func(a, b a2a.JSON) bool {
 	if bytes.Equal(a, b) {
-		return true // also for []byte, which cmp takes for JSON
+		return true // also for []byte, which cmp treats like JSON
 	}
 	var x, y any
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && cmp.Equal(x, y)
@@ -168,8 +168,8 @@ func protoOf(t *testing.T, v any) proto.Message {
 	return m
 }
 
-// Whatever package a2a can say comes back from protocol buffers as it was, but
-// for what ToProto lists and what is carried beside the message.
+// Every value of package a2a is read back from protocol buffers as it was, except for
+// the losses that ToProto lists and what is sent outside the message.
 func TestProtoCarriesEverything(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	var values []any
@@ -189,7 +189,7 @@ func TestProtoCarriesEverything(t *testing.T) {
 			case *a2a.SendMessageRequest:
 				x.IdempotencyKey, x.After = "", 0 // so do these
 			case *a2a.StreamResponse:
-				x.Seq = 0 // is added for those who ask
+				x.Seq = 0 // is added for clients that ask
 			}
 			sent := protoOf(t, in.Interface())
 			raw, err := proto.Marshal(sent)
@@ -333,7 +333,7 @@ func FuzzProtoRequest(f *testing.F) {
 	})
 }
 
-// The deepest value that an agent may put into a task is read by clients of gRPC.
+// Clients of gRPC can read the deepest value that an agent may put into a task.
 func TestTheDeepestThatIsPublished(t *testing.T) {
 	var doc a2a.JSON
 	deep := 0

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// hostile are URLs that tell by themselves that they are not public.
+// hostile are URLs that are recognized as not public without a lookup.
 var hostile = []string{
 	// not a URL to post to
 	"", "x", "/path", "//example.com/", "example.com", "ftp://example.com/", "file:///etc/passwd", "gopher://example.com/",
@@ -28,7 +28,7 @@ var hostile = []string{
 	"https://[::127.0.0.1]/", "https://[::ffff:0:127.0.0.1]/", "https://localhost/", "https://LOCALHOST/", "https://localhost./",
 	"https://a.localhost/", "https://localhost.localdomain/", "https://0/", "https://0.0.0.0/", "https://0x0/", "https://[::]/", "https://0.0.0.1/",
 	"https://[::1%25lo]/", "https://[127.0.0.1]/", "https://127.0.0.1%25lo/",
-	// letters that become others on the way
+	// letters that normalization turns into others
 	"https://１２７.０.０.１/", "https://127。0。0。1/", "https://ⓛⓞⓒⓐⓛⓗⓞⓢⓣ/", "https://ⅼocalhost/", "https://exam\u212a.com/", "https://ex\u00adample.com/",
 	// private and the like
 	"https://10.0.0.1/", "https://172.16.0.1/", "https://172.31.255.255/", "https://192.168.1.1/", "https://100.64.0.1/", "https://100.127.255.255/",
@@ -81,7 +81,7 @@ func TestGoodURLs(t *testing.T) {
 		"https://[::ffff:8.8.8.8]/":           "https://8.8.8.8/",
 		"https://[64:ff9b::8.8.8.8]/":         "https://[64:ff9b::808:808]/",
 		"https://1e100.net/":                  "https://1e100.net/",
-		"https://127.0.0.1.example.com/":      "https://127.0.0.1.example.com/", // its addresses are judged later
+		"https://127.0.0.1.example.com/":      "https://127.0.0.1.example.com/", // its addresses are checked later
 		"https://localhost.example.com/":      "https://localhost.example.com/",
 		"https://example.com/a@b?u=http://10": "https://example.com/a@b?u=http://10",
 	} {
@@ -167,7 +167,7 @@ func TestBadRules(t *testing.T) {
 	}
 }
 
-// TestReasonsTellNoAddress: where a name leads is not for its author to know.
+// TestReasonsTellNoAddress: the author of a name must not learn its addresses.
 func TestReasonsTellNoAddress(t *testing.T) {
 	p := new(Policy)
 	tg := target{host: host{name: "a.example.com"}, port: 443}

@@ -47,7 +47,7 @@ func TestRedirects(t *testing.T) {
 	for _, to := range []string{
 		"http://a.example.com/", "http://127.0.0.1/", "https://127.0.0.1/", "https://[::1]/", "https://localhost/", "https://0x7f.1/", "https://10.0.0.1/",
 		"https://169.254.169.254/", "http://169.254.169.254/", "https://private.example.com/", "https://metadata.google.internal/", "//10.0.0.1/",
-		"https://u:p@b.example.com/", "file:///etc/passwd", "https://b.example.com:25/", "https://b.example.com./", via(a, b, a, b), // the fourth
+		"https://u:p@b.example.com/", "file:///etc/passwd", "https://b.example.com:25/", "https://b.example.com./", via(a, b, a, b), // four redirects are too many
 	} {
 		res, err := client.Get(via(a, to))
 		var r *Refused
@@ -61,8 +61,8 @@ func TestRedirects(t *testing.T) {
 	}
 }
 
-// TestRedirectsDoNotProfitFromRules: what an operator opens is not open to
-// every receiver.
+// TestRedirectsDoNotProfitFromRules: a redirect from a public host cannot lead to what an
+// operator's rule opens.
 func TestRedirectsDoNotProfitFromRules(t *testing.T) {
 	w, p, client := newWorld(t, func(w http.ResponseWriter, r *http.Request) {
 		if to := r.URL.Query().Get("to"); to != "" {
@@ -131,7 +131,7 @@ func TestCredentialsStayOnTheHost(t *testing.T) {
 		a + "next":                                        true,
 		"https://example.com:443/":                        true,
 		"https://example.com:8443/":                       false,
-		"https://b.example.com/":                          false, // net/http would take it for the same
+		"https://b.example.com/":                          false, // net/http would treat it as the same host
 		"https://b.example.com/?to=" + url.QueryEscape(a): false, // and back again
 	} {
 		req, _ := http.NewRequest("POST", a+"?secret=1&to="+url.QueryEscape(to), strings.NewReader("{}"))
@@ -156,7 +156,7 @@ func TestCredentialsStayOnTheHost(t *testing.T) {
 	}
 }
 
-// TestConnectionsAreUsedAgain: as many requests at a time as a host gets find the
+// TestConnectionsAreUsedAgain: if a host gets its most requests at a time, they use the
 // connections of those before them.
 func TestConnectionsAreUsedAgain(t *testing.T) {
 	const most = 8

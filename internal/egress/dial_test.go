@@ -15,8 +15,8 @@ import (
 	"testing"
 )
 
-// world is the internet of a test: names with the answers they get, one after
-// the other, the last one for ever, and a server that is at every address.
+// world is a test's internet: names with the answers of their lookups in order, the
+// last one for all later ones, and a server at every address.
 type world struct {
 	t       *testing.T
 	answers map[string][]string // a name to lists of addresses, separated by spaces
@@ -46,7 +46,7 @@ func (w *world) LookupNetIP(_ context.Context, _, name string) ([]netip.Addr, er
 	return addrs, nil
 }
 
-// dial fails the test if it is asked for anything but a public address in digits.
+// dial fails the test unless the address is public and in digits.
 func (w *world) dial(ctx context.Context, network, address string) (net.Conn, error) {
 	w.mu.Lock()
 	w.dialed = append(w.dialed, address)
@@ -118,7 +118,7 @@ func TestHostileAnswersAreNeverDialled(t *testing.T) {
 	}
 }
 
-// TestHostileURLsAreNeverDialled: whoever forgets Check is safe, too. The name
+// TestHostileURLsAreNeverDialled: a caller that forgets Check is safe too. The name
 // server says that everything is public.
 func TestHostileURLsAreNeverDialled(t *testing.T) {
 	w, _, client := newWorld(t, func(_ http.ResponseWriter, r *http.Request) { t.Errorf("served %s%s", r.Host, r.URL) })
@@ -144,8 +144,8 @@ func TestHostileURLsAreNeverDialled(t *testing.T) {
 
 func TestRebinding(t *testing.T) {
 	w, _, client := newWorld(t, func(http.ResponseWriter, *http.Request) {})
-	// Each request has a connection of its own. A server that closes it could do so when
-	// the next request has it already, which is then repeated.
+	// Each request has a connection of its own. Otherwise a server could close it while
+	// the next request uses it, and that would be repeated.
 	client.Transport.(*judging).DisableKeepAlives = true
 	w.answers["evil.example.com"] = []string{"8.8.8.8", "127.0.0.1", "9.9.9.9 10.0.0.1", "::ffff:10.0.0.1", "1.1.1.1"}
 	for i, want := range []string{"8.8.8.8:443", "", "9.9.9.9:443", "", "1.1.1.1:443"} {
@@ -168,7 +168,7 @@ func TestRebinding(t *testing.T) {
 
 func TestOnlyGoodAnswersAreDialled(t *testing.T) {
 	w, p, _ := newWorld(t, nil)
-	w.server = "" // so that all are tried
+	w.server = "" // so that every address is tried
 	w.answers["mixed.example.com"] = []string{"10.0.0.1 8.8.8.8 127.0.0.1 ::ffff:8.8.8.8 8.8.4.4 ::1 2606:4700::1111 64:ff9b::808:808 1.1.1.1 9.9.9.9"}
 	if _, err := p.DialContext(t.Context(), "tcp", "mixed.example.com:8443"); err == nil {
 		t.Fatal("want an error")
@@ -195,8 +195,8 @@ func TestNamesOfStrangersAreRooted(t *testing.T) {
 	}
 }
 
-// TestAllowedNameOpensNoMore: a name that an operator allows is not a door to
-// loopback or to metadata.
+// TestAllowedNameOpensNoMore: a name that an operator allows does not open loopback or
+// metadata addresses.
 func TestAllowedNameOpensNoMore(t *testing.T) {
 	for _, answer := range []string{"127.0.0.1", "169.254.169.254", "::1", "fd00:ec2::254", "0.0.0.0", "168.63.129.16", "64:ff9b::7f00:1"} {
 		w, p, _ := newWorld(t, nil)
@@ -233,8 +233,8 @@ func TestLocalhostIsNotLookedUp(t *testing.T) {
 	}
 }
 
-// TestHostAndServerName: dialling an address changes neither what the server is
-// called in TLS and HTTP nor which certificate it needs.
+// TestHostAndServerName: dialling an address changes neither the server's name in TLS
+// and HTTP nor the certificate that it needs.
 func TestHostAndServerName(t *testing.T) {
 	var seen string
 	w, _, client := newWorld(t, func(_ http.ResponseWriter, r *http.Request) { seen = r.TLS.ServerName + " " + r.Host + " " + r.Proto })

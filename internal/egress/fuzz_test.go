@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// isGlobal says whether an address is of the public internet, written another
-// way than the table, with numbers.
+// isGlobal reports whether an address is public. It is written with numbers,
+// independently of the table.
 func isGlobal(a netip.Addr) bool {
 	if a.Zone() != "" {
 		return false
@@ -131,7 +131,7 @@ func FuzzCheck(f *testing.F) {
 				}
 				continue
 			}
-			// A transport makes of the URL exactly the request that was judged.
+			// A transport reads from the URL exactly the request that was checked.
 			again, err := url.Parse(u.String())
 			if err != nil || again.Host != u.Host || again.User != nil || strings.ContainsAny(u.Host, " %@\\/#?") {
 				t.Fatalf("%q: %v, %v", raw, again, err)

@@ -12,7 +12,8 @@ import (
 	"github.com/parley-a2a/parley/internal/scarce"
 )
 
-// A patient client waits for a descriptor; another one says at once that there is none.
+// A patient client waits for a descriptor; any other returns at once that there is
+// none.
 func TestPatientClient(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer server.Close()

@@ -12,14 +12,14 @@ import (
 	"testing"
 )
 
-// deaf makes connections on which nobody ever says anything.
+// deaf makes connections that never answer.
 func deaf(context.Context, string, string) (net.Conn, error) {
 	c, other := net.Pipe()
 	go io.Copy(io.Discard, other)
 	return c, nil
 }
 
-// proxy is an HTTP proxy that connects everything with one server.
+// proxy is an HTTP proxy that connects every request to one server.
 type proxy struct {
 	server string
 	answer string // instead of a connection

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// A connection of HTTP/2 that takes nothing more is closed, and not only the request on
-// it given up: the next requests would go there, too, each with a goroutine that stays.
+// An HTTP/2 connection that accepts no more data is closed: if only the request were
+// given up, the next ones would use it too, each with a goroutine that stays.
 func TestUnreadConnectionIsClosed(t *testing.T) {
 	srv := httptest.NewUnstartedServer(nil)
 	srv.StartTLS() // for its certificate
@@ -24,7 +24,7 @@ func TestUnreadConnectionIsClosed(t *testing.T) {
 		p := &Policy{Dial: func(context.Context, string, string) (net.Conn, error) {
 			near, far := net.Pipe()
 			go func() {
-				_, _ = io.CopyN(io.Discard, tls.Server(far, &tls.Config{Certificates: srv.TLS.Certificates, NextProtos: []string{"h2"}}), 100) // and no more
+				_, _ = io.CopyN(io.Discard, tls.Server(far, &tls.Config{Certificates: srv.TLS.Certificates, NextProtos: []string{"h2"}}), 100) // and then no more
 			}()
 			return &closing{Conn: near, closed: closed}, nil
 		}}
@@ -42,7 +42,7 @@ func TestUnreadConnectionIsClosed(t *testing.T) {
 	})
 }
 
-// closing says when it is closed.
+// closing closes a channel when it is closed.
 type closing struct {
 	net.Conn
 	once   sync.Once

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// slow is what Valid says.
+// slow returns what Valid must return.
 func slow(doc []byte, most int) bool {
 	return utf8.Valid(doc) && stdjson.Valid(doc) && nesting(doc) <= most
 }
@@ -60,8 +60,8 @@ func FuzzValid(f *testing.F) {
 	})
 }
 
-// Each byte is judged the same wherever it stands, for strings are looked at in
-// steps of eight.
+// Each byte has the same result at every place, though strings are read in steps of
+// eight.
 func TestValidAtEachPlace(t *testing.T) {
 	for length := range 20 {
 		for at := range length + 1 {

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// A record says whose call it is about and which trace, once.
+// A record has the caller and the trace of its call, once.
 func TestLogSaysWhoseCallItIs(t *testing.T) {
 	var b bytes.Buffer
 	log := slog.New(LogHandler(slog.NewTextHandler(&b, nil)))

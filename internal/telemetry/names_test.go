@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// The page for operators has every name there is.
+// The page for operators has every name.
 func TestNamesAreDocumented(t *testing.T) {
 	page, err := os.ReadFile("../../docs/observability.md")
 	if err != nil {

@@ -46,7 +46,7 @@ func TestAuthorize(t *testing.T) {
 	}
 }
 
-// TestInjection: whatever a client says, nothing of it begins a line of its own.
+// TestInjection: no text of a client begins a header line of its own.
 func TestInjection(t *testing.T) {
 	evil := []string{
 		"a\r\nX-Evil: 1", "a\nX-Evil: 1", "a\rX-Evil: 1", "a\x00b", "\r\n", "a\r\n\r\nGET / HTTP/1.1", "a\tb", "a\x7fb", "a\x1bb", "a\u0085b", "a\u2028b", "a\u010a",
@@ -76,7 +76,7 @@ func TestInjection(t *testing.T) {
 		}
 	}
 	for _, token := range evil {
-		if token == "Bearer abc" { // a space inside is a token's own business
+		if token == "Bearer abc" { // a space inside belongs to the token
 			continue
 		}
 		if len(token) > maxCredentials || CheckToken(token) == nil {

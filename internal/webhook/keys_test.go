@@ -53,7 +53,7 @@ func TestBrokenKeys(t *testing.T) {
 	}
 }
 
-// TestJWKS judges the published form as a stranger: names, no private parts, and
+// TestJWKS checks the published form without this package: names, no private parts, and
 // thumbprints computed by hand.
 func TestJWKS(t *testing.T) {
 	var doc struct{ Keys []map[string]string }
@@ -84,7 +84,7 @@ func TestRotation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k, err = ParseKeys(k.Marshal()) // with all that is kept
+	k, err = ParseKeys(k.Marshal()) // Marshal has all that is stored
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,8 +26,8 @@ func countNew(f func()) func(net.Conn, http.ConnState) {
 	}
 }
 
-// secretly is a notification full of secrets, none of which belong into the
-// reason of an outcome.
+// secretly returns a notification full of secrets, none of which may be in the reason
+// of an outcome.
 func secretly(t testing.TB, url string) *a2a.Notification {
 	n := noticeOf(t, "1.0", strings.TrimSuffix(url, "/")+"/s3cret?key=s3cret")
 	n.Config.Token = "s3cret-token"
@@ -88,7 +88,7 @@ func TestWebhookVerdicts(t *testing.T) {
 	}
 }
 
-// Broken answers, and others than one hopes for.
+// Broken and unwelcome answers.
 func TestWebhookFailures(t *testing.T) {
 	raw := func(answer string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -183,7 +183,7 @@ func (resolver) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, er
 	return nil, &net.DNSError{Err: "no such host as s3cret", Name: host, IsNotFound: true}
 }
 
-// timedOut is how a dialer fails whose own time is up.
+// timedOut is the error of a dialer whose own time is up.
 type timedOut struct{}
 
 func (timedOut) Error() string   { return "dial tcp: i/o timeout" }

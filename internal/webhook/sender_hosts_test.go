@@ -10,8 +10,8 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Posts that hang keep no others from the same host: several callers may have
-// receivers there, and how many posts each of them has is for the engine to say.
+// Posts that hang do not block others to the same host: several callers may have
+// receivers there, and the engine limits the posts of each.
 func TestWebhooksThatHangKeepNoOthersFromTheirHost(t *testing.T) {
 	const hanging = 20
 	over, begun := make(chan struct{}), make(chan struct{}, hanging)

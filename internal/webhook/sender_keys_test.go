@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// A caller that stops waiting for the keys does not take them from the others: making
-// them may take longer than an attempt.
+// A caller that stops waiting for the keys does not stop the others: making them may
+// take longer than an attempt.
 func TestKeysAreLoadedWithoutThoseWhoLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := NewSender(nil, "", "")

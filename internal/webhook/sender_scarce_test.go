@@ -18,9 +18,9 @@ import (
 	"github.com/parley-a2a/parley/internal/webhook"
 )
 
-// That this server has no descriptor for a connection is no failure of the receiver:
-// the attempt goes on when there is one, and says whose fault it was if there is none
-// in its time.
+// It is not the receiver's failure if this server has no descriptor for a connection:
+// the attempt continues when there is one, and if there is none in its time, the
+// outcome says that the cause is here.
 func TestWebhookWaitsForDescriptors(t *testing.T) {
 	receiver := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	defer receiver.Close()
@@ -40,7 +40,7 @@ func TestWebhookWaitsForDescriptors(t *testing.T) {
 	if out := w.Notify(t.Context(), noticeOf(t, "1.0", receiver.URL)); out.Verdict != a2a.Delivered {
 		t.Errorf("after three tries: %+v", out)
 	}
-	synctest.Test(t, func(t *testing.T) { // or the time could end within a try, which is another's fault
+	synctest.Test(t, func(t *testing.T) { // in real time the limit could pass during a try, which is another error
 		left.Store(1 << 40)
 		w := webhook.NewSender(policy, "test", "")
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -40,7 +40,7 @@ type post struct {
 	body   []byte
 }
 
-// inbox is a receiver. answer says what it does; nil is 200.
+// inbox is a receiver. answer answers the posts; nil means 200.
 type inbox struct {
 	*httptest.Server
 	answer http.HandlerFunc
@@ -150,7 +150,7 @@ func TestWebhookBodies(t *testing.T) {
 	}
 }
 
-// Whatever is posted, a client of the version reads it as what it was.
+// A client of the version reads each body as the event that was posted.
 func TestWebhookBodiesAreReadByTheCodecs(t *testing.T) {
 	in := newInbox(t, nil)
 	w := localHooks(nil)
@@ -189,7 +189,7 @@ func TestWebhookHeaders(t *testing.T) {
 		{"x-api-key", "k1", "", "ApiKey k1", "k1", ""},
 		{"Own", "a b", "", "Own a b", "", ""},
 		{"none", "", "tok", "", "", "tok"},
-		{"", "", "whsec_c2VjcmV0", "", "", ""}, // signed with, never sent
+		{"", "", "whsec_c2VjcmV0", "", "", ""}, // used to sign, never sent
 	} {
 		for _, version := range []string{"1.0", "0.3", "0.1"} {
 			in := newInbox(t, nil)
@@ -213,8 +213,8 @@ func TestWebhookHeaders(t *testing.T) {
 	}
 }
 
-// A receiver that knows but the address of the agent can tell its deliveries
-// from others, and each attempt of one from the next delivery.
+// A receiver that knows only the agent's address can tell its deliveries from others',
+// and each attempt of one from the next delivery.
 func TestWebhookSignaturesHold(t *testing.T) {
 	w := localHooks(hookKeys())
 	agent := httptest.NewServer(a2aserver.New(a2a.Unimplemented{}, new(a2a.AgentCard), &a2aserver.Options{Keys: w.JWKS}))
@@ -245,7 +245,7 @@ func TestWebhookSignaturesHold(t *testing.T) {
 	}
 }
 
-// What samples of 0.1 wait for, of which servers of 0.3 keep the habit.
+// The JWT that samples of 0.1 wait for, and that servers of 0.3 still send.
 func TestWebhookJWT(t *testing.T) {
 	w := localHooks(hookKeys())
 	agent := httptest.NewServer(a2aserver.New(a2a.Unimplemented{}, new(a2a.AgentCard), &a2aserver.Options{Keys: w.JWKS}))
@@ -296,7 +296,7 @@ func TestWebhookConnectionsAreUsedAgain(t *testing.T) {
 	}
 }
 
-// Also while the keys are rotated.
+// Posts can be sent at the same time, even while the keys are rotated.
 func TestWebhooksAreSentTogether(t *testing.T) {
 	in := newInbox(t, nil)
 	w := localHooks(hookKeys())

@@ -24,7 +24,7 @@ var testKeys = sync.OnceValue(func() *Keys {
 	return k
 })
 
-// TestVector is the one that the libraries of Standard Webhooks share.
+// TestVector is the test vector that the libraries of Standard Webhooks share.
 func TestVector(t *testing.T) {
 	const id, secret, body = "msg_p5jXN8AQM9LWM0D4loKWxJek", "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", `{"test": 2432232314}`
 	h := http.Header{}
@@ -78,7 +78,7 @@ func TestWithoutTokenOrKeys(t *testing.T) {
 	}
 }
 
-// TestTampering changes everything there is, one by one.
+// TestTampering changes every signed part, one by one.
 func TestTampering(t *testing.T) {
 	k := testKeys()
 	keys, err := ParseKeySet(k.JWKS())
@@ -133,12 +133,12 @@ func TestTampering(t *testing.T) {
 	}
 }
 
-// TestOneContentOneReading: id, time and body cannot be split in another way
-// over a signature that is good.
+// TestOneContentOneReading: a good signature does not hold for another split into id,
+// time and body.
 func TestOneContentOneReading(t *testing.T) {
 	h := http.Header{}
 	(*Keys)(nil).Sign(h, "d", time.Unix(1, 0), []byte("2.{}"), "token")
-	h[HeaderID], h[HeaderTimestamp] = []string{"d.1"}, []string{"2"} // and the body {}
+	h[HeaderID], h[HeaderTimestamp] = []string{"d.1"}, []string{"2"} // with the body {}
 	if s, err := ReadSigned(h); err == nil && s.ByToken("token", []byte("{}")) {
 		t.Error("the split moved")
 	}
@@ -179,7 +179,7 @@ func FuzzReadSigned(f *testing.F) {
 		if s.ByToken("a token nobody knows", body) || s.ByKey(keys, body) {
 			t.Errorf("verified %v", h)
 		}
-		// A signature that is added to whatever there was is found.
+		// A good signature is found among any others.
 		good := http.Header{}
 		testKeys().Sign(good, s.ID, s.At, body, "t")
 		if len(strings.Fields(list)) > maxSignatures-2 || len(list) > maxHeader/2 {

@@ -70,8 +70,8 @@ func TestSignaturesHoldForOneSource(t *testing.T) {
 	}
 }
 
-// FuzzSource reads ids as strangers send them: an id has at most one source, the
-// one that it was made with, and it begins as the samples for receivers look for.
+// FuzzSource reads ids from strangers: an id has at most one source, the one that it
+// was made with, and begins as the samples for receivers expect.
 func FuzzSource(f *testing.F) {
 	f.Add("msg_"+ann+"_x", ben)
 	f.Add("msg_OLx0Mv2-o8NY7yn4gWUycqlB", ann)

@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
-// A post names the span of its attempt, and the span says what came of it. Without a
-// span there is nothing to name.
+// A post names the span of its attempt, and the span has the outcome. Without a span no
+// header names one.
 func TestWebhookNamesItsSpan(t *testing.T) {
 	in := newInbox(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) })
 	s, n := localHooks(hookKeys()), noticeOf(t, "1.0", in.URL)

@@ -55,15 +55,15 @@ func FuzzMessageReader(f *testing.F) {
 	})
 }
 
-// However small the pieces are in which a body comes, a Read ends where its buffer or a
-// message ends.
+// However small the pieces of a body are, a Read ends where its buffer or a message
+// ends.
 func TestMessagesAreGathered(t *testing.T) {
 	var body []byte
 	want := []int{5 + 3, 5, 16, 16, 5 + 30 - 32, 5 + 11, 2}
 	for _, size := range []int{3, 0, 30, 11} {
 		body = AppendMessage(body, bytes.Repeat([]byte{'x'}, size))
 	}
-	body = append(body, 0, 9) // of one that does not come
+	body = append(body, 0, 9) // of a message that is not sent
 	g := &Gathered{ReadCloser: io.NopCloser(iotest.OneByteReader(bytes.NewReader(body)))}
 	var got []int
 	var all []byte

@@ -31,7 +31,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// Whatever a peer says, RetryAfter returns no time before now.
+// RetryAfter returns no time before now, whatever a peer sends.
 func FuzzRetryAfter(f *testing.F) {
 	for _, s := range []string{"", "1", "-1", "Fri, 02 Jan 2026 03:05:05 GMT", "Fri, 31 Dec 9999 23:59:59 GMT", "18446744073709551615"} {
 		f.Add(s)

@@ -21,8 +21,8 @@ func joined(in string) (events []string, err error) {
 	}
 }
 
-// As examples of version 0.1 print events: no blank behind the colon, and no
-// field names on the lines that go on.
+// As the examples of version 0.1 print events: no blank after the colon, and no field
+// names on the continuation lines.
 func TestReaderJoinsJSON(t *testing.T) {
 	tests := map[string]struct {
 		in   string
@@ -55,8 +55,8 @@ func TestReaderJoinsJSON(t *testing.T) {
 	}
 }
 
-// Streams in the standard's form are read as the standard says, however their
-// bytes are split.
+// Streams in the standard's form are read by the standard's rules, however their bytes
+// are split.
 func FuzzReaderJoinJSON(f *testing.F) {
 	f.Add([]byte("data:{\n \"a\":1\n}\n\ndata: x\nid: 3\n\n"))
 	f.Add([]byte("data: {}\n-1\nnull,\nretry: 1\n\n"))

@@ -71,13 +71,13 @@ func TestReaderSplitsAsTheStandardSays(t *testing.T) {
 	}
 }
 
-// A reader that waited for the byte behind a CR would deliver an event only
-// with the next one.
+// A reader that waited for the byte after a CR would deliver an event only with the
+// next one.
 func TestReaderDoesNotHoldAnEventBack(t *testing.T) {
 	for _, end := range []string{"\n\n", "\r\r", "\r\n\r\n"} {
 		pr, pw := io.Pipe()
 		sse := NewReader(pr, 100)
-		go pw.Write([]byte("data: a" + end)) // and nothing behind it
+		go pw.Write([]byte("data: a" + end)) // and nothing after it
 		ev, err := sse.Next()
 		if err != nil || string(ev.Data) != "a" {
 			t.Errorf("end %q: event %q, error %v", end, ev.Data, err)

@@ -46,7 +46,8 @@ func traces(t *testing.T, s export.Settings) (*export.Telemetry, error) {
 	return export.Start(t.Context(), s)
 }
 
-// Telemetry is off unless something asks for it, and what cannot be used is named.
+// Telemetry is off unless a setting asks for it, and a setting that cannot be used is
+// named in the error.
 func TestWhatSwitchesItOn(t *testing.T) {
 	const at = "http://127.0.0.1:9"
 	const noURL = "OTEL_EXPORTER_OTLP_ENDPOINT is no URL: expected one without credentials, such as http://127.0.0.1:4318; OTEL_EXPORTER_OTLP_HEADERS has those"
@@ -93,7 +94,7 @@ func TestWhatSwitchesItOn(t *testing.T) {
 	}
 }
 
-// received are the names of the spans that a collector gets.
+// received has the names of the spans that a collector got.
 type received struct {
 	mu    sync.Mutex
 	names []string
@@ -183,9 +184,9 @@ func (l *lines) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// A collector that is away, hangs, refuses, says too much or says nonsense costs spans and
-// metrics: whoever writes them never waits, the end does not either, and there is one line
-// in the log.
+// If a collector is away, hangs, refuses, or answers too much or nonsense, spans and
+// metrics are lost: no writer waits, Shutdown does not either, and there is one line in
+// the log.
 func TestACollectorInTrouble(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -245,7 +246,7 @@ func TestACollectorInTrouble(t *testing.T) {
 			if how != nil {
 				<-asked
 			}
-			// As at the end of a server, whose time is over.
+			// As at the end of a server whose time to stop is over.
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			if err := out.Shutdown(ctx); err != nil && !errors.Is(err, context.Canceled) {

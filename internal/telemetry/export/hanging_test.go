@@ -20,7 +20,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 )
 
-// hanging is a connection to a collector that takes what it gets and never answers.
+// hanging is a collector that accepts spans and never answers.
 type hanging struct {
 	mu   sync.Mutex
 	held int // spans
@@ -43,7 +43,7 @@ func (h *hanging) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan
 
 func (*hanging) Shutdown(context.Context) error { return nil }
 
-// away is a collector that is not there, which is known at once.
+// away is a collector that refuses connections at once.
 type away struct{}
 
 func (away) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error {
@@ -51,10 +51,10 @@ func (away) ExportSpans(context.Context, []sdktrace.ReadOnlySpan) error {
 }
 func (away) Shutdown(context.Context) error { return nil }
 
-// Tasks take no time at all by a clock that stands still while anybody works: nothing of
-// them waits for a collector that hangs, or is away, for ten minutes. The log has a line a
-// minute at most, what waits to be sent has a bound, and the end of it all takes no longer
-// than it may.
+// A clock that stands still while any goroutine works shows that tasks take no time:
+// none of them waits for a collector that hangs, or is away, for ten minutes. The log
+// has a line a minute at most, the queue has a bound, and Shutdown takes no longer than
+// it may.
 func TestTasksDoNotWaitForACollector(t *testing.T) {
 	for name, to := range map[string]sdktrace.SpanExporter{"hangs": new(hanging), "away": away{}} {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +76,7 @@ func TestTasksDoNotWaitForACollector(t *testing.T) {
 				for minute := range minutes {
 					begun, each := time.Now(), 10
 					if minute == 0 {
-						each = 1400 // of two spans: more than the queue and what is on its way hold
+						each = 1400 // of two spans each: more than the queue and a batch under way hold
 					}
 					for i := range each {
 						req := &a2a.SendMessageRequest{Message: a2a.UserText("go")}

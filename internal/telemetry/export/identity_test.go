@@ -10,8 +10,8 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
-// A span that the context names has its ids, below a parent and without one; others
-// have ids of their own.
+// A span whose context has an identity gets those ids, with a parent and without one;
+// others have ids of their own.
 func TestSpansHaveTheIDsTheyAreTold(t *testing.T) {
 	tracer := sdktrace.NewTracerProvider(sdktrace.WithIDGenerator(identities{})).Tracer("test")
 	parent := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled})
@@ -26,7 +26,7 @@ func TestSpansHaveTheIDsTheyAreTold(t *testing.T) {
 			t.Errorf("another %s is %v", name, got)
 		}
 	}
-	// Ids of another trace would make a span of none.
+	// Ids of another trace would take the span out of its trace.
 	foreign := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{9}, SpanID: trace.SpanID{3}})
 	if _, span := tracer.Start(telemetry.WithIdentity(trace.ContextWithSpanContext(t.Context(), parent), foreign), "x"); span.SpanContext().TraceID() != parent.TraceID() || span.SpanContext().SpanID() == foreign.SpanID() {
 		t.Errorf("the span is %v", span.SpanContext())

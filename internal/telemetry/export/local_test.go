@@ -11,8 +11,8 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/metrics"
 )
 
-// Whether counters and histograms are kept here or by OpenTelemetry's SDK, those who
-// scrape get the same, but for exemplars of counters.
+// Whether counters and histograms are kept here or by OpenTelemetry's SDK, a scrape has
+// the same values, except for exemplars of counters.
 func TestKeptHereOrByTheSDK(t *testing.T) {
 	ctx, span := sdktrace.NewTracerProvider().Tracer("").Start(t.Context(), "x")
 	defer span.End()
@@ -26,10 +26,10 @@ func TestKeptHereOrByTheSDK(t *testing.T) {
 		if _, ours := tel.MeterProvider.(*metrics.Local); ours != (lookup == nil) {
 			t.Fatalf("the provider is a %T", tel.MeterProvider)
 		}
-		one, two := metrics.New(tel.MeterProvider), metrics.New(tel.MeterProvider) // as an engine and a server have
+		one, two := metrics.New(tel.MeterProvider), metrics.New(tel.MeterProvider) // as of an engine and a server
 		everything(ctx, t, one)
 		h := two.Histogram(metrics.OperationDuration)
-		for _, v := range []float64{0, .0005, .00051, 7, 300, 1e6} { // on a bound, beside it, beyond all
+		for _, v := range []float64{0, .0005, .00051, 7, 300, 1e6} { // on a bound, next to it, beyond all
 			h.Record(t.Context(), v, "GetTask", "GRPC", "1.0", "ok")
 			h.Record(t.Context(), v, "any", "JSONRPC", "any", "any")
 		}
@@ -39,7 +39,7 @@ func TestKeptHereOrByTheSDK(t *testing.T) {
 		var ours []string
 		for line := range strings.Lines(scrape(t, tel.Scrape, "application/openmetrics-text; version=1.0.0")) {
 			if strings.Contains(line, "parley") || strings.Contains(line, "a2a") || strings.Contains(line, "gen_ai") {
-				// The order of an exemplar's two labels is left to chance.
+				// The order of an exemplar's two labels is random.
 				line = regexp.MustCompile(`,?span_id="[0-9a-f]*",?`).ReplaceAllString(line, "")
 				if !strings.Contains(line, "_bucket{") {
 					line, _, _ = strings.Cut(line, " # ") // only histograms have exemplars here

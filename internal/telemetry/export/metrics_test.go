@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/metrics"
 )
 
-// everything gives each metric of the table a value, and each of its labels.
+// everything records one value for each metric of the table, with all its labels.
 func everything(ctx context.Context, t *testing.T, m *metrics.Meter) {
 	t.Helper()
 	gauges := map[metrics.ID][]string{}
@@ -40,7 +40,7 @@ func everything(ctx context.Context, t *testing.T, m *metrics.Meter) {
 	}
 	var ids []metrics.ID
 	for id := range gauges {
-		if id != metrics.BuildInfo { // which Start sets
+		if id != metrics.BuildInfo { // Start sets it
 			ids = append(ids, id)
 		}
 	}
@@ -165,8 +165,8 @@ func TestLabelsAreBounded(t *testing.T) {
 	}
 }
 
-// Metrics go to a collector where OTEL_* or the settings name one, and a collector
-// that is away costs the metrics and nothing else.
+// Metrics go to a collector if OTEL_* or the settings name one, and if it is away only
+// the metrics are lost.
 func TestMetricsAreSent(t *testing.T) {
 	got := make(chan []byte, 8)
 	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

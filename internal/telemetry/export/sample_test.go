@@ -12,9 +12,9 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry"
 )
 
-// Of the traces that begin here the share is kept that was asked for, as a whole; those
-// that began elsewhere are kept if they were there. A dropped trace has ids all the same,
-// so that the servers that are called drop it, too.
+// The configured share of the traces that begin here is kept, each as a whole; traces
+// that began elsewhere are kept if they were sampled there. A dropped trace has ids
+// too, so that the servers that are called drop it as well.
 func TestAShareOfTracesIsKept(t *testing.T) {
 	const n, part = 20_000, 0.05
 	got := tracetest.NewSpanRecorder()
@@ -39,7 +39,7 @@ func TestAShareOfTracesIsKept(t *testing.T) {
 		t.Errorf("%d spans are kept, want some %v", kept, want)
 	}
 	for flags, want := range map[trace.TraceFlags]bool{0: false, trace.FlagsSampled: true} {
-		for _, all := range []bool{false, true} { // whether the share is of those, too
+		for _, all := range []bool{false, true} { // whether the share is also of those
 			parent := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1, 8: 0xff}, SpanID: trace.SpanID{2}, TraceFlags: flags, Remote: true})
 			_, span := telemetry.Tracer(newSampled(sdk, newShare(part, all))).Start(trace.ContextWithSpanContext(t.Context(), parent), "x")
 			want := want && !all
@@ -50,8 +50,8 @@ func TestAShareOfTracesIsKept(t *testing.T) {
 	}
 }
 
-// The first span of a trace has the ids that the context names: it is written for a
-// process that was killed, and others name it as their parent.
+// The first span of a trace gets the ids from its context: it is written for a process
+// that was killed, and other spans name it as their parent.
 func TestASampledSpanHasTheIDsThatItIsTold(t *testing.T) {
 	sdk := sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.AlwaysSample()), sdktrace.WithIDGenerator(identities{}))
 	is := trace.NewSpanContext(trace.SpanContextConfig{TraceID: trace.TraceID{1}, SpanID: trace.SpanID{2}, TraceFlags: trace.FlagsSampled})
@@ -61,7 +61,7 @@ func TestASampledSpanHasTheIDsThatItIsTold(t *testing.T) {
 	}
 }
 
-// A share that is asked for by variables is understood, and what cannot be is named.
+// A share from variables is read, and one that cannot be used is named in the error.
 func TestShares(t *testing.T) {
 	half := .5
 	for _, tt := range []struct {
@@ -88,7 +88,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// A share costs nothing but ids and a context for what is dropped.
+// A dropped trace costs only ids and a context.
 func BenchmarkSample(b *testing.B) {
 	sdk := func(s sdktrace.Sampler) *sdktrace.TracerProvider {
 		return sdktrace.NewTracerProvider(sdktrace.WithSampler(s), sdktrace.WithIDGenerator(identities{}))

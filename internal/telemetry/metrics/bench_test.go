@@ -7,7 +7,7 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 )
 
-// What it costs to count one thing and to measure one.
+// BenchmarkRecord measures what it costs to count one event and to record one value.
 func BenchmarkRecord(b *testing.B) {
 	sdk := sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))
 	for name, p := range map[string]metric.MeterProvider{"local": NewLocal(sdk), "sdk": sdk} {

@@ -18,8 +18,8 @@ const (
 	end   = "<!-- the end of the metric table -->\n"
 )
 
-// document is the table as the page has it, with the labels that several metrics have in
-// front of it.
+// document returns the table in the form of the page, after the labels that several
+// metrics share.
 func document() string {
 	uses := map[string]int{}
 	for i := range Table {
@@ -34,7 +34,7 @@ func document() string {
 		for _, l := range m.Labels {
 			text := described(l)
 			switch n := uses[text]; {
-			case n > 1: // its first metric
+			case n > 1: // at its first metric
 				fmt.Fprintf(&shared, "* %s\n", text)
 				uses[text] = 0
 				fallthrough
@@ -48,7 +48,7 @@ func document() string {
 			with = " By " + strings.Join(labels, "; ")
 		}
 		kind := ", " + m.Kind.String()
-		if m.Kind == Counter { // _total says so
+		if m.Kind == Counter { // the suffix _total says so
 			kind = ""
 		}
 		fmt.Fprintf(&rows, "* `%s`%s: %s%s\n", m.Prometheus(), kind, m.Help, with)
@@ -56,7 +56,7 @@ func document() string {
 	return shared.String() + "\n" + rows.String()
 }
 
-// described is a label with its values, or what bounds them.
+// described returns a label with its values, or the reason why they are bounded.
 func described(l Label) string {
 	bound := l.Bound
 	if l.Values != nil {
@@ -85,7 +85,7 @@ func TestTableIsDocumented(t *testing.T) {
 	}
 }
 
-// No label may have values without a bound, and no name comes twice.
+// No label may have unbounded values, and no name occurs twice.
 func TestTable(t *testing.T) {
 	name := regexp.MustCompile(`^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$`)
 	seen := map[string]bool{}
