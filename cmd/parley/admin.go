@@ -11,9 +11,8 @@ import (
 	"github.com/parley-a2a/parley/internal/failure"
 )
 
-// admin makes cmd a command on the tasks that a server keeps in a directory.
-// They are for people who may read and write its files; callers and credentials
-// play no part.
+// admin makes cmd a command on the tasks that a server keeps in a directory. It is for people
+// who may read and write the directory's files, without callers and credentials.
 func (a *app) admin(cmd *cobra.Command, run func(ctx context.Context, db *database.Location, args []string) error) *cobra.Command {
 	var f database.Flags
 	cmd.Flags().SortFlags = false
@@ -43,7 +42,7 @@ func (a *app) admin(cmd *cobra.Command, run func(ctx context.Context, db *databa
 	return cmd
 }
 
-// done closes what was written to: only then is it all in one file.
+// done closes a file that was written: only then is everything in it.
 func done(st interface{ Close() error }, err *error) {
 	if closed := st.Close(); *err == nil {
 		*err = closed

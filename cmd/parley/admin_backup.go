@@ -42,7 +42,7 @@ parley.db and serve that directory with --data. For PostgreSQL use pg_dump.`,
 			return err
 		}
 		defer func() { d.end(err, slog.Int64("bytes", size)) }()
-		var part atomic.Value // a string: the file that grows
+		var part atomic.Value // a string: the name of the growing file
 		total := r.Size(ctx)
 		stop := a.progress("copying", plain.Bytes, func() (int64, int64) {
 			name, _ := part.Load().(string)

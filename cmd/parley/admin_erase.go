@@ -50,7 +50,7 @@ is the agent at /.`,
 	return cmd
 }
 
-// whose is the owner of the context, in words.
+// whose describes the owner of the context.
 func (f *eraseFlags) whose() string {
 	var whose string
 	for _, part := range []struct{ what, name string }{{"owner", f.owner}, {"tenant", f.tenant}, {"agent", f.agent}} {

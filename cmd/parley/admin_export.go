@@ -67,14 +67,14 @@ func counts(n archive.Count) []slog.Attr {
 	return []slog.Attr{slog.Any("tasks", n.Tasks), slog.Any("entries", n.Entries)}
 }
 
-// export writes an export, and shows how large it is so far.
+// export writes an export, and shows its size so far.
 func (a *app) export(ctx context.Context, src archive.Source, to io.Writer) (archive.Count, string, error) {
 	w := &writing{Writer: to}
 	defer a.progress("exporting", plain.Bytes, func() (int64, int64) { return w.n.Load(), 0 })()
 	return archive.Export(ctx, src, w)
 }
 
-// exportTo writes a new file.
+// exportTo writes an export to a new file.
 func (a *app) exportTo(ctx context.Context, src archive.Source, name string) (n archive.Count, sum string, err error) {
 	err = create(name, func(w io.Writer) (err error) {
 		n, sum, err = a.export(ctx, src, w)

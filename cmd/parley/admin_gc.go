@@ -108,7 +108,7 @@ func (a *app) gc(ctx context.Context, db *database.Location, f *gcFlags) (err er
 // collect deletes without a server, and counts in did.
 func (a *app) collect(ctx context.Context, st database.Store, f *gcFlags, did *admin.Collected) (err error) {
 	before, seen := time.Now().Add(-f.olderThan), 0
-	if _, err := st.Delete(ctx, nil); err != nil { // what a killed gc left
+	if _, err := st.Delete(ctx, nil); err != nil { // left by a killed gc
 		return err
 	}
 	looked, stop := a.counted("deleting", "task")
@@ -133,13 +133,13 @@ func (a *app) collect(ctx context.Context, st database.Store, f *gcFlags, did *a
 			return err
 		}
 	}
-	// Those of the deleted tasks are gone with them. Of the others, what does
-	// not count any more is of no use to anybody, whatever --older-than says.
+	// The receipts of deleted tasks were deleted with them. Expired receipts of other tasks are
+	// useless, so they are deleted regardless of --older-than.
 	did.Receipts, err = database.Forget(ctx, st, store.ForgetQuery{Before: time.Now(), Limit: database.DeleteBatch})
 	return err
 }
 
-// words are the states that it is about.
+// words returns the names of the states to delete.
 func (f *gcFlags) words() []string {
 	words := make([]string, len(f.states))
 	for i, s := range f.states {
@@ -165,7 +165,7 @@ func (a *app) gcDry(ctx context.Context, db *database.Location, f *gcFlags) (err
 	return a.sayTasks("Would delete", f, would)
 }
 
-// sayTasks says how many tasks it is about, in all and in each state.
+// sayTasks prints the number of tasks, in total and in each state.
 func (a *app) sayTasks(what string, f *gcFlags, n *admin.Collected) error {
 	var each []string
 	for _, word := range f.words() {
@@ -180,7 +180,7 @@ func (a *app) sayTasks(what string, f *gcFlags, n *admin.Collected) error {
 	return a.say("%s", what)
 }
 
-// parseIdleStates returns states in which no task is at work.
+// parseIdleStates parses states in which no task is at work.
 func parseIdleStates(words string) (list []a2a.TaskState, err error) {
 	for word := range strings.SplitSeq(words, ",") {
 		state, err := admin.ParseState(word)

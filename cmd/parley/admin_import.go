@@ -55,7 +55,7 @@ Unfinished tasks resume when it is served.`,
 			size = st.Size()
 		}
 		from := &reading{ReadSeeker: in}
-		// It is read twice, to check it and to take it.
+		// It is read twice: to check it, and to import it.
 		stop := a.progress("checking and importing", plain.Bytes, func() (int64, int64) { return from.n.Load() / 2, size })
 		got, err = archive.Import(ctx, st, from, db.Shared())
 		if stop(); err != nil {
@@ -76,8 +76,8 @@ Unfinished tasks resume when it is served.`,
 	return cmd
 }
 
-// compare says whether a database holds what an export does: by the checksum of
-// its own export, if it holds nothing else, or else task by task.
+// compare reports whether a database holds everything in an export: by the checksum of its own
+// export, if it holds nothing else, otherwise task by task.
 func (a *app) compare(ctx context.Context, st store.Store, in io.ReadSeeker, size int64, got *archive.Imported) error {
 	again := &writing{Writer: io.Discard}
 	stop := a.progress("comparing", plain.Bytes, func() (int64, int64) { return again.n.Load(), size })
@@ -95,8 +95,8 @@ func (a *app) compare(ctx context.Context, st store.Store, in io.ReadSeeker, siz
 	if sum == got.Sum {
 		return nil
 	}
-	// It has other tasks or keys, too, or its deliveries went on since an import
-	// before; or receipts had run out.
+	// It also has other tasks or keys, or it has made deliveries since an earlier import, or
+	// receipts had expired.
 	from := &reading{ReadSeeker: in}
 	defer a.progress("comparing task by task", plain.Bytes, func() (int64, int64) { return from.n.Load(), size })()
 	if err := archive.Compare(ctx, st, from); err != nil {
@@ -105,7 +105,7 @@ func (a *app) compare(ctx context.Context, st store.Store, in io.ReadSeeker, siz
 	return a.say("Compared task by task: every task of the export is there as it is in it; the database holds more, or knows more of webhooks")
 }
 
-// importFailure is about an import that is refused.
+// importFailure returns the failure of a refused import.
 func importFailure(err error) error {
 	switch {
 	case errors.Is(err, archive.ErrNotEmpty):

@@ -7,7 +7,7 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// progress shows on standard error how far long work is, until stop is called. look is
+// progress shows the progress of long work on standard error, until stop is called. look is
 // called from another goroutine.
 func (a *app) progress(what string, word func(int64) string, look func() (done, total int64)) (stop func()) {
 	return a.screen.Progress(what, look, word, func(line string) { a.stderr.Note("Progress", "%s", line) })
@@ -19,8 +19,7 @@ func (a *app) counted(what, thing string) (done *atomic.Int64, stop func()) {
 	return done, a.progress(what, func(n int64) string { return plain.Count(n, thing) }, func() (int64, int64) { return done.Load(), 0 })
 }
 
-// migrating shows how far the migration of a database is: what comes first says that it
-// is one.
+// migrating shows the progress of a database's migration. The first line says that it is one.
 func (a *app) migrating() func(done, of int) {
 	var steps, all atomic.Int64
 	stop := func() {}
@@ -50,7 +49,7 @@ func (w *writing) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// reading counts what is read, again and again what is read again.
+// reading counts the bytes read, and counts bytes again that are read again.
 type reading struct {
 	io.ReadSeeker
 	n atomic.Int64

@@ -31,8 +31,7 @@ func (p *pushPick) has(id store.PushID) bool {
 	return (p.task == "" || p.task == id.Key.ID) && (p.config == "" || p.config == id.ID)
 }
 
-// pushDoc is a webhook as list prints it. Where it is beyond its host only its
-// receiver knows.
+// pushDoc is a webhook as list prints it, with only the host of its URL.
 type pushDoc struct {
 	Agent   string     `json:"agent,omitempty"`
 	Tenant  string     `json:"tenant,omitempty"`
@@ -51,11 +50,11 @@ type pushDoc struct {
 	Reason  string     `json:"reason,omitempty"`
 }
 
-// listDoc is a document of a list, which JSON has whole.
+// listDoc is a document of a list; in JSON it is printed in full.
 type listDoc interface{ print(*output.Writer) }
 
-// listing makes cmd list something of a database's webhooks, which the server may have
-// open: a document each, and how many they are, which what names.
+// listing makes cmd list documents about a database's webhooks, which the server may have open,
+// and their number, which what names.
 func (a *app) listing(cmd *cobra.Command, what string, flags func(*cobra.Command), each func(ctx context.Context, r database.Reader, say func(listDoc) error) error) *cobra.Command {
 	asJSON := false
 	cmd = a.admin(cmd, func(ctx context.Context, db *database.Location, _ []string) (err error) {

@@ -78,7 +78,7 @@ func (a *app) redeliver(ctx context.Context, db *database.Location, pick *pushPi
 		plain.Count(r.Letters, "dead letter"), plain.Count(r.Enabled, "webhook"), plain.Count(r.Hastened, "webhook"))
 }
 
-// redeliverAt has a server do it. A task that is not there has nothing to be sent.
+// redeliverAt asks a server to redeliver. A task that does not exist has nothing to send.
 func redeliverAt(ctx context.Context, api admin.API, pick *pushPick) (r database.Redelivered, err error) {
 	did, err := api.Redeliver(ctx, admin.Redelivery{Task: pick.task, ID: pick.config, All: *pick == pushPick{}})
 	switch {
@@ -112,7 +112,7 @@ published.`,
 		if err != nil {
 			return err
 		}
-		defer func() { _ = log.Close() }() // what it could not write is logged
+		defer func() { _ = log.Close() }() // write errors are logged
 		public, err := parley.RotateWebhookKeys(ctx, st, time.Now())
 		if err != nil {
 			return err

@@ -19,8 +19,8 @@ import (
 	"github.com/parley-a2a/parley/internal/terminal"
 )
 
-// serverOf returns the administration of the server that runs with a database, on
-// this machine; nil if none does.
+// serverOf returns the administration of the server that runs with a database on this machine;
+// nil if there is none.
 func serverOf(ctx context.Context, db *database.Location) (admin.API, *admin.Local, error) {
 	api, l, err := admin.Find(ctx, db.AdminFile())
 	if errors.Is(err, admin.ErrNoServer) {
@@ -108,7 +108,7 @@ that wait for their client are not among them: --state input-required lists thos
 	return cmd
 }
 
-// noteWaiting says how many tasks are not at work because they wait for their clients.
+// noteWaiting prints how many tasks are not at work because they wait for their clients.
 func (a *app) noteWaiting(ctx context.Context, api admin.API) error {
 	for _, state := range []a2a.TaskState{a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired} {
 		page, err := api.Tasks(ctx, admin.TaskQuery{Query: admin.Query{Limit: 1}, State: admin.StateWord(state)})
@@ -141,7 +141,7 @@ func newAdminStatus(a *app) *cobra.Command {
 			is = "no: " + ready.Reason
 		}
 		out.Field("Ready", is)
-		if err := out.Flush(); err != nil { // what follows needs the database
+		if err := out.Flush(); err != nil { // the rest needs the database
 			return err
 		}
 		agents, err := api.Agents(ctx)

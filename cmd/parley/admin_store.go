@@ -57,14 +57,14 @@ Exit code 1 means that a test fails, or that parley serve would refuse the serve
 		}
 		return cmd.Flags().Set("store", args[0])
 	}
-	_ = cmd.Flags().MarkHidden("data") // there is no audit log of a check
+	_ = cmd.Flags().MarkHidden("data") // a check has no audit log
 	cmd.Flags().BoolVar(&here, "here", false, "use the database of the address, which must have no schema parley")
 	cmd.Flags().StringSliceVar(&areas, "area", nil, "run this `part` of the tests alone, such as lists; may be repeated")
 	format = outputFlag(cmd.Flags())
 	return cmd
 }
 
-// checkStore judges a server, and leaves nothing there.
+// checkStore checks a database server, and leaves nothing behind.
 func (a *app) checkStore(ctx context.Context, db *database.Location, here bool, areas []string, asJSON bool) (err error) {
 	s, err := storecheck.NewScratch(ctx, db.Address, here)
 	if err != nil {

@@ -46,29 +46,29 @@ type app struct {
 	via  *a2a.AgentInterface
 	peer *a2aclient.Client
 
-	exit    int  // of a command that did its job
-	sending bool // a message: who does not hear of it may have lost it
+	exit    int  // of a command that succeeded
+	sending bool // a message: without an answer it may still have been taken
 
-	roots       *x509.CertPool    // with those of --ca-file; nil: the system's
-	certificate []tls.Certificate // of --client-cert; none if there is no such flag
+	roots       *x509.CertPool    // including those of --ca-file; nil: the system's
+	certificate []tls.Certificate // of --client-cert; none without that flag
 
-	unnamed  bool              // the agent is the one that this machine serves, and nobody named it
+	unnamed  bool              // the agent is this machine's default, and the user did not name it
 	signedIn *signin.Tokens    // nil: no agent was called
-	from     *a2aclient.Source // of the catalog that names the agent; nil: the user does
+	from     *a2aclient.Source // the catalog that names the agent; nil: the user does
 
-	outage  terminal.Outage   // tells of a connection that stays lost
+	outage  terminal.Outage   // reports a connection that stays lost
 	waiting *terminal.Waiting // for a task; nil before that
 
 	warned struct{ insecure, plain bool } // warnings that were given
 
-	// subject is the task that the command line names; "" if it names none.
+	// subject is the task on the command line; "" if there is none.
 	subject string
 
-	// webhook is the one of that task that the command line names; "" if it names none.
+	// webhook is the webhook of that task on the command line; "" if there is none.
 	webhook string
 
-	// last is the latest that is known about the task of this invocation,
-	// without its content; nil before it has one. Failures name it.
+	// last is the latest known state of the invocation's task, without its content; nil before
+	// there is one. Failures name it.
 	last *a2a.Task
 }
 
@@ -99,7 +99,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	var f *failure.Error
 	if !errors.As(err, &f) {
 		if err = unwritten(err); !errors.As(err, &f) {
-			f = usageOf(root, err).(*failure.Error) // cobra's own: nothing of ours has run
+			f = usageOf(root, err).(*failure.Error) // cobra's own: no code of this program has run
 		}
 	}
 	return a.fail(f, args)
@@ -120,7 +120,7 @@ func (a *app) fail(f *failure.Error, args []string) int {
 	for i, p := range said.Problems {
 		said.Problems[i].Message = a.stderr.Redact(p.Message)
 	}
-	f = &said // which may go to standard output, too
+	f = &said // it may go to standard output, too
 	if f.Cause != nil {
 		a.log.Debug("failed", "error", f.Cause)
 	}
@@ -129,18 +129,18 @@ func (a *app) fail(f *failure.Error, args []string) int {
 			a.stderr.Note("Note", "task %s of context %s was last seen as %s", t.ID, t.ContextID, t.Status.State)
 		}
 		if !rests(t.Status.State) {
-			_ = a.print.Unfinished(t) // the failure is what matters now
+			_ = a.print.Unfinished(t) // the failure matters more
 		}
 	}
 	if err := a.print.Failure(f); err != nil {
-		fmt.Fprintf(a.stderr, "Error: %v\n", f) // standard output has no place for it
+		fmt.Fprintf(a.stderr, "Error: %v\n", f) // the format on standard output cannot carry it
 	}
 	return f.Exit()
 }
 
 // configure resolves the options and prepares what depends on them.
 func (a *app) configure(ctx context.Context, fs *pflag.FlagSet) error {
-	a.commands = newCommands(a.around.itself, fs) // before variables become values of flags
+	a.commands = newCommands(a.around.itself, fs) // before flags get values from variables
 	s, warnings, err := loadSettings(a.around, a.flags.config, a.flags.context)
 	if err != nil {
 		return err
@@ -156,7 +156,8 @@ func (a *app) configure(ctx context.Context, fs *pflag.FlagSet) error {
 		password, _ := u.User.Password()
 		a.stderr.Hide(password)
 	}
-	// Service parameters are no credentials of an agent's: its card may repeat a host.
+	// Service parameters are not the agent's credentials: its card may contain one, such as a
+	// host.
 	a.stdout = plain.Results(a.stdout, append(a.flags.basic.hidden(), a.flags.bearer, a.flags.apiKey)...)
 	for _, w := range warnings {
 		a.stderr.Note("Warning", "%s", w)
@@ -183,8 +184,8 @@ func (a *app) configure(ctx context.Context, fs *pflag.FlagSet) error {
 	return nil
 }
 
-// settleWait decides between --wait, --async and --stream: the stronger source
-// wins, and of two that are as strong neither.
+// settleWait decides between --wait, --async and --stream: the stronger source wins; sources of
+// equal strength are an error.
 func (a *app) settleWait() error {
 	f, from := &a.flags, a.settings.from
 	if f.stream && f.async && from["async"].level > fromFlag {
@@ -207,8 +208,8 @@ func (a *app) settleWait() error {
 	return nil
 }
 
-// earlyPrinter is for failures of the command line itself: what they look like
-// is read off the arguments as far as possible.
+// earlyPrinter returns a printer for failures of the command line itself. It determines the
+// format from the arguments as far as possible.
 func (a *app) earlyPrinter(args []string) output.Printer {
 	if i := slices.Index(args, "--"); i >= 0 {
 		args = args[:i]
@@ -241,7 +242,7 @@ func (a *app) earlyPrinter(args []string) output.Printer {
 	return text
 }
 
-// saw remembers where the task of this invocation stands.
+// saw remembers the state of this invocation's task.
 func (a *app) saw(r *a2a.StreamResponse) {
 	id := r.TaskID()
 	if id == "" {
@@ -259,14 +260,14 @@ func (a *app) saw(r *a2a.StreamResponse) {
 	}
 }
 
-// outcome warns of an end that is no success, and of a task that waits (a2a-cli
-// §11.6). The exit code does not speak of it.
+// outcome warns if a task did not end in success, or waits (a2a-cli §11.6). The exit code does
+// not show that by default.
 func (a *app) outcome(t *a2a.Task) {
 	if a.flags.exitStatus {
 		a.exit = exitFor(t.Status.State)
 	}
 	if _, human := a.print.(*output.Human); human {
-		return // its lines have just said so, in color
+		return // it has just printed this, in color
 	}
 	switch s := t.Status.State; {
 	case s.Interrupted():

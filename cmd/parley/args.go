@@ -12,8 +12,8 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// sayArgs makes the commands of a tree say which argument is missing or too many:
-// cobra counts them, and takes each for a command where there should be none.
+// sayArgs makes the commands of a tree say which argument is missing or unexpected. cobra only
+// counts arguments, and takes an unexpected one for a command.
 func sayArgs(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
@@ -45,7 +45,7 @@ func sayArgs(cmd *cobra.Command) {
 	}
 }
 
-// oneTask wants the id of a task as the only argument.
+// oneTask requires the id of a task as the only argument.
 func oneTask(cmd *cobra.Command, args []string) error {
 	switch {
 	case len(args) == 0 || args[0] == "":
@@ -56,8 +56,8 @@ func oneTask(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// oneMessage wants at most one argument. More are a message that lacks its
-// quotes: joining the words would send something else than was typed.
+// oneMessage accepts at most one argument. More are a message without quotes: joined, the words
+// would be another message than was typed.
 func oneMessage(cmd *cobra.Command, args []string) error {
 	if len(args) < 2 {
 		return nil

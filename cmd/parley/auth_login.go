@@ -75,7 +75,7 @@ func (a *app) login(ctx context.Context, l *login) error {
 	if err := a.findAgent(); err != nil {
 		return err
 	}
-	a.flags.bearer, a.flags.apiKey, a.flags.basic = "", "", userPassword{} // an issuer gets none of them
+	a.flags.bearer, a.flags.apiKey, a.flags.basic = "", "", userPassword{} // the issuer gets none of them
 	o := a.clientOptions()
 	o.Token = nil
 	o.HTTPClient = a.issuerClient()
@@ -114,8 +114,8 @@ func (a *app) login(ctx context.Context, l *login) error {
 	return a.print.Doc(statusOf(kept), func(out *output.Writer) { statusOf(kept).show(out) })
 }
 
-// keepSignIn writes a sign-in. A process that renews the tokens of an earlier one at this moment
-// is about to write those.
+// keepSignIn stores a sign-in. It locks out a process that is renewing the tokens of an earlier
+// sign-in, and would write those.
 func (a *app) keepSignIn(ctx context.Context, s *contexts.SignIn) error {
 	dir := a.around.contexts.SignIns()
 	switch unlock, err := dir.Lock(ctx, s); {
@@ -127,7 +127,7 @@ func (a *app) keepSignIn(ctx context.Context, s *contexts.SignIn) error {
 	return dir.Save(s)
 }
 
-// clientOf settles who the program is to the issuer.
+// clientOf determines the client id and secret for the issuer.
 func (a *app) clientOf(ctx context.Context, l *login) error {
 	known, _ := a.settings.find(envName("client-id"))
 	if l.clientID = cmp.Or(l.clientID, known); l.clientID == "" {
@@ -205,8 +205,8 @@ func (a *app) browse(ctx context.Context, address string) {
 	}
 }
 
-// tokens are those of a sign-in at the agent of the command line. An agent that nobody
-// named gets none: anybody may be at its address.
+// tokens returns the tokens of a sign-in at the agent of the command line. An agent that the
+// user did not name gets none, because any server may be at its address.
 func (a *app) tokens() *signin.Tokens {
 	again := a.commands.Line("auth login")
 	t := &signin.Tokens{
@@ -219,7 +219,7 @@ func (a *app) tokens() *signin.Tokens {
 	return t
 }
 
-// signInContext is the context whose agent is called; "" if there is none.
+// signInContext returns the context whose agent is called; "" if there is none.
 func (a *app) signInContext() string {
 	if a.settings.foreign {
 		return ""

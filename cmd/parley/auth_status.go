@@ -138,11 +138,11 @@ func newAuthLogout(a *app) *cobra.Command {
 	return cmd
 }
 
-// logout deletes first: a token that the issuer still knows is worth less than one
-// that stays here because the issuer does not answer.
+// logout deletes the sign-in here first: a token that stays valid at an unreachable issuer is
+// less of a risk than one that is also kept here.
 func (a *app) logout(ctx context.Context, kept *contexts.SignIn) error {
 	dir := a.around.contexts.SignIns()
-	// A process that renews the tokens at this moment is about to write new ones.
+	// A process that is renewing the tokens would write new ones.
 	unlock, err := dir.Lock(ctx, kept)
 	switch {
 	case err == nil:

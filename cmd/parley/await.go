@@ -9,8 +9,8 @@ import (
 	"github.com/parley-a2a/parley/internal/terminal"
 )
 
-// noticeAfter is how long a wait is silent before it says on standard error
-// which task it waits for: whatever happens to us then, the id is not lost.
+// noticeAfter is how long a wait is silent before it prints the task's id on standard error, so
+// that the id is not lost if this process ends.
 const noticeAfter = time.Second
 
 // limited bounds a command, or one message of a conversation, by --timeout.
@@ -27,8 +27,8 @@ type events = iter.Seq2[*a2a.StreamResponse, error]
 // rests reports whether a task has ended or waits for its client.
 func rests(s a2a.TaskState) bool { return s.Terminal() || s.Interrupted() }
 
-// await runs through the events of a task and returns where they end: the same
-// whether they were streamed or polled.
+// await consumes the events of a task and returns the final state, whether they were streamed
+// or polled.
 func (a *app) await(ctx context.Context, svc a2a.Service, seq events) (*a2a.SendMessageResponse, error) {
 	t, whole := new(a2a.Task), false
 	var notice *time.Timer
@@ -56,8 +56,8 @@ func (a *app) await(ctx context.Context, svc a2a.Service, seq events) (*a2a.Send
 	}
 	waiting.Stop()
 	if !whole {
-		// A fold of events lacks what streams do not show, such as the
-		// client's own messages in the history.
+		// Events alone lack what streams do not show, such as the client's own messages in the
+		// history.
 		if now, err := svc.GetTask(ctx, &a2a.GetTaskRequest{ID: t.ID}); err != nil {
 			a.log.Debug("the finished task cannot be read: showing what the stream said", "task", t.ID, "error", err)
 		} else if rests(now.Status.State) {
@@ -105,7 +105,7 @@ func (a *app) stream(ctx context.Context, svc a2a.Service, seq events, save *sav
 	return a.keep(save, t.Artifacts)
 }
 
-// ofMessage is what a direct message has to save.
+// ofMessage returns the artifact to save for a direct message.
 func ofMessage(m *a2a.Message) []*a2a.Artifact {
 	if m == nil {
 		return nil
@@ -113,8 +113,8 @@ func ofMessage(m *a2a.Message) []*a2a.Artifact {
 	return []*a2a.Artifact{{Name: "message", Parts: m.Parts}}
 }
 
-// waitsFor is what the line of a wait says of its task. The agent's last word about its
-// work comes first, since the end of a long line is cut.
+// waitsFor returns the line of a wait for its task. The agent's latest status message comes
+// early, because the end of a long line is cut.
 func waitsFor(t *a2a.Task) string {
 	state := terminal.Word(t.Status.State)
 	if said := terminal.Said(t); said != "" {

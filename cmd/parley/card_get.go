@@ -51,7 +51,7 @@ func (a *app) getCard(ctx context.Context, validate, extended bool) error {
 	r := a2aclient.NewResolver(a.clientOptions())
 	a.card = card
 	var chosen *a2a.AgentInterface
-	c, err := a2aclient.New(card, a.clientOptions()) // asks nobody
+	c, err := a2aclient.New(card, a.clientOptions()) // makes no request
 	if err == nil {
 		in := *c.Interface()
 		in.ProtocolVersion = c.Version()
@@ -68,7 +68,7 @@ func (a *app) getCard(ctx context.Context, validate, extended bool) error {
 			return failure.Usagef("the agent's card declares no way to give credentials, so its extended card gets none").
 				WithHint("leave --bearer, --api-key and their variables out")
 		}
-		if c, err = r.Dial(ctx, a.flags.agentCard); err != nil { // knows where the card came from
+		if c, err = r.Dial(ctx, a.flags.agentCard); err != nil { // Dial knows where the card came from
 			return err
 		}
 		if card, err = c.GetExtendedAgentCard(ctx, &a2a.GetExtendedAgentCardRequest{}); err != nil {
@@ -87,9 +87,9 @@ func (a *app) getCard(ctx context.Context, validate, extended bool) error {
 	return a.print.Card(card, chosen, validate)
 }
 
-// judge says whether the signatures of a card hold, as far as that can be told without
-// keys from the user: with those at the host that the card came from. That shows that
-// nobody changed it on the way, and not whose it is.
+// judge says whether the signatures of a card are valid, without keys from the user: it uses
+// the keys at the host that the card came from. This shows that the card was not changed on the
+// way, but not whose it is.
 func (a *app) judge(ctx context.Context, doc []byte) string {
 	const whose = "; --card-trust FILE says whom to believe"
 	from, err := url.Parse(signin.Name(a.flags.agentCard))
@@ -109,7 +109,7 @@ func (a *app) judge(ctx context.Context, doc []byte) string {
 	return "do not hold: " + strings.ReplaceAll(v.Err().Error(), "\n", "; ")
 }
 
-// keysBeside are those that a card's signatures name at the host of the card.
+// keysBeside returns the keys that a card's signatures name at the card's own host.
 type keysBeside struct {
 	host   string
 	remote *http.Client

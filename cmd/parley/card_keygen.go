@@ -44,13 +44,13 @@ signatures. PEM cannot hold an expiry.`,
 	return cmd
 }
 
-// keyEnd is when a key ends.
+// keyEnd says when a key expires.
 type keyEnd struct {
 	expires  string
 	validFor time.Duration
 }
 
-// at returns the moment; zero means never.
+// at returns the time; zero means never.
 func (e *keyEnd) at(now time.Time) (time.Time, error) {
 	end := now.Add(e.validFor)
 	switch {
@@ -66,7 +66,7 @@ func (e *keyEnd) at(now time.Time) (time.Time, error) {
 	case e.validFor == 0:
 		return time.Time{}, nil
 	}
-	if end.Before(now.Add(time.Second)) { // it is kept in whole ones
+	if end.Before(now.Add(time.Second)) { // times are kept in whole seconds
 		return end, failure.Usagef("the key would end before it is made")
 	}
 	return end, nil
@@ -114,8 +114,8 @@ func (a *app) makeCardKey(alg, out string, end *keyEnd) error {
 	return a.say("%s", set)
 }
 
-// create makes a file that was not there and that only its owner can read, durably: all
-// of what write writes, or no file.
+// create makes a new file that only its owner can read, durably: with everything that write
+// writes, or not at all.
 func create(name string, write func(io.Writer) error) error {
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {

@@ -66,8 +66,8 @@ func (a *app) signCard(keyFile, jku string, args []string) error {
 	return a.say("%s", &out)
 }
 
-// readCardArg reads the card that the command line names: a file, or standard
-// input for - or nothing.
+// readCardArg reads the card on the command line: from a file, or from standard input for - or
+// without an argument.
 func (a *app) readCardArg(args []string) ([]byte, error) {
 	if len(args) == 0 || args[0] == "-" {
 		doc, err := io.ReadAll(io.LimitReader(a.stdin, keyfile.MaxCard+1))

@@ -17,7 +17,7 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// codeSignature: no signature of a card holds.
+// codeSignature means that no signature of a card is valid.
 const codeSignature = "PARLEY_ERR_CARD_SIGNATURE"
 
 type cardVerifyFlags struct {
@@ -102,7 +102,7 @@ func (a *app) verifyCard(ctx context.Context, f *cardVerifyFlags, args []string)
 	return nil
 }
 
-// source is where keys come from.
+// source returns the keys to verify with.
 func (f *cardVerifyFlags) source(a *app) (auth.KeySource, error) {
 	files := slices.Concat(f.sets, f.keys)
 	if len(files)+len(f.allow)+len(a.flags.cardTrust.Keys) == 0 {
@@ -124,7 +124,7 @@ func (f *cardVerifyFlags) source(a *app) (auth.KeySource, error) {
 	return &cardKeys{set: set, remote: &auth.Remote{Allow: f.allow, HTTPClient: a.httpClient()}}, nil
 }
 
-// cardKeys are those of files, then those of addresses.
+// cardKeys are the keys of files, then those of URLs.
 type cardKeys struct {
 	set    auth.KeySet
 	remote *auth.Remote
@@ -138,8 +138,8 @@ func (k *cardKeys) Keys(ctx context.Context, kid, jku string) ([]*auth.Key, erro
 	return k.remote.Keys(ctx, kid, jku)
 }
 
-// cardDocument is the card to verify as it stands, since parsing leaves out
-// what a signature may cover.
+// cardDocument returns the unparsed card to verify, because parsing drops members that a
+// signature may cover.
 func (a *app) cardDocument(ctx context.Context, args []string) ([]byte, error) {
 	if len(args) > 0 {
 		return a.readCardArg(args)
@@ -169,7 +169,7 @@ func (a *app) printVerifiedJSON(v *auth.Verification) error {
 		Signatures []signature     `json:"signatures"`
 		NotSigned  []string        `json:"notSigned,omitempty"`
 		Empty      []string        `json:"notSignedEmpty,omitempty"`
-		Card       json.RawMessage `json:"card"` // what is signed
+		Card       json.RawMessage `json:"card"` // the signed content
 	}{NotSigned: v.Good().Payload.Uncovered, Empty: v.Good().Payload.Empty, Card: v.Good().Payload.JSON}
 	for _, r := range v.Results {
 		s := signature{KeyID: r.KeyID, Algorithm: r.Algorithm, JKU: r.JKU, Holds: r.Err == nil}

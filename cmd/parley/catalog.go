@@ -46,14 +46,14 @@ own network that a public catalog names are not contacted.`,
 	})
 }
 
-// readCatalog reads a catalog and keeps it.
+// readCatalog reads a catalog and stores it.
 func (a *app) readCatalog(ctx context.Context, at string) (*crawl.Catalog, error) {
 	own := a.clientOptions()
-	own.Token, own.CheckCard = nil, nil // it is no card
+	own.Token, own.CheckCard = nil, nil // a catalog is no card
 	a.warnCredentials(at)
 	others := a.clientOptions()
 	others.Token, others.Bearer, others.APIKey, others.User, others.Password, others.Header = nil, "", "", "", "", nil
-	others.HTTPClient = a.issuerClient() // without a certificate
+	others.HTTPClient = a.issuerClient() // without a client certificate
 	c, err := crawl.Read(ctx, at, &crawl.Options{Own: own, Others: others, Now: time.Now})
 	if err != nil {
 		var e *a2aclient.CardError
@@ -74,7 +74,7 @@ func (a *app) readCatalog(ctx context.Context, at string) (*crawl.Catalog, error
 	return c, dir.Save(dir.Name(at), append(doc, '\n'))
 }
 
-// catalogs returns the catalogs of some names, of all without any.
+// catalogs returns the catalogs with these names, or all if there are none.
 func (a *app) catalogs(names ...string) (list []*crawl.Catalog, err error) {
 	dir := a.around.contexts.Catalogs()
 	if len(names) == 0 {
@@ -97,7 +97,7 @@ func (a *app) catalogs(names ...string) (list []*crawl.Catalog, err error) {
 	return list, nil
 }
 
-// noCatalogs says how to have the first.
+// noCatalogs says how to add the first one.
 func (a *app) noCatalogs() {
 	a.stderr.Note("Hint", "there are no catalogs yet: parley catalog add https://agents.example.org")
 }
@@ -195,7 +195,7 @@ func newCatalogRefresh(a *app) *cobra.Command {
 		for _, c := range old {
 			now, err := a.readCatalog(ctx, c.Source)
 			if err != nil {
-				return err // the others stay as they are
+				return err // the other catalogs stay as they are
 			}
 			list = append(list, now)
 		}
@@ -213,8 +213,8 @@ func newCatalogRemove(a *app) *cobra.Command {
 	}
 }
 
-// findAgent makes the address of an agent of what a catalog calls it: a word without
-// dots, colons and slashes, or an identifier. A word that no catalog has stays a host.
+// findAgent replaces the name of an agent in a catalog by its address. A name is a word without
+// dots, colons and slashes, or an identifier. A word that is in no catalog stays a host name.
 func (a *app) findAgent() error {
 	ref := a.flags.agentCard
 	urn := strings.HasPrefix(ref, "urn:")
@@ -227,7 +227,7 @@ func (a *app) findAgent() error {
 			return err
 		}
 		a.stderr.Note("Warning", "your catalogs are not looked into: %s", strings.TrimPrefix(err.Error(), failure.CodeUsage+": "))
-		return nil // it may be a host
+		return nil // it may be a host name
 	}
 	found := crawl.Named(list, ref)
 	switch {

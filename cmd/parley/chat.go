@@ -57,7 +57,7 @@ func (a *app) chat(ctx context.Context, noHistory bool) error {
 	if a.flags.async {
 		return failure.Usagef("chat waits for answers: --async is for send")
 	}
-	a.flags.stream = true // the form of what is printed
+	a.flags.stream = true // it determines the printed format
 	if p, ok := a.print.(*output.JSON); ok {
 		if a.flags.output == "yaml" || a.flags.output == "table" {
 			return failure.Usagef("chat prints text, json, a template or what --jq makes, and not %s", a.flags.output)
@@ -92,12 +92,12 @@ func (a *app) chat(ctx context.Context, noHistory bool) error {
 			}
 			return line, err
 		}
-		s.Say = func(line string) { fmt.Fprintln(a.stderr, plain.Line(line)) } // a person needs no label
+		s.Say = func(line string) { fmt.Fprintln(a.stderr, plain.Line(line)) } // without the label of a note
 		s.Say(a.card.Name + "; /help lists commands, Ctrl-D leaves")
 	}
 	err = s.Run(ctx)
 	if interactive {
-		fmt.Fprintln(a.stdout) // behind the last prompt
+		fmt.Fprintln(a.stdout) // after the last prompt
 	}
 	a.noteVersion()
 	if err != nil {
@@ -106,13 +106,13 @@ func (a *app) chat(ctx context.Context, noHistory bool) error {
 	return nil
 }
 
-// typed reports whether somebody types standard input.
+// typed reports whether standard input is a terminal.
 func (a *app) typed() bool {
 	in, ok := a.stdin.(*os.File)
 	return ok && term.IsTerminal(int(in.Fd()))
 }
 
-// session joins the conversation with the agent and the printer.
+// session connects a conversation with the agent and the printer.
 func (a *app) session(outer context.Context, c *a2aclient.Client) *chat.Session {
 	f := a.follower(c)
 	return &chat.Session{
@@ -158,7 +158,7 @@ func (a *app) session(outer context.Context, c *a2aclient.Client) *chat.Session 
 	}
 }
 
-// explainChat is explain for what a line of a conversation can do wrong, too.
+// explainChat is explain, extended by mistakes in a line of a conversation.
 func (a *app) explainChat(ctx context.Context, err error) *failure.Error {
 	if mistake, ok := errors.AsType[*chat.Mistake](err); ok {
 		return failure.Usagef("%s", mistake.Error())
@@ -166,7 +166,7 @@ func (a *app) explainChat(ctx context.Context, err error) *failure.Error {
 	return a.explain(ctx, err)
 }
 
-// exchange sends a message of a conversation, and shows what comes of it.
+// exchange sends a message of a conversation, and shows the result.
 func (a *app) exchange(ctx context.Context, c *a2aclient.Client, f *a2aclient.Follower, m *a2a.Message, seen func(string)) (*a2a.Task, error) {
 	if err := a.print.Sending(m); err != nil {
 		return nil, err

@@ -7,10 +7,10 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// sameAgent are the flags a further command needs, too, where they were given.
+// sameAgent are the flags that a suggested command must repeat if they were given.
 var sameAgent = []string{"agent-card", "context", "config", "transport", "a2a-version", "ca-file", "insecure"}
 
-// newCommands returns the commands that reach the agent as the flags do.
+// newCommands returns suggested commands that reach the agent as these flags do.
 func newCommands(parley string, fs *pflag.FlagSet) output.Commands {
 	c := output.Commands{Parley: parley}
 	for _, name := range sameAgent {

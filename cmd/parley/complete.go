@@ -15,10 +15,10 @@ import (
 	"github.com/parley-a2a/parley/internal/terminal"
 )
 
-// completeWithin bounds the call of an agent that Tab waits for.
+// completeWithin bounds the call of an agent during completion.
 const completeWithin = 3 * time.Second
 
-// complete lets Tab know the values of flags, and the ids of tasks.
+// complete adds completion of flag values and task ids.
 func (a *app) complete(root *cobra.Command) {
 	words := func(list ...string) cobra.CompletionFunc {
 		return cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
@@ -33,14 +33,14 @@ func (a *app) complete(root *cobra.Command) {
 		"context-id":  words(), "bearer": words(), "api-key": words(), "basic": words(), "timeout": words(), "poll-interval": words(), "jq": words(),
 	} {
 		if err := root.RegisterFlagCompletionFunc(name, fn); err != nil {
-			panic(err) // the flag is not there
+			panic(err) // there is no such flag
 		}
 	}
 	a.completeBelow(root)
 }
 
-// completeBelow lets Tab know ids in all commands that want one, and words in all flags
-// that have some.
+// completeBelow adds completion of ids to all commands that take one, and of words to all flags
+// that have a fixed set.
 func (a *app) completeBelow(of *cobra.Command) {
 	for _, cmd := range of.Commands() {
 		if strings.Contains(cmd.Use, " <task-id>") {
@@ -48,15 +48,14 @@ func (a *app) completeBelow(of *cobra.Command) {
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
 			if v, ok := f.Value.(*flagvalue.Value); ok && v.Words != nil {
-				_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(v.Words, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+				_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(v.Words, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 			}
 		})
 		a.completeBelow(cmd)
 	}
 }
 
-// completeContext offers the names of contexts, with their agents. It says nothing if
-// it cannot.
+// completeContext offers the names of contexts, with their agents. On an error it offers none.
 func (a *app) completeContext(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	var list []string
 	if known, err := a.listContexts(); err == nil && len(args) == 0 {
@@ -67,8 +66,7 @@ func (a *app) completeContext(_ *cobra.Command, args []string, _ string) ([]stri
 	return list, cobra.ShellCompDirectiveNoFileComp
 }
 
-// completeAgent offers the agents that the configuration names; a card's file is
-// found by the shell.
+// completeAgent offers the agents that the configuration names; the shell completes card files.
 func (a *app) completeAgent(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	list := []string{"http://127.0.0.1:7275"}
 	if s, _, err := loadSettings(a.around, a.flags.config, a.flags.context); err == nil {
@@ -86,8 +84,8 @@ func (a *app) completeAgent(cmd *cobra.Command, _ []string, _ string) ([]string,
 	return list, cobra.ShellCompDirectiveDefault
 }
 
-// completeTask offers the ids of the agent's latest tasks, with their state, age and
-// words. It says nothing if it cannot.
+// completeTask offers the ids of the agent's latest tasks, with their state, age and first
+// words. On an error it offers none.
 func (a *app) completeTask(cmd *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 || a.configure(cmd.Context(), cmd.Flags()) != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -11,14 +11,14 @@ import (
 	"github.com/parley-a2a/parley/internal/serve"
 )
 
-// fileAndFlags are the arguments of commands that are about a parley.yaml: one, such as
-// its name, or none, and any behind --.
+// fileAndFlags checks the arguments of commands on a parley.yaml: at most one, such as its
+// name, and any number after --.
 func fileAndFlags(cmd *cobra.Command, args []string) error {
 	own, _ := atDash(cmd, args)
 	return cobra.MaximumNArgs(1)(cmd, own)
 }
 
-// atDash returns the arguments in front of -- and those behind it.
+// atDash returns the arguments before -- and those after it.
 func atDash(cmd *cobra.Command, args []string) (own, behind []string) {
 	if dash := cmd.ArgsLenAtDash(); dash >= 0 {
 		return args[:dash], args[dash:]
@@ -26,7 +26,7 @@ func atDash(cmd *cobra.Command, args []string) (own, behind []string) {
 	return args, nil
 }
 
-// fileOf sets up what the arguments are about, as serve would.
+// fileOf loads the settings that the arguments select, as serve would.
 func (a *app) fileOf(cmd *cobra.Command, args []string, elsewhere bool) (*serve.Settings, serve.Line, error) {
 	name := serve.DefaultFile
 	args, rest := atDash(cmd, args)

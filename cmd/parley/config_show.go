@@ -58,7 +58,7 @@ func (a *app) effective(fs *pflag.FlagSet) []admin.Setting {
 	return list
 }
 
-// shown is a flag's value as it may be printed.
+// shown returns a flag's value in printable form.
 func shown(f *pflag.Flag) string {
 	v := f.Value.String()
 	switch {
@@ -70,7 +70,7 @@ func shown(f *pflag.Flag) string {
 	return v
 }
 
-// hidePassword is an agent's address as it may be printed.
+// hidePassword returns an agent's address in printable form.
 func hidePassword(agent string) string {
 	if u, err := url.Parse(agent); err == nil && u.User != nil {
 		return u.Redacted()
@@ -78,7 +78,7 @@ func hidePassword(agent string) string {
 	return agent
 }
 
-// sayValues shows settings and where each comes from.
+// sayValues prints settings and the origin of each.
 func (a *app) sayValues(list []admin.Setting) error {
 	return a.print.Doc(map[string][]admin.Setting{"settings": list}, func(out *output.Writer) {
 		for _, s := range list {

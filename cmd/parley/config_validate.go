@@ -52,7 +52,7 @@ the options behind --. Nothing is served or written.`,
 	return cmd
 }
 
-// sayChecked shows a file without mistakes.
+// sayChecked prints a file without mistakes.
 func (a *app) sayChecked(c checkedFile) error {
 	return a.print.Doc(c, func(out *output.Writer) {
 		out.Field("File", c.File)

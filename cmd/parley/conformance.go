@@ -178,7 +178,7 @@ func lacksBehavior(r *acts.Result) bool {
 	return r.Outcome == acts.Skip && strings.HasPrefix(r.Reason, "not tested: it needs ")
 }
 
-// runTests runs the tests, and shows on standard error how far they are.
+// runTests runs the tests, and shows the progress on standard error.
 func (a *app) runTests(ctx context.Context, f *conformanceFlags, corpus *acts.Corpus) (*acts.Report, error) {
 	var done, total atomic.Int64
 	stop := a.progress("testing", func(n int64) string { return plain.Count(n, "test") }, func() (int64, int64) { return done.Load(), total.Load() })
@@ -214,7 +214,7 @@ func (a *app) report(f *conformanceFlags, r *acts.Report) error {
 	err := r.Write(&b, f.format)
 	if err == nil {
 		text := b.Bytes()
-		switch f.format { // agents' words do not command a terminal
+		switch f.format { // agents' texts must not control a terminal
 		case "text":
 			text = []byte(plain.Text(b.String()))
 		case "json", "acts":

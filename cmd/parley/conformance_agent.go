@@ -15,7 +15,7 @@ import (
 	"github.com/parley-a2a/parley/internal/serve"
 )
 
-// conformanceAgentFlags are what the card of the agent says; the server does the same.
+// conformanceAgentFlags determine the agent's card, which the server enforces.
 type conformanceAgentFlags struct {
 	listen      string
 	card        string
@@ -56,7 +56,7 @@ call: it is for tests.`,
 	return cmd
 }
 
-// conformanceCard is the card that the flags ask for.
+// conformanceCard returns the card for the flags.
 func (f *conformanceAgentFlags) conformanceCard() (a2a.AgentCard, *a2a.AgentCard) {
 	card := agent.ConformanceCard()
 	card.Capabilities.Streaming = new(!f.noStreaming)
@@ -107,7 +107,7 @@ func (a *app) conformanceAgent(ctx context.Context, f *conformanceAgentFlags) er
 	return nil
 }
 
-// schemed lists the interfaces with a scheme before each address.
+// schemed returns the interfaces, with a scheme in each address.
 func schemed(at string, onlyV1 bool) (list []*a2a.AgentInterface) {
 	versions := []dialect.Dialect{dialect.V10, dialect.V03}
 	if onlyV1 {

@@ -23,7 +23,7 @@ func newContext(a *app) *cobra.Command {
 // inContexts are the settings that a context may have.
 var inContexts = []string{"agent-card", "bearer", "api-key", "basic", "client-cert", "client-key", "ca-file", "svc-param", "transport", "a2a-version", "card-trust", "timeout", "poll-interval", "insecure"}
 
-// pathSettings are those whose value is the name of a file.
+// pathSettings are the settings whose value is the name of a file.
 var pathSettings = []string{"client-cert", "client-key", "ca-file", "card-trust"}
 
 func newContextAdd(a *app) *cobra.Command {
@@ -64,7 +64,7 @@ A2ACLI_* variables and .env files override a context, unless --context names it.
 	}
 }
 
-// contextOf is what the command line says about an agent.
+// contextOf returns the command line's settings for an agent.
 func (a *app) contextOf(cmd *cobra.Command, agent string) (contexts.Context, error) {
 	f := &a.flags
 	if agent == "" || strings.HasPrefix(agent, "-") {
@@ -170,7 +170,7 @@ type contextDoc struct {
 	Name        string   `json:"name"`
 	Agent       string   `json:"agent"`
 	InUse       bool     `json:"inUse"`
-	Credentials []string `json:"credentials"`     // of which kinds
+	Credentials []string `json:"credentials"`     // their kinds
 	Error       string   `json:"error,omitempty"` // why it cannot be used
 }
 

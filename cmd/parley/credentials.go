@@ -33,8 +33,8 @@ func parseUserPassword(s string) (userPassword, error) {
 	return userPassword{user, password}, nil
 }
 
-// hidden is what diagnostics must not show of it: the password, and both as they
-// are sent.
+// hidden returns what diagnostics must not show of it: the password, and the encoded user and
+// password.
 func (p userPassword) hidden() []string {
 	if !p.given() {
 		return nil
@@ -42,10 +42,9 @@ func (p userPassword) hidden() []string {
 	return []string{p.password, base64.StdEncoding.EncodeToString([]byte(p.user + ":" + p.password))}
 }
 
-// settleCredentials decides between --bearer and --basic, which are for the same
-// header: the stronger source wins, and of two that are as strong neither. It
-// also reads the certificate, so that a wrong one is known before anything is
-// asked of an agent.
+// settleCredentials decides between --bearer and --basic, which use the same header: the
+// stronger source wins; sources of equal strength are an error. It also reads the certificate,
+// so that a wrong one is reported before the first request.
 func (a *app) settleCredentials() error {
 	f, from := &a.flags, a.settings.from
 	if f.bearer != "" && f.basic.given() {

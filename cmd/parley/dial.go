@@ -19,9 +19,9 @@ import (
 	"github.com/parley-a2a/parley/internal/wirelog"
 )
 
-// wantAgent settles which agent is meant: without a word about it the one that this
-// machine serves, if something answers there. Any user of the machine may have begun
-// that, so credentials go there only if the command line or a setting names it.
+// wantAgent determines the agent. If the user names none, it is the one that this machine
+// serves, if something answers there. Any user of the machine may have started that, so it gets
+// credentials only if the command line or a setting names it.
 func (a *app) wantAgent(ctx context.Context) error {
 	if err := a.findAgent(); err != nil {
 		return err
@@ -43,8 +43,8 @@ func (a *app) wantAgent(ctx context.Context) error {
 	return nil
 }
 
-// dial resolves the card, or finds out what an agent without one speaks, and
-// chooses an interface. No message is sent yet.
+// dial resolves the card, or finds out what an agent without a card speaks, and chooses an
+// interface. It sends no message.
 func (a *app) dial(ctx context.Context) (*a2aclient.Client, error) {
 	if err := a.wantAgent(ctx); err != nil {
 		return nil, err
@@ -72,8 +72,8 @@ func (a *app) dial(ctx context.Context) (*a2aclient.Client, error) {
 	return c, nil
 }
 
-// noteVersion says that an agent speaks an older version. That is known when it
-// has answered: many older cards do not tell theirs, and some tell another.
+// noteVersion notes that an agent speaks an older version. This is known only after the first
+// answer: many older cards do not name their version, and some name a wrong one.
 func (a *app) noteVersion() {
 	if a.peer == nil || a.flags.version != "" {
 		return
@@ -115,15 +115,15 @@ func (a *app) clientOptions() *a2aclient.Options {
 	return o
 }
 
-// httpClient returns a client with no limit on the whole of an exchange, which
-// streams would not survive; --timeout bounds the command.
+// httpClient returns a client without a time limit for a whole exchange, which would cut
+// streams; --timeout bounds the command.
 func (a *app) httpClient() *http.Client {
 	return a.httpClientWith(&tls.Config{InsecureSkipVerify: a.flags.insecure, Certificates: a.certificate}, a.flags.debug)
 }
 
-// issuerClient asks for cards before a sign-in, and issuers: with the authorities of
-// --ca-file, but always with verified certificates, without the user's own, and without
-// a log of what is exchanged, which is made of secrets.
+// issuerClient returns the client for issuers, and for cards before a sign-in. It uses the
+// authorities of --ca-file, but always verifies certificates, sends no client certificate, and
+// does not log exchanges, which consist of secrets.
 func (a *app) issuerClient() *http.Client { return a.httpClientWith(new(tls.Config), false) }
 
 func (a *app) httpClientWith(t *tls.Config, debug bool) *http.Client {
@@ -142,8 +142,8 @@ func (a *app) httpClientWith(t *tls.Config, debug bool) *http.Client {
 	return &http.Client{Transport: &metered{next: rt, a: a}}
 }
 
-// warnCredentials warns of what weakens the connection to where a request goes
-// (a2a-cli §6.5, §12.1), once for each kind.
+// warnCredentials warns, once for each kind, if the connection to a request's target is weak
+// (a2a-cli §6.5, §12.1).
 func (a *app) warnCredentials(where string) {
 	credentials := a.flags.bearer != "" || a.flags.apiKey != "" || a.flags.basic.given()
 	if a.flags.insecure && !a.warned.insecure {

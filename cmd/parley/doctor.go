@@ -53,7 +53,7 @@ Exit code 1 means that there is a problem; warnings alone exit 0.`,
 	return cmd
 }
 
-// sayFindings prints a line for each finding, and below it what to do.
+// sayFindings prints one line for each finding, and the advice below it.
 func (a *app) sayFindings(found []serve.Finding) error {
 	count := map[string]int{}
 	for _, f := range found {

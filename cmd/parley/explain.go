@@ -17,9 +17,9 @@ import (
 	"github.com/parley-a2a/parley/internal/serve"
 )
 
-// explain makes a failure of whatever stopped a client command. What the
-// protocol has a name for keeps it; the rest are the program's own conditions,
-// by Appendix D of a2a-cli. ctx is the command's.
+// explain turns the error that stopped a client command into a failure. Errors of the protocol
+// keep their name; the others are the program's own conditions, by Appendix D of a2a-cli. ctx
+// is the command's.
 func (a *app) explain(ctx context.Context, err error) *failure.Error {
 	if f, ok := errors.AsType[*failure.Error](unwritten(err)); ok {
 		return f
@@ -62,7 +62,7 @@ func (a *app) explain(ctx context.Context, err error) *failure.Error {
 	return failure.New(failure.CodeInternal, err.Error(), err).WithHint("add --debug to see what was exchanged")
 }
 
-// hintReceived says what to do about a message of which there is no answer.
+// hintReceived says what to do about a message without an answer.
 func (a *app) hintReceived(f *failure.Error) *failure.Error {
 	return f.WithHint("the agent may have received the message: look for its task before you send it again: %s", a.commands.Line("task list"))
 }
@@ -92,7 +92,7 @@ func (a *app) interrupted(cause error) *failure.Error {
 		a.last.ID, a.last.ContextID, a.last.Status.State), cause).WithHint("%s", a.commands.Follow(a.last.ID))
 }
 
-// again is the command that goes on with the task of this invocation.
+// again returns the command that continues with the task of this invocation.
 func (a *app) again() string {
 	if a.card == nil || a.card.Capabilities.Streaming == nil || !*a.card.Capabilities.Streaming {
 		return a.commands.Follow(a.last.ID)
@@ -108,9 +108,9 @@ func (a *app) explainCard(e *a2aclient.CardError) *failure.Error {
 	case a2aclient.CardInvalid:
 		return failure.New(failure.CodeCardInvalid, e.Error(), e).WithHint("give the address of an A2A agent, or the full URL of its card")
 	case a2aclient.CardUnreachable:
-		text, _, _ := strings.Cut(e.Error(), " (possibly because of ") // x509's guess, in quotes in quotes; the hint knows
+		text, _, _ := strings.Cut(e.Error(), " (possibly because of ") // x509's guess, in nested quotes; the hint explains it
 		f := failure.New(failure.CodeUnreachable, text, e)
-		if said, ok := errors.AsType[*a2a.Error](e.Err); ok { // it is running
+		if said, ok := errors.AsType[*a2a.Error](e.Err); ok { // a server is running there
 			return f.WithHint("%s", a.protocolHint(said))
 		}
 		return a.hintUnreachable(f)
@@ -134,8 +134,8 @@ func (a *app) hintUnreachable(f *failure.Error) *failure.Error {
 	return f.WithHint("is it running, and is the address right? --debug shows what was tried")
 }
 
-// explainProtocol keeps the name that the protocol has for an error. It has
-// none for missing or refused credentials, which are ours to name.
+// explainProtocol keeps the protocol's name for an error. It has none for missing or refused
+// credentials, which get a name of this program.
 func (a *app) explainProtocol(e *a2a.Error) *failure.Error {
 	if e.Code == a2a.CodeUnauthenticated || e.Code == a2a.CodePermissionDenied {
 		f := a.credentials(e.Message, e)
@@ -162,7 +162,7 @@ func (a *app) explainProtocol(e *a2a.Error) *failure.Error {
 	return f
 }
 
-// beyond are the failures that package a2a has a code for, and the protocol no name.
+// beyond are the failures for codes of package a2a that have no name in the protocol.
 var beyond = map[a2a.Code]string{
 	a2a.CodeRateLimited:      failure.CodeRateLimited,
 	a2a.CodeUnavailable:      failure.CodeUnavailable,
@@ -173,7 +173,7 @@ var beyond = map[a2a.Code]string{
 	a2a.CodeLoop:             failure.CodeLoop,
 }
 
-// codeOf is the protocol's name of an error, or ours where it has none (a2a-cli
+// codeOf returns the protocol's name of an error, or this program's if there is none (a2a-cli
 // §11.4).
 func codeOf(e *a2a.Error) string {
 	if ours, ok := beyond[e.Code]; ok {
@@ -195,7 +195,7 @@ func (a *app) credentials(message string, cause error) *failure.Error {
 	return failure.New(failure.CodeCredentialsMissing, "the agent requires credentials: "+message, cause).WithHint("%s", a.wanted())
 }
 
-// wanted says which credentials the card asks for and how to give them.
+// wanted says which credentials the card requires and how to give them.
 func (a *app) wanted() string {
 	var ways []string
 	if a.card != nil {

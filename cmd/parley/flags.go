@@ -51,14 +51,13 @@ type flags struct {
 	cardTrust    keyfile.Trust
 	debug        bool
 	verbose      bool
-	history      *int32 // nil: as the agent has it
+	history      *int32 // nil: the agent decides
 	config       string
 	context      string
 }
 
-// register declares the flags, and returns them in the sections that help shows. A
-// flag that is not in notSettings can also be set by a variable or a file; see
-// settings.go.
+// register declares the flags, and returns them in help's sections. A flag that is not in
+// notSettings can also be set by a variable or a file; see settings.go.
 func (f *flags) register(fs *pflag.FlagSet) []help.Section {
 	sections := []help.Section{
 		help.NewSection("Which agent", f.registerAgent),
@@ -125,7 +124,7 @@ func (f *flags) registerConnection(fs *pflag.FlagSet) {
 	fs.BoolVar(&f.insecure, "insecure", false, "do not verify TLS certificates; for development only")
 }
 
-// setOutput takes the value of --output.
+// setOutput sets the value of --output.
 func (f *flags) setOutput(s string) (err error) {
 	if text, ok := strings.CutPrefix(s, "template="); ok {
 		if f.template, err = shape.Template(text); err == nil {
@@ -139,14 +138,14 @@ func (f *flags) setOutput(s string) (err error) {
 	return nil
 }
 
-// setJQ takes the value of --jq.
+// setJQ sets the value of --jq.
 func (f *flags) setJQ(s string) (err error) {
 	f.jqText = s
 	f.jq, err = shape.JQ(s)
 	return err
 }
 
-// machine reports whether standard output has a document and nothing else.
+// machine reports whether standard output is only a document for programs.
 func (f *flags) machine() bool { return f.output != "text" || f.jq != nil }
 
 // aliases are the optional spellings of a2a-cli §7.2; they name no variable.
@@ -175,7 +174,7 @@ func showHistory(n *int32) string {
 	return strconv.Itoa(int(*n))
 }
 
-// parseObject returns a JSON object as it was written.
+// parseObject returns a JSON object unchanged.
 func parseObject(s string) (a2a.JSON, error) {
 	s = strings.TrimSpace(s)
 	if !strings.HasPrefix(s, "{") || !json.Valid([]byte(s)) {
@@ -184,8 +183,8 @@ func parseObject(s string) (a2a.JSON, error) {
 	return a2a.JSON(s), nil
 }
 
-// parseVersion returns a Major.Minor version, or a major one alone; a patch number says
-// nothing on the wire and is cut off.
+// parseVersion returns a Major.Minor version, or a major version alone. It cuts off a patch
+// number, which does not appear on the wire.
 func parseVersion(s string) (string, error) {
 	nums := strings.Split(s, ".")
 	for _, n := range nums {
@@ -223,8 +222,8 @@ func hideParams(w *plain.Writer, p http.Header) {
 	}
 }
 
-// framing are the headers that belong to the message itself: set by hand they
-// would break it, or smuggle another one.
+// framing are the headers that belong to the message itself: set by hand they would break it,
+// or smuggle another one in.
 var framing = map[string]bool{
 	"Accept": true, "Connection": true, "Content-Length": true, "Content-Type": true, "Host": true, "Te": true,
 	"Trailer": true, "Transfer-Encoding": true, "Upgrade": true,

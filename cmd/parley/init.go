@@ -22,7 +22,7 @@ import (
 	"github.com/parley-a2a/parley/internal/serve"
 )
 
-// initFlags are init's own; the others are serve's, and go into the file.
+// initFlags are init's own flags; the others are serve's, and go into the file.
 type initFlags struct{ name, card string }
 
 func newInit(a *app) *cobra.Command {
@@ -74,7 +74,7 @@ func (a *app) init(ctx context.Context, own initFlags, line serve.Line, args, ar
 	if _, err := os.Lstat(name); name != "-" && !errors.Is(err, fs.ErrNotExist) {
 		return failure.Usagef("%s already exists, and is not overwritten", plain.Quote(name)).WithHint("--file names another file, --file - prints what would be written")
 	}
-	options := serve.Line{{Name: "file"}} // none is to be read
+	options := serve.Line{{Name: "file"}} // no file is read
 	settings := map[string][]string{}
 	for _, g := range line {
 		if g.Name != "file" {
@@ -116,7 +116,7 @@ func (a *app) init(ctx context.Context, own initFlags, line serve.Line, args, ar
 		return err
 	}
 	if agent.Exec != nil && agent.Exec.Dir == "" && d.Dir != "" {
-		agent.Exec.Dir = "." // where it was tried
+		agent.Exec.Dir = "." // the directory in which it was tried
 	}
 	if extended := line.Value("extended-card"); extended != "" {
 		agent.Card.Extended = extended
@@ -126,7 +126,7 @@ func (a *app) init(ctx context.Context, own initFlags, line serve.Line, args, ar
 	return a.writeDraft(name, d, agent.Name)
 }
 
-// upstreamToken is how the file names the token of what is behind the agent.
+// upstreamToken returns the file's text for the token of the service behind the agent.
 func (a *app) upstreamToken() a2a.Secret {
 	if value, _ := a.around.lookup(serve.UpstreamEnv); value != "" {
 		return "${env:" + serve.UpstreamEnv + "}"
@@ -134,7 +134,7 @@ func (a *app) upstreamToken() a2a.Secret {
 	return ""
 }
 
-// takeSecrets puts variables in the place of passwords that options have.
+// takeSecrets replaces passwords in options by variables.
 func (a *app) takeSecrets(d *config.Draft) {
 	for flag, env := range map[string]string{"store": database.Env, "egress-proxy": "PARLEY_EGRESS_PROXY"} {
 		values := d.Settings[flag]
@@ -147,7 +147,7 @@ func (a *app) takeSecrets(d *config.Draft) {
 	}
 }
 
-// writeDraft writes the file, if it is one that serve will take.
+// writeDraft writes the file, if serve will accept it.
 func (a *app) writeDraft(name string, d *config.Draft, agent string) error {
 	text := d.YAML()
 	at := name

@@ -9,8 +9,8 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// itself returns how this program was started, so that the commands it prints start
-// it again when they are typed as they are.
+// itself returns how this program was started, so that the printed commands start it again when
+// typed unchanged.
 func itself() string {
 	at, err := os.Executable()
 	if err != nil || len(os.Args) == 0 {
@@ -29,8 +29,8 @@ func itself() string {
 	return plain.Quote(os.Args[0])
 }
 
-// byGoRun reports whether go run made the program at a path: it keeps binaries for itself, in
-// temporary folders and in its cache, which may be anywhere, but names each folder by a hash.
+// byGoRun reports whether go run made the program at a path. go run keeps binaries in temporary
+// folders and in its cache, which may be anywhere, but names each folder by a hash.
 func byGoRun(at string) bool {
 	dir := filepath.Base(filepath.Dir(at))
 	hash, cached := strings.CutSuffix(dir, "-d")

@@ -26,17 +26,17 @@ func newKey(a *app) *cobra.Command {
 		newKeyCreate(a), newKeyList(a), newKeyRotate(a), newKeyRevoke(a), newKeyPassword(a))
 }
 
-// keyring is the API keys in a directory of --data, beside a server that may
-// have it, and the log of what is done to them.
+// keyring is the API keys in a directory of --data, which a server may have open, and the log
+// of changes to them.
 type keyring struct {
 	*auth.Keys
 	audit *serve.AuditLog
-	by    string // the user of this machine who does it
+	by    string // the user of this machine who makes the changes
 }
 
-// keyCommand makes cmd a command on the API keys of a directory. Write access
-// to its files is all that they need. changes says that it is recorded; makes,
-// that it begins a database where there is none.
+// keyCommand makes cmd a command on the API keys of a directory. It only needs write access to
+// the directory's files. changes says that the command is recorded; makes says that it creates
+// a database if there is none.
 func (a *app) keyCommand(cmd *cobra.Command, changes, makes bool, run func(context.Context, *keyring, []string) error) *cobra.Command {
 	var audit serve.AuditFlags
 	cmd = a.admin(cmd, func(ctx context.Context, db *database.Location, args []string) (err error) {
@@ -55,7 +55,7 @@ func (a *app) keyCommand(cmd *cobra.Command, changes, makes bool, run func(conte
 			if r.audit, err = a.auditBeside(&audit, db); err != nil {
 				return err
 			}
-			defer func() { _ = r.audit.Close() }() // what it could not write is logged
+			defer func() { _ = r.audit.Close() }() // write errors are logged
 		}
 		return run(ctx, r, args)
 	})
@@ -67,15 +67,15 @@ func (a *app) keyCommand(cmd *cobra.Command, changes, makes bool, run func(conte
 
 const auditUsage = "record the command in this `file` of JSON lines; - is standard error, none disables it (default: the log of the server that runs with the database, or else " + serve.AuditName + " in --data)"
 
-// auditBeside opens the audit log that goes with a database.
+// auditBeside opens the audit log of a database.
 func (a *app) auditBeside(f *serve.AuditFlags, db *database.Location) (*serve.AuditLog, error) {
-	if l, err := admin.ReadLocal(db.AdminFile()); err == nil { // else no server runs here
+	if l, err := admin.ReadLocal(db.AdminFile()); err == nil { // otherwise no server runs here
 		f.Path = cmp.Or(f.Path, l.Audit)
 	}
 	return f.Open(db.Data, true, a.stderr, slog.New(warnings{a.stderr}))
 }
 
-// warnings is a log whose warnings and errors are for the person at the terminal.
+// warnings is a log that shows warnings and errors to the user at the terminal.
 type warnings struct{ out *plain.Writer }
 
 func (w warnings) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
@@ -92,7 +92,7 @@ func (w warnings) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// operator names who runs this program.
+// operator names the user who runs this program.
 func operator() string {
 	u, err := user.Current()
 	if err != nil {
@@ -101,13 +101,12 @@ func operator() string {
 	return u.Username
 }
 
-// record writes to the audit log what was done to a key.
+// record writes a change of a key to the audit log.
 func (r *keyring) record(event string, k *auth.APIKey) {
 	r.audit.Event(event, serve.OfKey(k, r.by)...)
 }
 
-// find returns the one key that an argument means: an id, a token, or the
-// beginning of one.
+// find returns the key for an argument: an id, a token, or a unique beginning of either.
 func (r *keyring) find(ctx context.Context, arg string) (*auth.APIKey, error) {
 	k, err := r.Find(ctx, arg)
 	if errors.Is(err, auth.ErrNoKey) {
@@ -116,7 +115,7 @@ func (r *keyring) find(ctx context.Context, arg string) (*auth.APIKey, error) {
 	return k, err
 }
 
-// shownKey is an argument that may be a token, without its secret.
+// shownKey returns an argument that may be a token, without its secret.
 func shownKey(arg string) string {
 	if at := strings.LastIndexByte(arg, '_'); at >= 0 && at > len("parley_") {
 		return arg[:at]
@@ -124,7 +123,7 @@ func shownKey(arg string) string {
 	return arg
 }
 
-// sayKey tells who made a key what it is, beside its token.
+// sayKey describes a new key to its maker, beside the token.
 func (a *app) sayKey(k *auth.APIKey) {
 	for _, f := range [][2]string{
 		{"Key", k.ID}, {"Name", k.Name}, {"Subject", k.Subject}, {"Tenant", k.Tenant},
@@ -136,14 +135,14 @@ func (a *app) sayKey(k *auth.APIKey) {
 	}
 }
 
-// keyDoc is a key as it is printed in JSON.
+// keyDoc is a key in JSON.
 type keyDoc struct {
 	*auth.APIKey
 	State string `json:"state"`
 	Token string `json:"token,omitempty"` // only when it is new
 }
 
-// outputFlag gives a command that reads no settings its -o.
+// outputFlag adds -o to a command that reads no settings.
 func outputFlag(fs *pflag.FlagSet) *string {
 	output := "text"
 	fs.VarP(flagvalue.Choice(&output, "text", "json"), "output", "o", "`format` of what is printed: text or json")

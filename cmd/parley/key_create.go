@@ -76,7 +76,7 @@ them.`,
 	return cmd
 }
 
-// sayToken prints a new token, alone, so that a shell can take it.
+// sayToken prints a new token alone on standard output, so that a shell can capture it.
 func (a *app) sayToken(k *auth.APIKey, token a2a.Secret, output string) error {
 	if output == "json" {
 		return a.sayJSON(&keyDoc{k, k.State(time.Now()), token.Reveal()})
@@ -85,7 +85,7 @@ func (a *app) sayToken(k *auth.APIKey, token a2a.Secret, output string) error {
 	return a.say("%s", token.Reveal())
 }
 
-// parseKeyScopes returns the scopes that a word names, separated by commas.
+// parseKeyScopes parses scopes separated by commas.
 func parseKeyScopes(word string) (list []string, err error) {
 	for scope := range strings.SplitSeq(word, ",") {
 		if scope == ownScopes {
@@ -103,7 +103,7 @@ func parseKeyScopes(word string) (list []string, err error) {
 // ownScopes stands for a2a.OwnScopes.
 const ownScopes = "own"
 
-// shortScopes are scopes as a table shows them.
+// shortScopes formats scopes for a table.
 func shortScopes(scopes []string) string {
 	for _, own := range a2a.OwnScopes {
 		if !slices.Contains(scopes, own) {

@@ -78,7 +78,7 @@ func (a *app) hashPassword(ctx context.Context, user, tenant string, scopes []st
 	return a.say("%s", line)
 }
 
-// parseScopeWords returns the scopes and names of roles that a word names.
+// parseScopeWords parses scopes and names of roles.
 func parseScopeWords(s string) (list []string, err error) {
 	for word := range strings.SplitSeq(s, ",") {
 		if _, role := auth.KeyRoles[word]; role {

@@ -30,7 +30,7 @@ to tell it from others.`,
 			return nil
 		},
 	}, true, false, func(ctx context.Context, keys *keyring, args []string) error {
-		// One that is not there must not keep the others alive.
+		// A key that does not exist must not keep the others from being revoked.
 		var failed []*failure.Error
 		fail := func(arg string, err error) {
 			var f *failure.Error

@@ -49,7 +49,7 @@ tasks and scopes stay. If a key leaked, revoke it, or rotate it with --grace 0.`
 	return cmd
 }
 
-// oneKey wants an id as the only argument.
+// oneKey requires an id as the only argument.
 func oneKey(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 || args[0] == "" {
 		return failure.Usagef("one key at a time: give its id, or as much of it as tells it from others").WithHint("parley key list shows your keys")

@@ -1,6 +1,5 @@
 // Command parley runs and calls agents over the Agent2Agent (A2A) protocol.
-// It is the only place where parts are joined by hand; parley --help says what
-// it does.
+// Its main work is to join the packages of this module; parley --help says what it does.
 package main
 
 import (
@@ -16,7 +15,7 @@ import (
 func main() {
 	log.SetOutput(standardLog{os.Stderr})
 	if os.Getenv("GRPC_GO_LOG_SEVERITY_LEVEL") == "" {
-		// Clients can have grpc-go say what they like; the variable is for those who debug.
+		// Clients can make grpc-go log anything; the variable turns its log on for debugging.
 		grpclog.SetLoggerV2(grpclog.NewLoggerV2(io.Discard, io.Discard, io.Discard))
 	}
 	ctx, _ := interrupt.Context()

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/internal/help"
 )
 
-// newMan is for those who package the program, so help does not list it.
+// newMan is for packagers of the program, so help does not list it.
 func newMan(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIRECTORY",

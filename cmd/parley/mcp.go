@@ -46,7 +46,7 @@ Standard output carries the protocol; everything else goes to standard error. Wi
   parley mcp -a http://127.0.0.1:7275 --http 127.0.0.1:8090`,
 		Args: cobra.NoArgs,
 	}, func(cmd *cobra.Command, _ []string) error {
-		// --timeout is for commands that end by themselves.
+		// --timeout is for commands that end on their own.
 		if err := a.mcp(cmd.Context(), &f); err != nil {
 			return a.explain(cmd.Context(), err)
 		}

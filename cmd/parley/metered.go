@@ -7,8 +7,8 @@ import (
 	"github.com/parley-a2a/parley/internal/wirelog"
 )
 
-// metered shows how far large bodies are, in both directions. Streams have their own
-// signs of life.
+// metered shows the progress of large bodies, in both directions. Streams show theirs
+// elsewhere.
 type metered struct {
 	next http.RoundTripper
 	a    *app
@@ -17,7 +17,7 @@ type metered struct {
 func (m *metered) RoundTrip(req *http.Request) (*http.Response, error) {
 	line := func(text string) { m.a.stderr.Note("Note", "%s", text) }
 	if req.Body != nil && req.ContentLength > 0 {
-		copied := *req // which is not ours
+		copied := *req // req must not be changed
 		copied.Body = m.a.screen.Meter(req.Body, "sending", req.ContentLength, line)
 		req = &copied
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/parley-a2a/parley/internal/shape"
 )
 
-// documents returns the printer of JSON, or of what --output and --jq make of it.
-// text shows failures where a form has no room for them.
+// documents returns the printer for JSON, or for the format of --output and --jq. text prints
+// failures that a format cannot hold.
 func (a *app) documents(ctx context.Context, text *output.Text) (output.Printer, error) {
 	f := &a.flags
 	p := &output.JSON{Out: a.stdout, Lines: f.stream, Ctx: ctx}
@@ -49,7 +49,8 @@ func (a *app) documents(ctx context.Context, text *output.Text) (output.Printer,
 	return p, nil
 }
 
-// table returns what adds a row to a table on standard output, and what prints it.
+// table returns a function that adds a row to a table, and one that prints the table to
+// standard output.
 func (a *app) table() (row func(cells ...string), flush func() error) {
 	w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 	row = func(cells ...string) {
@@ -63,7 +64,7 @@ func (a *app) table() (row func(cells ...string), flush func() error) {
 	return row, func() error { return printed(w.Flush()) }
 }
 
-// printed is the failure of what could not be printed; nil if it could.
+// printed returns the failure of a print error; nil if there is none.
 func printed(err error) error {
 	if err != nil {
 		return failure.New(failure.CodeInternal, "print: "+err.Error(), err)
@@ -71,8 +72,8 @@ func printed(err error) error {
 	return nil
 }
 
-// unwritten makes a failure of an error of writing, as to a full disk; it returns
-// others, and failures, as they are.
+// unwritten turns a write error, as of a full disk, into a failure. It returns other errors,
+// and failures, unchanged.
 func unwritten(err error) error {
 	var f *failure.Error
 	var path *fs.PathError
@@ -82,8 +83,8 @@ func unwritten(err error) error {
 	return err
 }
 
-// exitFor is the exit code of --exit-status. The codes up to 5 say what became of the
-// command (a2a-cli §11.6).
+// exitFor returns the exit code of --exit-status. Codes up to 5 tell how the command ended
+// (a2a-cli §11.6).
 func exitFor(s a2a.TaskState) int {
 	switch s {
 	case a2a.TaskStateCompleted:

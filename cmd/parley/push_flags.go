@@ -13,8 +13,8 @@ import (
 	"github.com/parley-a2a/parley/internal/failure"
 )
 
-// pushFlags describe a push notification configuration: of task push-config
-// create, and with a prefix of send.
+// pushFlags describe a push notification configuration, for task push-config create and, with a
+// prefix, for send.
 type pushFlags struct {
 	prefix      string
 	url         string
@@ -33,7 +33,7 @@ func (f *pushFlags) register(fs *pflag.FlagSet, prefix string) {
 	fs.StringVar(&f.credentials, prefix+"auth-credentials", "", "`credentials` for that scheme; other users can see options, - reads a line of standard input")
 }
 
-// config returns what the flags say; nil if they say nothing.
+// config returns the configuration of the flags; nil if there is none.
 func (f *pushFlags) config(in io.Reader) (*a2a.TaskPushNotificationConfig, error) {
 	if f.url == "" {
 		if f.id+f.token+f.scheme+f.credentials != "" {
@@ -64,7 +64,7 @@ func (f *pushFlags) config(in io.Reader) (*a2a.TaskPushNotificationConfig, error
 	return c, nil
 }
 
-// parseStatus returns a status to answer with.
+// parseStatus parses an HTTP status to answer with.
 func parseStatus(word string) (int, error) {
 	n, err := strconv.Atoi(word)
 	if err != nil || n < 200 || n > 599 || strconv.Itoa(n) != word {

@@ -119,7 +119,7 @@ func (a *app) listen(ctx context.Context, f *listenFlags) error {
 	return err
 }
 
-// keysURL is where the keys of the agent are; "" if it is not said.
+// keysURL returns the URL of the agent's keys; "" if none is given.
 func (f *listenFlags) keysURL(agent string) (string, error) {
 	switch {
 	case f.keys != "":

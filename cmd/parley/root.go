@@ -114,8 +114,8 @@ func exitCodesTopic() *cobra.Command {
 	return &cobra.Command{Use: "exit-codes", Short: "What the exit codes mean", Long: failure.ExitCodes}
 }
 
-// group makes parent a command that only holds others: alone it shows its
-// help, and a word that is none of them is wrong usage.
+// group makes parent a command that only holds other commands: alone it shows its help, and an
+// unknown word is a usage error.
 func group(parent *cobra.Command, children ...*cobra.Command) *cobra.Command {
 	parent.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) == 0 {
@@ -128,13 +128,13 @@ func group(parent *cobra.Command, children ...*cobra.Command) *cobra.Command {
 		return f.WithHint("%s --help lists the commands", cmd.CommandPath())
 	}
 	parent.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
-	parent.SuggestionsMinimumDistance = 2 // edits
+	parent.SuggestionsMinimumDistance = 2 // number of edits
 	parent.AddCommand(children...)
 	return parent
 }
 
-// client makes cmd a command that talks to agents: its options are resolved
-// before it runs, and --timeout bounds it.
+// client makes cmd a command that calls agents: its options are resolved before it runs, and
+// --timeout bounds it.
 func (a *app) client(cmd *cobra.Command, run func(ctx context.Context, args []string) error) *cobra.Command {
 	cmd.Annotations = shared
 	return a.configured(cmd, func(cmd *cobra.Command, args []string) error {
@@ -149,8 +149,8 @@ func (a *app) client(cmd *cobra.Command, run func(ctx context.Context, args []st
 	})
 }
 
-// readsSettings marks the commands whose help shows the shared options: "all", those
-// of "output", or those that a "context" keeps.
+// readsSettings marks the commands whose help shows the shared options: "all", those of
+// "output", or those that a "context" keeps.
 const readsSettings = "reads settings"
 
 var shared = map[string]string{readsSettings: "all"}
@@ -182,17 +182,17 @@ func (a *app) configured(cmd *cobra.Command, run func(cmd *cobra.Command, args [
 	return cmd
 }
 
-// usageOf makes wrong usage of what cobra says about the command line.
+// usageOf turns cobra's error about the command line into a usage failure.
 func usageOf(cmd *cobra.Command, err error) error {
 	if f, ok := errors.AsType[*failure.Error](err); ok {
 		return f
 	}
 	var value *pflag.InvalidValueError
-	if errors.As(err, &value) && secrets[value.GetFlag().Name] { // its text has the value in it
+	if errors.As(err, &value) && secrets[value.GetFlag().Name] { // its text contains the value
 		err = fmt.Errorf("invalid argument for --%s: %w", value.GetFlag().Name, value.Unwrap())
 	}
 	var number *strconv.NumError
-	if errors.As(err, &number) && value != nil { // it names a function of Go's
+	if errors.As(err, &number) && value != nil { // it names a Go function
 		must := "must be a whole number"
 		switch kind := value.GetFlag().Value.Type(); {
 		case errors.Is(err, strconv.ErrRange):
@@ -214,8 +214,9 @@ func usageOf(cmd *cobra.Command, err error) error {
 	return failure.Usagef("%v", err).WithHint("%s --help shows how it is used", cmd.CommandPath())
 }
 
-// showEffective makes help show the values in force as the defaults (a2a-cli
-// §6.5), and hides the shared options where they mean nothing. Configuration that cannot be read is for the command to complain of.
+// showEffective makes help show the values in force as defaults (a2a-cli §6.5), and hides the
+// shared options that do not apply. Errors in the configuration are left for the command to
+// report.
 func (a *app) showEffective(cmd *cobra.Command) {
 	if shows := cmd.Annotations[readsSettings]; shows != "all" && cmd.HasParent() {
 		cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = !showsOption(shows, f.Name) })

@@ -44,7 +44,7 @@ and --data add parts in the order given.`,
 		}
 		var list []*a2a.Part
 		var err error
-		if skill.id == "" || len(args)+len(said) > 0 { // a call of a skill may be all
+		if skill.id == "" || len(args)+len(said) > 0 { // a skill call needs no other content
 			if list, err = parts.Of(ctx, args, said, a.stdin); err != nil {
 				return err
 			}
@@ -99,7 +99,7 @@ func (a *app) send(ctx context.Context, parts []*a2a.Part, skill *skillFlags, pu
 	})
 }
 
-// deliver sends a message, and shows what comes of it.
+// deliver sends a message, and shows the result.
 func (a *app) deliver(ctx context.Context, c *a2aclient.Client, req *a2a.SendMessageRequest, save *saveFlags) error {
 	if a.flags.async {
 		if req.Configuration == nil {

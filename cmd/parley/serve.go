@@ -59,15 +59,15 @@ with --allow-anonymous.`,
 	return cmd
 }
 
-// serveFlags gives cmd the flags of parley serve, which help shows in sections, and
-// returns the line that they are set to.
+// serveFlags gives cmd the flags of parley serve, which help shows in sections, and returns the
+// line of their values.
 func (a *app) serveFlags(cmd *cobra.Command) *serve.Line {
 	cmd.Flags().SortFlags = false
-	cmd.Flags().SetInterspersed(false) // so that "serve sh -c x" is told about --, not about -c
+	cmd.Flags().SetInterspersed(false) // so that the error of "serve sh -c x" is about --, not about -c
 	sections := serve.Sections()
 	for _, s := range sections {
 		s.Flags.VisitAll(func(f *pflag.Flag) {
-			parsed := *f // whose value may be another one: help knows how to show a default by its type
+			parsed := *f // a copy, because its Value may be replaced: help formats a default by its type
 			cmd.Flags().AddFlag(&parsed)
 		})
 	}
@@ -75,7 +75,7 @@ func (a *app) serveFlags(cmd *cobra.Command) *serve.Line {
 	return serve.Record(cmd.Flags())
 }
 
-// noShared refuses the options of commands that call an agent: they would do nothing here.
+// noShared refuses the options of commands that call an agent, which have no effect here.
 func noShared(cmd *cobra.Command) (err error) {
 	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) {
 		if err != nil || !f.Changed {
@@ -89,7 +89,7 @@ func noShared(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// behindDash takes the command of an agent, behind --.
+// behindDash accepts an agent's command after --.
 func behindDash(cmd *cobra.Command, args []string) error {
 	if err := noShared(cmd); err != nil {
 		return err
@@ -104,7 +104,7 @@ func behindDash(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// serveEnv is what parley serve, and the commands on its settings, run in.
+// serveEnv returns the environment of parley serve and of the commands on its settings.
 func (a *app) serveEnv() *serve.Env {
 	return &serve.Env{Lookup: a.around.lookup, Stderr: a.stderr, Terminal: a.screen.Watched(), Migrating: a.migrating(), Version: version(), Program: a.around.itself}
 }

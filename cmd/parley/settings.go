@@ -17,17 +17,17 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// notSettings are flags that must be on the command line: what they do is the
-// command, not configuration (a2a-cli §7.2, §11.3).
+// notSettings are flags that must be on the command line: they determine the command and are no
+// configuration (a2a-cli §7.2, §11.3).
 var notSettings = map[string]bool{"stream": true, "help": true, "version": true}
 
 // secrets are flags whose values are never shown.
 var secrets = map[string]bool{"bearer": true, "api-key": true, "basic": true, "svc-param": true, "egress-proxy": true, "client-secret": true}
 
-// lists are flags that may be repeated; a variable separates by commas.
+// lists are flags that may be repeated; in a variable, commas separate the values.
 var lists = map[string]bool{"svc-param": true, "extension": true, "transport": true, "card-trust": true}
 
-// Where a setting comes from; the lower the stronger.
+// The sources of a setting; lower values are stronger.
 const (
 	fromFlag = iota
 	fromEnv
@@ -43,7 +43,7 @@ type origin struct {
 	where string // "flag --output", "environment variable A2ACLI_OUTPUT", a file's name, "default"
 }
 
-// surroundings are what configuration is read from; tests make their own.
+// surroundings are the sources of configuration; tests make their own.
 type surroundings struct {
 	lookup   func(string) (string, bool) // environment variables
 	dir      string                      // where the search for a local .env begins
@@ -54,7 +54,7 @@ type surroundings struct {
 
 func systemSurroundings() surroundings {
 	s := surroundings{lookup: os.LookupEnv, itself: itself()}
-	s.dir, _ = os.Getwd() // "" finds no file, which is true of a directory that is gone
+	s.dir, _ = os.Getwd() // "" finds no file, which is right for a deleted directory
 	if home, err := os.UserHomeDir(); err == nil {
 		s.global = filepath.Join(home, ".config", "a2a-cli", ".env")
 		s.contexts = contexts.Dir(filepath.Join(home, ".config", "parley", "contexts"))
@@ -62,8 +62,8 @@ func systemSurroundings() surroundings {
 	return s
 }
 
-// settings are the sources of configuration below the flags, and which of them
-// decided.
+// settings are the sources of configuration below the flags, and the source that decided each
+// setting.
 type settings struct {
 	around        surroundings
 	local, global *dotenv.File // nil if there is none
@@ -72,12 +72,12 @@ type settings struct {
 	context   contexts.Context // nil if there is none
 	named     string           // its name
 	fromFlags bool             // the command line names it: it is stronger than variables and files
-	foreign   bool             // the agent is another one than the context's: so its credentials are not for it
-	broken    error            // why there is no context, though one is in use: it matters to commands without an agent
+	foreign   bool             // the agent is not the context's, so the context's credentials are not for it
+	broken    error            // why there is no context, though one is in use; commands without an agent ignore it
 }
 
-// loadSettings finds and reads the files. named is the value of --config, and context
-// that of --context. Warnings are about files that should not be as they are.
+// loadSettings finds and reads the files. named is the value of --config, and context that of
+// --context. Warnings are about files that others could read or write.
 func loadSettings(around surroundings, named, context string) (*settings, []string, error) {
 	s := &settings{around: around, from: map[string]origin{}}
 	var warnings []string
@@ -121,8 +121,8 @@ func loadSettings(around surroundings, named, context string) (*settings, []stri
 	return s, warnings, s.loadContext(context)
 }
 
-// loadContext reads the context that the command line, a variable or a file names, or
-// the one in use.
+// loadContext reads the context that the command line, a variable or a file names, or the one
+// in use.
 func (s *settings) loadContext(name string) (err error) {
 	s.fromFlags = name != ""
 	if name == "" {
@@ -142,7 +142,7 @@ func (s *settings) loadContext(name string) (err error) {
 	return err
 }
 
-// exposed warns of a file that holds secrets and that others may read.
+// exposed warns if a file holds secrets and other users may read it.
 func exposed(f *dotenv.File) []string {
 	for name := range secrets {
 		if f.Values[envName(name)] == "" {
@@ -160,9 +160,8 @@ func envName(flag string) string {
 	return dotenv.Prefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// apply gives every flag that is not on the command line the value of the
-// strongest source that has one. A variable that is there but empty means the
-// default, whatever weaker sources say.
+// apply gives every flag that is not on the command line the value of the strongest source that
+// has one. A variable that is set but empty means the default, and overrides weaker sources.
 func (s *settings) apply(fs *pflag.FlagSet) error {
 	var err error
 	if agent := fs.Lookup("agent-card"); agent != nil {
@@ -180,8 +179,8 @@ func (s *settings) apply(fs *pflag.FlagSet) error {
 	return err
 }
 
-// isSetting reports whether f is one of the shared flags, which the
-// environment knows, and not one of a single command.
+// isSetting reports whether f is a shared flag, which the environment can set, and not a flag
+// of a single command.
 func isSetting(f *pflag.Flag) bool { return f.Annotations[settingMark] != nil }
 
 const settingMark = "setting"
@@ -202,7 +201,7 @@ func (s *settings) applyTo(f *pflag.Flag) error {
 		}
 		return nil
 	}
-	if f.Name == "config" { // naming the file is the one thing no file can do
+	if f.Name == "config" { // no file can name the file itself
 		s.from[f.Name] = origin{fromDefault, "default"}
 		if path, ok := s.around.lookup(envName(f.Name)); ok && path != "" {
 			s.from[f.Name] = origin{fromEnv, "environment variable " + envName(f.Name)}
@@ -230,10 +229,10 @@ func (s *settings) applyTo(f *pflag.Flag) error {
 	return nil
 }
 
-// contextOrigin is where settings of the context come from.
+// contextOrigin is the source name of the context's settings.
 func (s *settings) contextOrigin() string { return "context " + s.named }
 
-// ofContext returns the context's value of a variable, if it is to be taken.
+// ofContext returns the context's value of a variable, if it may be used.
 func (s *settings) ofContext(name string) (string, bool) {
 	for flag, v := range s.context {
 		if envName(flag) == name {

@@ -41,7 +41,7 @@ func (f *skillFlags) check() error {
 	return nil
 }
 
-// call puts the skill into a message to the agent of a card.
+// call adds the skill to a message for the agent of a card.
 func (f *skillFlags) call(m *a2a.Message, card *a2a.AgentCard) error {
 	if f.id == "" {
 		return nil
@@ -62,14 +62,14 @@ func (f *skillFlags) call(m *a2a.Message, card *a2a.AgentCard) error {
 	if err != nil {
 		return err
 	}
-	if len(m.Parts) == 0 { // a message has one; agents that do not know the extension see the arguments there
+	if len(m.Parts) == 0 { // a message needs a part; agents without the extension find the arguments there
 		m.Parts = []*a2a.Part{a2a.DataPart(arguments)}
 	}
 	return m.CallSkill(f.id, arguments)
 }
 
-// arguments makes an object of the flags. A value is a text where the schema says so, or
-// says nothing and the value is no JSON.
+// arguments makes an object from the flags. A value is a string if the schema says so, or if
+// the schema does not say and the value is not JSON.
 func (f *skillFlags) arguments(schema a2a.JSON) (a2a.JSON, error) {
 	if f.json != "" {
 		var object map[string]json.RawMessage
@@ -84,7 +84,7 @@ func (f *skillFlags) arguments(schema a2a.JSON) (a2a.JSON, error) {
 		} `json:"properties"`
 	}
 	if len(schema) > 0 {
-		_ = json.Unmarshal(schema, &known) // of an unusual form: values are what they look like
+		_ = json.Unmarshal(schema, &known) // unusual: types are guessed from the values
 	}
 	object := map[string]json.RawMessage{}
 	for _, arg := range f.args {

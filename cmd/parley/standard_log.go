@@ -5,10 +5,9 @@ import (
 	"io"
 )
 
-// standardLog is where the standard library logs to on its own. net/http writes
-// there, byte for byte, what a server sends that nobody asked for, such as the rest
-// of an answer that is longer than it said: that is a service's secret, or a
-// caller's.
+// standardLog receives what the standard library logs on its own. net/http logs, byte for byte,
+// data that a server sends unexpectedly, such as the rest of an answer that is longer than
+// declared. That may be a service's or a caller's secret.
 type standardLog struct{ w io.Writer }
 
 func (l standardLog) Write(p []byte) (int, error) {

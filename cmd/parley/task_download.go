@@ -26,7 +26,7 @@ func (f *saveFlags) register(fs *pflag.FlagSet, dir string) {
 	fs.BoolVar(&f.force, "force", false, "let --save replace existing files")
 }
 
-// check refuses flags that contradict each other before anything is asked of an agent.
+// check refuses flags that contradict each other, before the first request.
 func (f *saveFlags) check() error {
 	if f.force && f.dir == "" {
 		return failure.Usagef("--force says that --save may replace files, and there is no --save")
@@ -67,7 +67,7 @@ A file that the agent only links to is not fetched; its URL is shown.`,
 	return cmd
 }
 
-// write saves files, and says what to do if it cannot.
+// write saves files, and says what to do if that fails.
 func (a *app) write(f *saveFlags, files []*download.File) error {
 	err := download.Save(f.dir, files, f.force)
 	if err == nil {
@@ -81,8 +81,8 @@ func (a *app) write(f *saveFlags, files []*download.File) error {
 		WithHint("name a folder with --save that you may write to and that has none of these names")
 }
 
-// showAndKeep shows a task, and saves what the command was told to save. Where
-// standard output is one document, that is the failure if there is one.
+// showAndKeep shows a task, and saves its artifacts if requested. If standard output is one
+// document, a failure to save replaces the task.
 func (a *app) showAndKeep(show func() error, f *saveFlags, artifacts []*a2a.Artifact) error {
 	failed := a.keep(f, artifacts)
 	if failed != nil && a.flags.machine() {
@@ -94,7 +94,7 @@ func (a *app) showAndKeep(show func() error, f *saveFlags, artifacts []*a2a.Arti
 	return failed
 }
 
-// keep saves what a command that shows a task was told to save.
+// keep saves artifacts, if the command was told to.
 func (a *app) keep(f *saveFlags, artifacts []*a2a.Artifact) error {
 	if f.dir == "" {
 		return nil

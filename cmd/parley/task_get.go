@@ -49,7 +49,7 @@ func (a *app) showEnd(ctx context.Context, c *a2aclient.Client, seq events, save
 	return a.showAndKeep(func() error { return a.show(r.Task) }, save, r.Task.Artifacts)
 }
 
-// show prints a task as it was found.
+// show prints a task in its present state.
 func (a *app) show(t *a2a.Task) error {
 	if err := a.print.Task(t); err != nil {
 		return err

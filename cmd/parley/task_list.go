@@ -12,7 +12,7 @@ import (
 	"github.com/parley-a2a/parley/internal/output"
 )
 
-// listFlags are the options of task list besides the shared ones.
+// listFlags are the options of task list in addition to the shared ones.
 type listFlags struct {
 	status    a2a.TaskState
 	pageSize  int32
@@ -64,7 +64,7 @@ func (a *app) list(ctx context.Context, f *listFlags) error {
 		req.PageSize = &f.pageSize
 	}
 	if _, human := a.print.(*output.Human); human && req.HistoryLength == nil {
-		req.HistoryLength = new(int32(10)) // a line has the first words
+		req.HistoryLength = new(int32(10)) // a line shows the first words
 	}
 	list := new(a2a.ListTasksResponse)
 	if err := paged(f.pageToken, f.all, func(token string) (next string, err error) {
@@ -82,8 +82,8 @@ func (a *app) list(ctx context.Context, f *listFlags) error {
 	return a.print.Tasks(list)
 }
 
-// paged fetches the page of a token and, if all are wanted, those behind it: fetch
-// returns the next one's token.
+// paged fetches the page of a token and, if all is true, the pages after it: fetch returns the
+// token of the next page.
 func paged(token string, all bool, fetch func(token string) (next string, err error)) error {
 	for seen := map[string]bool{}; ; {
 		next, err := fetch(token)

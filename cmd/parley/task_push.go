@@ -94,7 +94,7 @@ failure. Agents of versions before 1.0 may have one without an id; leave it out.
 	})
 }
 
-// oneConfig wants a task's id and, perhaps, that of a configuration.
+// oneConfig requires a task's id, and accepts that of a configuration.
 func oneConfig(cmd *cobra.Command, args []string) error {
 	if len(args) > 2 {
 		return failure.Usagef("one configuration at a time: unexpected argument %q", args[2])
@@ -102,8 +102,8 @@ func oneConfig(cmd *cobra.Command, args []string) error {
 	return oneTask(cmd, args[:min(len(args), 1)])
 }
 
-// onConfig does something with a configuration of a task, both named by the command
-// line: before there were ids, that of a task had the task's.
+// onConfig runs do for a configuration of a task, both named on the command line. In old
+// versions without configuration ids, it has the task's id.
 func (a *app) onConfig(ctx context.Context, args []string, do func(c *a2aclient.Client, task, id string) error) error {
 	if len(args) == 2 {
 		a.webhook = args[1]

@@ -11,7 +11,7 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// withTask dials, and does something with the task that a command is about.
+// withTask dials, and runs do for the task of a command.
 func (a *app) withTask(ctx context.Context, id string, do func(c *a2aclient.Client, id string) error) error {
 	a.subject = id
 	c, err := a.dial(ctx)
@@ -21,8 +21,8 @@ func (a *app) withTask(ctx context.Context, id string, do func(c *a2aclient.Clie
 	return a.onTask(ctx, c, id, func(id string) error { return do(c, id) })
 }
 
-// onTask does something with a task that the command line names: by its id, or, where
-// the agent has no task of that id, by what it begins with, as task list shows it.
+// onTask runs do for a task that the command line names by its id or, if the agent has no task
+// with that id, by the beginning of an id, as task list shows it.
 func (a *app) onTask(ctx context.Context, svc a2a.Service, id string, do func(id string) error) error {
 	err := do(id)
 	if !errors.Is(err, a2a.ErrTaskNotFound) || len(id) < 8 {
@@ -30,7 +30,7 @@ func (a *app) onTask(ctx context.Context, svc a2a.Service, id string, do func(id
 	}
 	page, listErr := svc.ListTasks(ctx, &a2a.ListTasksRequest{PageSize: new(int32(a2a.MaxPageSize)), HistoryLength: new(int32(0))})
 	if listErr != nil {
-		return err // that there is no such task is what matters
+		return err // the missing task is the error that matters
 	}
 	var found []string
 	for _, t := range page.Tasks {

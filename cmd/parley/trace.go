@@ -11,12 +11,12 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry/export"
 )
 
-// farewell is how long a command that has done its job waits for a collector.
+// farewell is how long a finished command waits for a collector.
 const farewell = 2 * time.Second
 
-// traced runs a command that calls agents in a span, if OTEL_* say where spans go.
-// TRACEPARENT and TRACESTATE name its parent, with or without a span: an agent's
-// program that calls others by this command goes on with the trace that it is in.
+// traced runs a command that calls agents within a span, if OTEL_* say where spans are sent.
+// TRACEPARENT and TRACESTATE name its parent, with or without a span: so an agent's program
+// that calls others by this command continues its own trace.
 func (a *app) traced(ctx context.Context, name string, run func(context.Context) error) error {
 	parent, _ := a.around.lookup("TRACEPARENT")
 	state, _ := a.around.lookup("TRACESTATE")
@@ -33,7 +33,7 @@ func (a *app) traced(ctx context.Context, name string, run func(context.Context)
 	defer func() {
 		over, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
 		defer cancel()
-		_ = t.Shutdown(over) // the reporter has said what is wrong
+		_ = t.Shutdown(over) // the reporter has logged the error
 	}()
 	inner, span := telemetry.Tracer(t.TracerProvider).Start(ctx, name, trace.WithSpanKind(trace.SpanKindInternal))
 	err = run(inner)

@@ -16,7 +16,7 @@ import (
 // -ldflags "-X main.release=1.2.3 -X main.commit=4730764… -X main.date=2026-11-25T22:20:00Z".
 var release, commit, date string
 
-// build says which program this is.
+// build describes this program.
 type build struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit,omitempty"`
@@ -26,7 +26,7 @@ type build struct {
 	Platform string `json:"platform"`
 }
 
-// version returns the release, or what the go command knows of the build.
+// version returns the release, or the go command's version of the build.
 func version() string { return thisBuild().Version }
 
 func thisBuild() build {
@@ -38,8 +38,8 @@ func thisBuild() build {
 	return b
 }
 
-// buildOf returns what the go command recorded: the commit of a checkout, or the one in
-// the version that go install chose where no release has a tag.
+// buildOf returns what the go command recorded: the commit of a checkout, or the commit in the
+// pseudo-version that go install chose for want of a release tag.
 func buildOf(info *debug.BuildInfo) build {
 	b := build{Version: "(devel)", Go: runtime.Version(), Platform: runtime.GOOS + "/" + runtime.GOARCH}
 	if info == nil {
@@ -78,7 +78,7 @@ commit. -o json prints them as an object.`,
 		Annotations: map[string]string{readsSettings: "output"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			err := a.configure(cmd.Context(), cmd.Flags())
-			if !a.flags.machine() { // also with a broken configuration, which you may be about to report
+			if !a.flags.machine() { // even with a broken configuration, which the user may be about to report
 				return a.say("%s", thisBuild())
 			}
 			if err != nil {
@@ -89,7 +89,7 @@ commit. -o json prints them as an object.`,
 	}
 }
 
-// String is what people read. Its first line is what --version prints.
+// String returns the text for people. Its first line is what --version prints.
 func (b build) String() string {
 	var s strings.Builder
 	s.WriteString("parley " + b.Version)
