@@ -8,7 +8,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// agents makes of a file without mistakes what it says of agents.
+// agents builds the agents of a file without mistakes.
 func agents(tree *value, dir string) (list []Agent) {
 	said := false
 	for _, m := range tree.member("agents").members {
@@ -26,10 +26,10 @@ func agents(tree *value, dir string) (list []Agent) {
 	return list
 }
 
-// runIn has commands run in the file's directory that say nothing else.
+// runIn sets the file's directory for commands without a directory of their own.
 func (a *Agent) runIn(dir string) {
 	if dir == "." {
-		return // where the process is
+		return // already the process's directory
 	}
 	var servers []*MCP
 	switch {
@@ -49,12 +49,12 @@ func (a *Agent) runIn(dir string) {
 	}
 }
 
-// fieldOf is where a name of the file goes in a struct: api_key is APIKey.
+// fieldOf returns the struct field for a name of the file: APIKey for api_key.
 func fieldOf(s reflect.Value, name string) reflect.Value {
 	return s.FieldByNameFunc(func(field string) bool { return strings.EqualFold(field, plain(name)) })
 }
 
-// fill puts a value where it goes. Both are made after one table, which a test
+// fill stores a value in a struct field. Values and fields follow one table, which a test
 // compares with the types.
 func fill(to reflect.Value, v *value) {
 	switch to.Interface().(type) {
@@ -98,6 +98,6 @@ func fill(to reflect.Value, v *value) {
 	case reflect.String:
 		to.SetString(v.text)
 	default:
-		panic("config: no " + to.Kind().String() + " is read") // a test goes through all types
+		panic("config: no " + to.Kind().String() + " is read") // a test covers all types
 	}
 }

@@ -1,17 +1,17 @@
-// Package config reads parley.yaml: what a server is and which agents it has.
+// Package config reads parley.yaml: the settings of a server, and its agents.
 //
-// It knows the file and not what is made of it: names, types, limits of values
-// and where each of them is written. cmd/parley joins the parts.
+// It knows the file's format: names, types, limits of values, and the position of each. It does
+// not know what is made from the values; cmd/parley joins the parts.
 //
 //	f, err := config.Load("parley.yaml", &config.Options{Lookup: os.LookupEnv})
 //	for _, a := range f.Agents {
 //		fmt.Println(a.Name, a.Default)
 //	}
 //
-// A file that has mistakes is an *Error with all of them, each at its line and
-// column. Everything comes from one table (table_server.go, table_agents.go): what
-// is read, what is said of mistakes, the JSON Schema, the reference in
-// docs/config.md. Functions may be called by many at a time; a File is not changed.
+// The error of a file with mistakes is an *Error that lists all of them, each with its line and
+// column. Everything follows one table (table_server.go, table_agents.go): the reader, the
+// messages about mistakes, the JSON Schema, and the reference in docs/config.md. Functions may
+// be called concurrently; a File is not changed.
 package config
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Agent is one entry of agents. Exactly one of Exec, HTTP, OpenAI, Proxy, MCP
-// and Builtin says what it is made of.
+// Agent is one entry of agents. Exactly one of Exec, HTTP, OpenAI, Proxy, MCP and Builtin is
+// set, and says what kind of agent it is.
 type Agent struct {
 	Name    string // its key in the file; a word of a-z, 0-9 and -, as in /agents/{name}
 	Default bool   // it is at / as well; an only agent is, unless it says false
@@ -34,8 +34,8 @@ type Agent struct {
 	Builtin string // "demo" or "conformance"
 
 	Card    Card
-	OnLost  string // "rerun" or "fail"; empty: what the server's flags say
-	MaxRuns int    // 0: what the server's flags say
+	OnLost  string // "rerun" or "fail"; empty: as the server's flags say
+	MaxRuns int    // 0: as the server's flags say
 }
 
 // Card has the fields of an agent's card that replace those of its kind.
@@ -54,20 +54,20 @@ type Skill struct {
 	ID, Name, Description   string
 	Tags, Examples          []string
 	InputModes, OutputModes []string
-	Scopes                  []string // what a caller needs to see and use it, on the extended card
+	Scopes                  []string // scopes that a caller needs to see and use it, on the extended card
 	InputSchema             any      // of arguments, for callers that name the skill by its id: JSON Schema
 }
 
 // Exec is an agent that is a command.
 type Exec struct {
 	Command     []string
-	Dir         string            // to run it in; where the file says none it is the file's, empty if that is the process's
+	Dir         string            // directory to run it in; by default the file's; empty if that is the process's
 	Env         map[string]string // in addition to the server's; values may be secrets
 	CleanEnv    bool              // nothing of the server's environment but PATH, HOME, LANG, TZ
 	Mode        string            // "plain" (the default) or "lines": the protocol of JSON lines
-	Processes   int               // with lines: how many stay and serve one message after another; 0: one for each message
-	Concurrency int               // runs at a time, more wait; 0: as many as processors times 4
-	Files       bool              // files come and go through folders
+	Processes   int               // with lines: how many are kept to serve one message after another; 0: one for each message
+	Concurrency int               // runs at a time, more wait; 0: four times the number of processors
+	Files       bool              // files are passed in folders
 	Timeout     time.Duration     // of a run; 0: none
 	Grace       time.Duration     // between TERM and KILL; 0: 5 s
 	Memory      int64             // bytes of a process's address space; 0: no limit
@@ -79,18 +79,18 @@ type HTTP struct {
 	URL         string
 	Headers     map[string]a2a.Secret
 	Body        string        // template of the request; empty: docs/http.md's
-	Answer      string        // where the answer is; empty: docs/http.md's
-	Timeout     time.Duration // until the answer has come in full, but for streams and callbacks; 0: 5 m
+	Answer      string        // path of the answer; empty: docs/http.md's
+	Timeout     time.Duration // until the answer has arrived in full, except for streams and callbacks; 0: 5 m
 	Retries     *int          // after answers that say so; nil: 5
 	Callbacks   bool          // the service may answer 202 and call back
-	CallbackURL string        // where it reaches this process; empty: public_url
+	CallbackURL string        // at which it reaches this process; empty: public_url
 	Concurrency int           // requests at a time, more wait; 0: 256
 	Egress      *Egress       // nil: any address but link-local and cloud metadata
 }
 
 // OpenAI is an agent that is a model.
 type OpenAI struct {
-	URL          string // up to and without /chat/completions
+	URL          string // without /chat/completions
 	Model        string
 	APIKey       a2a.Secret
 	Headers      map[string]a2a.Secret
@@ -102,7 +102,7 @@ type OpenAI struct {
 	History      int            // messages of the context that are sent along at most; 0: 20; negative: none
 	Images       bool           // the model takes images
 	Files        bool           // the model takes files
-	FlushEvery   time.Duration  // tokens of this time make a chunk; 0: 100 ms
+	FlushEvery   time.Duration  // the tokens of this time make a chunk; 0: 100 ms
 	Timeout      time.Duration  // of the model's silence; 0: 2 m
 	Retries      *int           // before the first token; nil: 5
 	Concurrency  int
@@ -121,14 +121,14 @@ type Proxy struct {
 	Basic    a2a.Secret // user:password
 	Headers  map[string]a2a.Secret
 	Metadata []string      // members of a request's metadata that are passed on; nil: all
-	Verify   []string      // files of keys, one of which has signed its card
+	Verify   []string      // files of keys, one of which must have signed its card
 	Push     bool          // ask the agent to call back, for tasks that take long
-	PushURL  string        // where it reaches this process; empty: public_url
-	Poll     time.Duration // how often to look where it cannot stream; 0: 2 s
+	PushURL  string        // at which it reaches this process; empty: public_url
+	Poll     time.Duration // how often to poll if it cannot stream; 0: 2 s
 	Egress   *Egress
 }
 
-// MCP is a server of the Model Context Protocol, as an agent or as a model's
+// MCP is a server of the Model Context Protocol, as an agent or as the source of a model's
 // tools.
 type MCP struct {
 	Name    string
@@ -137,12 +137,12 @@ type MCP struct {
 	Dir     string // to run Command in, as Exec.Dir
 	URL     string // or over streamable HTTP
 	Headers map[string]a2a.Secret
-	Tools   []string // of its tools these only; empty: all
+	Tools   []string // only these of its tools; empty: all
 	Timeout time.Duration
 	Egress  *Egress
 }
 
-// Egress says which addresses an agent's requests may go to.
+// Egress says which addresses an agent's requests may use.
 type Egress struct {
 	Allow, Deny []string
 	Proxy       string

@@ -11,18 +11,18 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Draft is a file to be written: what is to be in it, the rest is comments.
+// Draft is a file to be written, with these values; other settings appear as comments.
 type Draft struct {
 	// Settings are values of flags, by their names, in the order of the command line.
 	Settings map[string][]string
 	// Agents are written as they are; a Secret is text for the file, ${env:NAME}.
 	Agents []Agent
-	// Dir is the directory that the file goes to; paths are from where the process
-	// is, and written so that they lead to the same. Empty: there.
+	// Dir is the directory for the file. Paths in the draft are relative to the process's
+	// directory, and are written relative to Dir. Empty: the process's directory.
 	Dir string
 }
 
-// path is a path as the file has it.
+// path converts a path to the file's form.
 func (d *Draft) path(name string) string {
 	if d.Dir == "" || name == "" || filepath.IsAbs(name) {
 		return name
@@ -44,7 +44,7 @@ func (f *field) isPath(value string) bool {
 	return f.flag == "store" && value != "memory" && !strings.Contains(value, "://") && !strings.Contains(value, "${")
 }
 
-// YAML returns the file. Settings that are often wanted but not set are in it as comments.
+// YAML returns the file, with comments for common settings that are not set.
 func (d *Draft) YAML() []byte {
 	w := new(writer)
 	w.line(0, "# What parley serve serves. All settings are in docs/config.md; parley config validate says what is wrong.")
@@ -79,7 +79,7 @@ func (d *Draft) YAML() []byte {
 	return []byte(w.String())
 }
 
-// item is a value to be written, its text in YAML already.
+// item is a value to be written, with its text as YAML.
 type item struct {
 	name  string
 	field *field
@@ -89,8 +89,8 @@ type item struct {
 	each  [][]*item // of a list of mappings
 }
 
-// setting is what the flags say of a field of the server and what is below it;
-// nil if nothing.
+// setting returns the item for a field of the server and those below it, from the flags; nil if
+// no flag sets any.
 func (d *Draft) setting(f *field, path string) *item {
 	it := &item{name: f.name, field: f}
 	if f.kind == object {
@@ -145,7 +145,7 @@ func (d *Draft) setting(f *field, path string) *item {
 	return it
 }
 
-// made is what a Go value is in the file; nil if it is zero, and so left out.
+// made returns the item for a Go value; nil if it is zero, and so left out.
 func (d *Draft) made(f *field, v reflect.Value) *item {
 	it := &item{name: f.name, field: f}
 	if v.IsZero() || (v.Kind() == reflect.Map || v.Kind() == reflect.Slice) && v.Len() == 0 {
@@ -198,7 +198,7 @@ func (d *Draft) members(fields []*field, v reflect.Value) (list []*item) {
 	return list
 }
 
-// plainText is a value of one line.
+// plainText formats a value on one line.
 func plainText(v reflect.Value) string {
 	switch x := v.Interface().(type) {
 	case time.Duration:
@@ -218,7 +218,7 @@ func plainText(v reflect.Value) string {
 	return jsonText(v.Interface())
 }
 
-// agent writes an agent, and as comments what is often wanted of its kind.
+// agent writes an agent, with comments for common settings of its kind.
 func (d *Draft) agent(w *writer, a *Agent) {
 	w.line(1, a.Name+":")
 	if a.Default {
@@ -245,7 +245,7 @@ func (d *Draft) agent(w *writer, a *Agent) {
 	}
 	w.comment(2, "What its card says")
 	card, off := d.made(agentCard, reflect.ValueOf(&a.Card).Elem()), ""
-	if card == nil { // a mapping with nothing but comments would be none
+	if card == nil { // a mapping with only comments would be empty
 		card, off = &item{}, "# "
 	}
 	w.line(2, off+"card:")
@@ -288,7 +288,7 @@ var wanted = map[string][]string{
 	"mcp":    {"tools", "timeout"},
 }
 
-// example is a value that shows how it is written.
+// example returns an example value, to show the notation.
 func (f *field) example() string {
 	if e, ok := examples[f.name]; ok {
 		return e

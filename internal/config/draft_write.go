@@ -17,7 +17,7 @@ func (w *writer) line(level int, text string) {
 
 func (w *writer) blank() { w.WriteByte('\n') }
 
-// comment writes a sentence, in lines that one can read.
+// comment writes a sentence, wrapped to readable lines.
 func (w *writer) comment(level int, text string) {
 	line := "#"
 	for word := range strings.FieldsSeq(sentence(text)) {
@@ -30,7 +30,7 @@ func (w *writer) comment(level int, text string) {
 	w.line(level, line)
 }
 
-// item writes a value; commented says that what is below it has comments, too.
+// item writes a value; commented says that comments follow below it, too.
 func (w *writer) item(level int, it *item, commented bool) {
 	switch {
 	case it.text != "":
@@ -59,8 +59,8 @@ func (w *writer) item(level int, it *item, commented bool) {
 	}
 }
 
-// scalar is text as YAML has it, between brackets, too: plain where that means
-// the same.
+// scalar returns text as YAML that is valid within brackets, too: unquoted if that means the
+// same.
 func scalar(s string) string {
 	var n yaml.Node
 	if err := yaml.Load([]byte("["+s+"]"), &n); err == nil && len(s) < 200 && len(n.Content) == 1 {
@@ -73,13 +73,13 @@ func scalar(s string) string {
 	return jsonText(s)
 }
 
-// jsonText is JSON, which YAML is, too.
+// jsonText returns JSON, which is also YAML.
 func jsonText(v any) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		return `""` // what was read from YAML or JSON can be written
+		return `""` // values read from YAML or JSON can be written
 	}
 	return strings.TrimSuffix(b.String(), "\n")
 }

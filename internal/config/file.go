@@ -19,17 +19,16 @@ const MaxBytes = 1 << 20
 type Options struct {
 	// Lookup finds environment variables. Nil finds none.
 	Lookup func(string) (string, bool)
-	// Check is asked whether a flag of parley serve takes a value; its error says
-	// what it must be. Nil takes all that the table does.
+	// Check returns the error of a flag of parley serve for a value, which says what the value
+	// must be. Nil accepts all values that the table accepts.
 	Check func(flag, value string) error
-	// Command is asked whether a command can be run in a directory; its error says
-	// why not. Nil takes all.
+	// Command returns why a command cannot run in a directory. Nil accepts all commands.
 	Command func(name, dir string) error
-	// Given reports whether a flag is on the command line, where what the file
-	// leaves out may be. Nil: none is.
+	// Given reports whether a flag is on the command line, and so may supply what the file
+	// leaves out. Nil: no flag is.
 	Given func(flag string) bool
-	// Elsewhere checks a file for another machine: variables and files that it
-	// names are not looked for. Do not run the result.
+	// Elsewhere checks a file for another machine: it does not look for the variables and files
+	// that the file names. Do not run the result.
 	Elsewhere bool
 }
 
@@ -44,28 +43,28 @@ func (o *Options) lookup(name string) (string, bool) {
 
 func (o *Options) given(flag string) bool { return o != nil && o.Given != nil && o.Given(flag) }
 
-// File is what a parley.yaml says.
+// File is the content of a parley.yaml.
 type File struct {
-	Name     string // as it was opened
+	Name     string // as given to Load
 	Settings []Setting
-	Agents   []Agent // in the order of the file; one of them at most is the Default
+	Agents   []Agent // in the order of the file; at most one is the Default
 
 	tree *value
 }
 
-// Setting is what a file says of one flag of parley serve.
+// Setting is the file's value of one flag of parley serve.
 type Setting struct {
 	Path   string // such as limits.rate
 	Flag   string
-	Yields []string // flags that, given on the command line, take its place, too
+	Yields []string // flags that, given on the command line, override it, too
 	Line   int      // of the value
 	Column int
-	Values []string // what to set the flag to, one after another
-	Shown  []string // the same as it may be shown, and is written in the file
-	Source string   // "${env:X}" or a file, if it came from there; it may then be secret
+	Values []string // the values to set the flag to, one after another
+	Shown  []string // the same values in a form that may be shown, as in the file
+	Source string   // "${env:X}" or a file's name, if the value came from there and may be secret
 }
 
-// Load reads a file. Its error is an *Error if the file is there to be read.
+// Load reads a file. Its error is an *Error if the file could be read.
 func Load(name string, o *Options) (*File, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -82,8 +81,8 @@ func Load(name string, o *Options) (*File, error) {
 	return Parse(name, doc, o)
 }
 
-// Parse reads a file's text; name is for its errors, and its directory what paths
-// in it are relative to. Its error is an *Error with all that is wrong.
+// Parse parses a file's text; name is for its errors, and paths in the file are relative to
+// name's directory. Its error is an *Error with all mistakes.
 func Parse(name string, doc []byte, o *Options) (*File, error) {
 	r := &reader{options: o, dir: filepath.Dir(name)}
 	tree := r.document(doc)
@@ -100,7 +99,7 @@ func Parse(name string, doc []byte, o *Options) (*File, error) {
 	return f, nil
 }
 
-// document reads the whole, nil if there is nothing to go on with.
+// document reads the whole file; it returns nil if that is impossible.
 func (r *reader) document(doc []byte) *value {
 	doc = bytes.TrimPrefix(doc, []byte("\uFEFF"))
 	if len(doc) > MaxBytes {
@@ -131,7 +130,7 @@ func (r *reader) document(doc []byte) *value {
 	return top
 }
 
-// syntax reports what is no YAML.
+// syntax reports the errors of the YAML parser.
 func (r *reader) syntax(err error) {
 	var load *yaml.LoadError
 	if !errors.As(err, &load) {
@@ -151,8 +150,8 @@ func (r *reader) syntax(err error) {
 	}
 }
 
-// invalid returns how many characters a line has before what is no UTF-8, -1 if
-// all of it is.
+// invalid returns how many characters of a line precede the first invalid UTF-8, or -1 if there
+// is none.
 func invalid(line []byte) int {
 	if utf8.Valid(line) {
 		return -1
@@ -169,7 +168,7 @@ func invalid(line []byte) int {
 	return n
 }
 
-// settings are what the file says of the flags, in the order of the table.
+// settings returns the file's values of flags, in the order of the table.
 func (r *reader) settings(tree *value) (list []Setting) {
 	var visit func(f *field, v *value)
 	visit = func(f *field, v *value) {
@@ -205,7 +204,7 @@ func (r *reader) settings(tree *value) (list []Setting) {
 	return list
 }
 
-// alike checks what agents have values for that a flag knows.
+// alike checks agents' values whose rules a flag knows.
 func (r *reader) alike(v *value) {
 	if v == nil || v.field == nil {
 		return
@@ -225,13 +224,13 @@ func (r *reader) alike(v *value) {
 	}
 }
 
-// flagValue is one value of a flag, and where it comes from.
+// flagValue is one value of a flag, and its place in the file.
 type flagValue struct {
 	text string
 	at   *value
 }
 
-// flagValues are what to set a flag to.
+// flagValues returns the values to set a flag to.
 func (v *value) flagValues() (values []flagValue) {
 	switch f := v.field; {
 	case f.role:
@@ -258,7 +257,7 @@ func (v *value) flagValues() (values []flagValue) {
 	return values
 }
 
-// shown is the value as it may be shown.
+// shown returns the value in a form that may be shown.
 func (p flagValue) shown() string {
 	if p.at.source != "" {
 		return p.at.shown(false)
@@ -269,13 +268,13 @@ func (p flagValue) shown() string {
 	return p.text
 }
 
-// check asks the flag.
+// check checks a value with the flag.
 func (r *reader) check(flag string, part flagValue) {
 	if r.options == nil || r.options.Check == nil || r.options.Elsewhere && part.at.source != "" {
 		return
 	}
 	if err := r.options.Check(flag, part.text); err != nil {
-		switch must := strings.HasPrefix(err.Error(), "must be "); { // others name the value
+		switch must := strings.HasPrefix(err.Error(), "must be "); { // other errors name the value
 		case must:
 			r.bad(part.at, "%v%s", err, part.at.butSays())
 		case part.at.source != "":

@@ -2,9 +2,8 @@
 
 package config
 
-// PermissionsMatter is whether a file's mode says who can read it.
+// PermissionsMatter says whether a file's mode limits who can read it.
 const PermissionsMatter = false
 
-// Trusted reports whether a configuration file that was found, and not named, may
-// be read.
+// Trusted reports whether a configuration file that was found, not named, may be read.
 func Trusted(string) bool { return true }

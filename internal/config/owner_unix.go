@@ -7,12 +7,12 @@ import (
 	"syscall"
 )
 
-// PermissionsMatter is whether a file's mode says who can read it.
+// PermissionsMatter says whether a file's mode limits who can read it.
 const PermissionsMatter = true
 
-// Trusted reports whether a configuration file that was found, and not named, may
-// be read. A file that another user put above our working directory could send our
-// credentials anywhere.
+// Trusted reports whether a configuration file that was found, not named, may be read. A file
+// that another user put above the working directory could send this user's credentials
+// anywhere.
 func Trusted(path string) bool {
 	st, err := os.Stat(path)
 	if err != nil {

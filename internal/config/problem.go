@@ -9,15 +9,14 @@ import (
 	"github.com/parley-a2a/parley/internal/failure"
 )
 
-// Error is a file that cannot be used: all that is wrong with it, in the order
-// of the file.
+// Error lists all mistakes of a file that cannot be used, in the order of the file.
 type Error struct {
 	File     string
 	Problems []failure.Problem
-	More     int // that were left out, for there were too many
+	More     int // problems that were left out because there are too many
 }
 
-// Lines are the problems as editors and compilers write them.
+// Lines returns the problems in the format of compilers.
 func (e *Error) Lines() []string {
 	lines := make([]string, 0, len(e.Problems)+1)
 	for _, p := range e.Problems {
@@ -38,10 +37,10 @@ func (e *Error) Lines() []string {
 
 func (e *Error) Error() string { return strings.Join(e.Lines(), "\n") }
 
-// maxProblems are kept of a file; the rest is counted.
+// maxProblems is how many problems are listed; the rest are counted.
 const maxProblems = 200
 
-// problems gathers what is wrong.
+// problems collects problems.
 type problems struct {
 	list []failure.Problem
 	more int
@@ -64,7 +63,7 @@ func (p *problems) full() bool {
 	return true
 }
 
-// err returns what was gathered for a file, nil if nothing was.
+// err returns the collected problems of a file; nil if there are none.
 func (p *problems) err(file string) error {
 	if len(p.list) == 0 {
 		return nil

@@ -9,22 +9,22 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Bounds on what is gone through, against documents that are small and mean much.
+// Limits on the size of a document after its aliases are expanded.
 const (
 	maxDepth = 32      // levels
-	maxNodes = 100_000 // values, those behind aliases counted each time
+	maxNodes = 100_000 // values, counted again for each alias
 )
 
 // reader checks a document against the table.
 type reader struct {
 	options *Options
-	dir     string // what paths are relative to
+	dir     string // the directory that paths are relative to
 	nodes   int
 	problems
 }
 
-// enter counts a node; false says that it must not be looked at. A node behind
-// an alias is counted with the alias.
+// enter counts a node; false says that it must not be read. For an alias it counts and returns
+// its target, too.
 func (r *reader) enter(n *yaml.Node, path string, depth int) (*yaml.Node, bool) {
 	if !r.count(n, path, 1) {
 		return n, false
@@ -39,8 +39,7 @@ func (r *reader) enter(n *yaml.Node, path string, depth int) (*yaml.Node, bool) 
 	return n, true
 }
 
-// count counts values that are gone through at a node, and reports whether they
-// may be.
+// count counts more values at a node, and reports whether they are within the limit.
 func (r *reader) count(n *yaml.Node, path string, more int) bool {
 	before := r.nodes
 	r.nodes += more
@@ -50,7 +49,7 @@ func (r *reader) count(n *yaml.Node, path string, more int) bool {
 	return r.nodes <= maxNodes
 }
 
-// read returns what n says of a field.
+// read reads the value n of a field.
 func (r *reader) read(f *field, n *yaml.Node, path string, depth int) *value {
 	v := &value{field: f, path: path, line: n.Line, column: n.Column}
 	n, ok := r.enter(n, path, depth)
@@ -90,12 +89,12 @@ func (r *reader) bad(v *value, format string, args ...any) {
 	r.add(v.line, v.column, v.path, format, args...)
 }
 
-// wrong reports that a value is not what it can be.
+// wrong reports a value of the wrong type.
 func (r *reader) wrong(v *value, n *yaml.Node) {
 	r.bad(v, "must be %s%s", v.field.expected(), butIs(n))
 }
 
-// butIs says what a node is instead.
+// butIs describes the actual node.
 func butIs(n *yaml.Node) string {
 	switch {
 	case n.Kind == yaml.MappingNode:
@@ -108,7 +107,7 @@ func butIs(n *yaml.Node) string {
 	return ", not " + cut(n.Value)
 }
 
-// cut is a value in a message.
+// cut shortens a value for a message.
 func cut(s string) string { return cutAt(s, 40) }
 
 func cutAt(s string, most int) string {
@@ -124,14 +123,14 @@ func (r *reader) readMap(v *value, n *yaml.Node, depth int) {
 		r.wrong(v, n)
 		return
 	}
-	var meant []string // names that a wrong one probably stands for: they are not missing as well
+	var meant []string // names that were probably meant: do not report them as missing
 	for _, p := range r.pairs(n, v.path, depth) {
 		name := p.key.Value
 		f, fromFile := v.field.elem, false
 		if v.field.kind == object {
 			if f, fromFile = v.field.find(name); f == nil {
 				if v.path == "" && strings.HasPrefix(name, "x-") {
-					continue // anchors for elsewhere have their place there
+					continue // the place for anchors that are used elsewhere
 				}
 				meant = append(meant, r.unknown(v, p.key))
 				continue
@@ -158,15 +157,15 @@ func (r *reader) readMap(v *value, n *yaml.Node, depth int) {
 			r.add(v.line, v.column, join(v.path, f.name), "is missing: %s", f.doc)
 		}
 	}
-	for _, name := range meant { // so that rules count it as there
+	for _, name := range meant { // so that rules treat it as set
 		if name != "" && v.member(name) == nil {
 			v.members = append(v.members, &member{name: name, value: &value{field: v.field.child(name), path: join(v.path, name), bad: true}})
 		}
 	}
 }
 
-// find returns the field of an object with a name, or the one whose value is in
-// the file that the name says.
+// find returns the field of an object with this name, or the one whose value is in a file that
+// this name sets.
 func (f *field) find(name string) (c *field, fromFile bool) {
 	if c = f.child(name); c != nil {
 		return c, false
@@ -179,7 +178,7 @@ func (f *field) find(name string) (c *field, fromFile bool) {
 	return nil, false
 }
 
-// join is the path of a name below another path.
+// join returns the path of a name below path.
 func join(path, name string) string {
 	if path == "" {
 		return name
@@ -187,11 +186,10 @@ func join(path, name string) string {
 	return path + "." + name
 }
 
-// unknown reports a name that an object does not have, and returns the one that
-// it probably stands for.
+// unknown reports an unknown name in an object, and returns the name that was probably meant.
 func (r *reader) unknown(v *value, key *yaml.Node) string {
 	if r.full() {
-		return "" // nobody reads what it was meant to be
+		return "" // the report is not shown
 	}
 	name := Similar(key.Value, v.field.names())
 	elsewhere := ""
@@ -209,8 +207,8 @@ func (r *reader) unknown(v *value, key *yaml.Node) string {
 	return strings.TrimSuffix(name, fileSuffix)
 }
 
-// whereIs returns where else a name is a setting, or the place of a flag that has
-// it; "" if nowhere.
+// whereIs returns the place at which a name is a setting, or the setting of the flag with that
+// name; "" if there is none.
 func whereIs(name, from string) (found string) {
 	name = plain(name)
 	visit := func(f *field, at string) {
@@ -238,8 +236,8 @@ func walk(fields []*field, path string, visit func(f *field, path string)) {
 // pair is a key and its value in a mapping.
 type pair struct{ key, value *yaml.Node }
 
-// pairs are the members of a mapping, with those it merges and without those
-// that come twice. A mapping that merges itself ends by its depth.
+// pairs returns the members of a mapping, including merged ones, without repeated ones. The
+// depth limit ends a mapping that merges itself.
 func (r *reader) pairs(n *yaml.Node, path string, depth int) (list []pair) {
 	lines := map[string]int{}
 	var merged []*yaml.Node
@@ -280,7 +278,7 @@ func (r *reader) pairs(n *yaml.Node, path string, depth int) (list []pair) {
 				continue
 			}
 			for _, p := range r.pairs(behind, path, depth+1) {
-				if _, here := lines[p.key.Value]; !here { // what stands here is stronger
+				if _, here := lines[p.key.Value]; !here { // a member of the mapping itself takes precedence
 					lines[p.key.Value] = p.key.Line
 					list = append(list, p)
 				}
@@ -290,7 +288,7 @@ func (r *reader) pairs(n *yaml.Node, path string, depth int) (list []pair) {
 	return list
 }
 
-// anything is a value for whom Parley does not know what it means: JSON.
+// anything reads a value whose meaning Parley does not know, as JSON.
 func (r *reader) anything(v *value, n *yaml.Node, depth int) any {
 	switch n.Kind {
 	case yaml.MappingNode:
@@ -317,7 +315,7 @@ func (r *reader) anything(v *value, n *yaml.Node, depth int) any {
 	return r.plainValue(v, n)
 }
 
-// takeFrom makes what is true of a part true of the whole.
+// takeFrom copies the flags of a part to the whole.
 func (v *value) takeFrom(part *value) {
 	v.bad = v.bad || part.bad
 	if part.source != "" {
@@ -326,7 +324,7 @@ func (v *value) takeFrom(part *value) {
 	}
 }
 
-// resolve is a path of the file, from its directory on.
+// resolve resolves a path of the file, relative to the file's directory.
 func (r *reader) resolve(name string) string {
 	if name == "" || filepath.IsAbs(name) {
 		return name

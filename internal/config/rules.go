@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// rules reports what values mean together.
+// rules reports mistakes that involve several values.
 func (r *reader) rules(tree *value) {
 	r.serverRules(tree)
 	named := tree.member("agents")
@@ -16,7 +16,7 @@ func (r *reader) rules(tree *value) {
 	if len(named.members) == 0 {
 		r.bad(named, "must not be empty: agents are listed by their names")
 	}
-	var first *member // that is the default
+	var first *member // the first default agent
 	for _, m := range named.members {
 		if !agentName(m.name) {
 			r.add(m.line, m.column, join("agents", m.name), "the name of an agent must be a word of a-z, 0-9 and -, of 63 characters at most")
@@ -36,8 +36,8 @@ func agentName(s string) bool {
 	return s != "" && len(s) <= 63 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == "" && s[0] != '-'
 }
 
-// needs reports that a setting means nothing without another one, which may be a
-// flag of the command line.
+// needs reports a setting that has no effect without another one, which may be a flag on the
+// command line.
 func (r *reader) needs(tree *value, path, other, why string) {
 	v, o := tree.at(path), fieldAt(other)
 	if v == nil || v.bad || v.field.kind == boolean && !v.yes || tree.at(other) != nil {
@@ -63,7 +63,7 @@ func (r *reader) excludes(a, b *value, why string) {
 	r.bad(b, "%s (line %d) and this exclude each other: %s", a.path, a.line, why)
 }
 
-// fieldAt is the field of the server's part at a path.
+// fieldAt returns the field of the server's part at a path.
 func fieldAt(path string) *field {
 	f := root
 	for name := range strings.SplitSeq(path, ".") {
@@ -122,7 +122,7 @@ func (r *reader) serverRules(tree *value) {
 	r.lostRules(tree)
 }
 
-// lostRules are about on_lost and max_runs, of the server or an agent.
+// lostRules checks on_lost and max_runs, of the server or an agent.
 func (r *reader) lostRules(v *value) {
 	if lost := v.member("on_lost"); lost.is("fail") {
 		r.excludes(lost, v.member("max_runs"), "nothing is run again")
@@ -173,7 +173,7 @@ func (r *reader) agentRules(m *member) {
 	r.cardRules(a.member("card"))
 }
 
-// runs asks whether the command of an agent or an MCP server can be run.
+// runs checks whether the command of an agent or an MCP server can run.
 func (r *reader) runs(v *value) {
 	command, dir := v.member("command"), v.member("dir")
 	if command == nil || command.bad || len(command.items) == 0 || dir != nil && dir.bad {
@@ -200,14 +200,14 @@ func (r *reader) runs(v *value) {
 	}
 }
 
-// only reports a value that means nothing unless another one is true.
+// only reports a value that has no effect unless another one is true.
 func (r *reader) only(v, on *value, what string) {
 	if v != nil && !v.bad && (on == nil || !on.bad && !on.yes) {
 		r.bad(v, "means nothing without %s", what)
 	}
 }
 
-// once reports a name that another one of a list has.
+// once reports a name that occurs twice in a list.
 func (r *reader) once(v *value, lines map[string]int) {
 	if v == nil || v.bad {
 		return
@@ -243,7 +243,7 @@ func (r *reader) mcpRules(v *value) {
 	r.variables(v.member("env"))
 }
 
-// variables reports what cannot be the name of a variable of the environment.
+// variables reports invalid names of environment variables.
 func (r *reader) variables(v *value) {
 	if v == nil {
 		return
@@ -255,7 +255,7 @@ func (r *reader) variables(v *value) {
 	}
 }
 
-// headers reports what cannot be sent in a request's head.
+// headers reports headers that cannot be sent.
 func (r *reader) headers(v *value) {
 	if v == nil {
 		return
@@ -274,8 +274,8 @@ func (r *reader) headers(v *value) {
 
 const tokenChars = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
-// framing are headers that belong to the message itself: set by hand they would
-// break it, or smuggle another one.
+// framing are headers that belong to the message itself: set by hand they would break it, or
+// smuggle another one in.
 var framing = []string{
 	"Connection", "Content-Length", "Content-Type", "Host", "Te", "Trailer", "Transfer-Encoding", "Upgrade",
 }
@@ -302,7 +302,7 @@ func (r *reader) cardRules(card *value) {
 	}
 }
 
-// modes reports what is no media type.
+// modes reports invalid media types.
 func (r *reader) modes(v *value) {
 	if v == nil {
 		return

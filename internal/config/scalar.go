@@ -17,10 +17,10 @@ import (
 	"github.com/parley-a2a/parley/internal/flagvalue"
 )
 
-// maxBeside caps a file with a secret, in bytes.
+// maxBeside caps the file of a secret, in bytes.
 const maxBeside = 64 << 10
 
-// expected is what a value of the field must be, in words.
+// expected describes a valid value of the field.
 func (f *field) expected() string {
 	switch f.kind {
 	case path, file:
@@ -61,7 +61,7 @@ func (f *field) expected() string {
 	return "text"
 }
 
-// listed is how elements of a list are written.
+// listed shows the notation of a list.
 func (f *field) listed() string {
 	if f.kind == object {
 		return "- " + f.fields[0].name + ": ..."
@@ -69,7 +69,7 @@ func (f *field) listed() string {
 	return "[..., ...]"
 }
 
-// scalar reads what is neither a list nor a mapping.
+// scalar reads a value that is neither a list nor a mapping.
 func (r *reader) scalar(v *value, n *yaml.Node) {
 	tag := n.ShortTag()
 	switch {
@@ -85,14 +85,14 @@ func (r *reader) scalar(v *value, n *yaml.Node) {
 		return
 	}
 	if v.source != "" && tag == "!!str" {
-		tag = "" // what a variable says is text of any kind
+		tag = "" // a variable's value has no YAML type
 	}
 	v.text = text
 	r.meaning(v, tag)
 }
 
-// meaning makes of a value's text what the field wants. tag is YAML's idea of its
-// type, "" if it has none.
+// meaning converts a value's text to the field's type. tag is the type by YAML, "" if there is
+// none.
 func (r *reader) meaning(v *value, tag string) {
 	f, s := v.field, v.text
 	fail := func() { r.bad(v, "must be %s%s", f.expected(), v.butSays()) }
@@ -142,8 +142,8 @@ func (r *reader) meaning(v *value, tag string) {
 	}
 }
 
-// quoted is the value in a message: what comes from elsewhere as it is written in the
-// file.
+// quoted returns the value for a message. A value from a variable or a file is shown as written
+// in the file.
 func (v *value) quoted(most int) string {
 	switch {
 	case v.source == "":
@@ -154,7 +154,7 @@ func (v *value) quoted(most int) string {
 	return "of the file " + v.source
 }
 
-// butSays says what a value is instead, unless it may be secret.
+// butSays describes the actual value, unless it may be secret.
 func (v *value) butSays() string {
 	if v.source != "" {
 		return ", and " + v.source + " is something else"
@@ -216,7 +216,7 @@ func (r *reader) special(v *value) {
 
 func lastName(path string) string { return path[strings.LastIndexByte(path, '.')+1:] }
 
-// readable reports a file that is not there, or not to be read.
+// readable reports a file that does not exist or cannot be read.
 func (r *reader) readable(v *value) {
 	if r.options.elsewhere() {
 		return
@@ -228,7 +228,7 @@ func (r *reader) readable(v *value) {
 	if err == nil {
 		var f *os.File
 		if f, err = os.Open(v.text); err == nil {
-			_ = f.Close() // only read
+			_ = f.Close() // it was only read
 		}
 	}
 	if err != nil {
@@ -236,7 +236,7 @@ func (r *reader) readable(v *value) {
 	}
 }
 
-// cause is an error of the system without the file's name, which its reader has.
+// cause returns an error of the system without the file's name, which the reader knows.
 func cause(err error) error {
 	if p, ok := err.(*os.PathError); ok {
 		return p.Err
@@ -272,7 +272,7 @@ func (r *reader) readBeside(f *field, n *yaml.Node, path string, depth int) *val
 	return v
 }
 
-// expand puts variables of the environment into a value: ${env:NAME}. $${ is ${.
+// expand replaces ${env:NAME} in a value by environment variables. $${ stands for a literal ${.
 func (r *reader) expand(v *value, n *yaml.Node) (string, bool) {
 	if v.field.asIs {
 		return n.Value, true
@@ -318,7 +318,7 @@ func (r *reader) expand(v *value, n *yaml.Node) (string, bool) {
 	}
 }
 
-// stand puts something in the place of a variable that nobody looks at.
+// stand writes a valid value in place of a variable that is not looked up.
 func stand(f *field, out *strings.Builder) {
 	switch f.kind {
 	case boolean:
@@ -340,7 +340,7 @@ func stand(f *field, out *strings.Builder) {
 	}
 }
 
-// variable reports whether a name can be that of an environment variable.
+// variable reports whether name is a valid name of an environment variable.
 func variable(name string) bool {
 	for i, c := range name {
 		if c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (i == 0 || c < '0' || c > '9') {
@@ -350,7 +350,7 @@ func variable(name string) bool {
 	return name != "" && len(name) <= 256
 }
 
-// plainValue is a scalar of a value that nobody here knows.
+// plainValue returns a scalar within a value whose meaning is unknown.
 func (r *reader) plainValue(v *value, n *yaml.Node) any {
 	var x any
 	switch tag := n.ShortTag(); tag {

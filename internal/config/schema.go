@@ -9,8 +9,8 @@ import (
 // SchemaID names the schema of version 1 of the file.
 const SchemaID = "https://github.com/parley-a2a/parley/blob/main/docs/config.md"
 
-// Schema returns a JSON Schema (draft 2020-12) of the file, for editors. It knows
-// names, types and single values; what values mean together only Parse knows.
+// Schema returns a JSON Schema (draft 2020-12) of the file, for editors. It covers names, types
+// and single values; only Parse checks rules that involve several values.
 func Schema() []byte {
 	s := root.schema()
 	s["$schema"] = "https://json-schema.org/draft/2020-12/schema"
@@ -22,14 +22,14 @@ func Schema() []byte {
 	}}
 	doc, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
-		panic(err) // maps and strings cannot fail
+		panic(err) // cannot fail for maps and strings
 	}
 	return append(doc, '\n')
 }
 
 const envPattern = `\$\{env:[A-Za-z_][A-Za-z0-9_]*\}`
 
-// orEnv is a schema, or text with a variable in it.
+// orEnv allows any of these schemas, or text with a variable in it.
 func orEnv(schemas ...map[string]any) map[string]any {
 	either := []any{}
 	for _, s := range schemas {
@@ -46,7 +46,7 @@ func (f *field) schema() map[string]any {
 	return s
 }
 
-// about is what a field is, and its default.
+// about returns the description of a field, with its default.
 func (f *field) about() string {
 	switch {
 	case f.def == "":
@@ -132,7 +132,7 @@ func (f *field) objectSchema() map[string]any {
 	if len(required) > 0 {
 		s["required"] = required
 	}
-	if f.child("command") != nil && !slices.Contains(required, "command") { // of an MCP server
+	if f.child("command") != nil && !slices.Contains(required, "command") { // an MCP server
 		s["oneOf"] = []any{map[string]any{"required": []string{"command"}}, map[string]any{"required": []string{"url"}}}
 	}
 	if len(either) > 0 {

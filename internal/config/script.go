@@ -9,25 +9,25 @@ import (
 	"strings"
 )
 
-// interpreters run scripts that do not run by themselves.
+// interpreters run scripts that may not be executable.
 var interpreters = map[string][]string{
 	".py": {"python3"}, ".js": {"node"}, ".mjs": {"node"}, ".cjs": {"node"}, ".sh": {"sh"}, ".rb": {"ruby"}, ".pl": {"perl"}, ".php": {"php"},
 }
 
-// Interpreter is the command that runs a script which may not run by itself; nil if
-// its name does not tell.
+// Interpreter returns the command that runs a script, which may not be executable; nil if the
+// name does not tell.
 func Interpreter(name string) []string {
 	return slices.Clone(interpreters[strings.ToLower(filepath.Ext(name))])
 }
 
-// Beginning is how a script begins; "" if it is no text.
+// Beginning returns the beginning of a script; "" if it is not text.
 func Beginning(name string) string {
 	f, err := os.Open(name)
 	if err != nil {
 		return ""
 	}
 	defer f.Close()
-	text, _ := io.ReadAll(io.LimitReader(f, 4<<10)) // less will do
+	text, _ := io.ReadAll(io.LimitReader(f, 4<<10)) // an error leaves less text, which is fine
 	if strings.ContainsRune(string(text), 0) {
 		return ""
 	}
@@ -36,7 +36,7 @@ func Beginning(name string) string {
 
 var firstComment = regexp.MustCompile(`^(?:#!.*\n)?\s*(?:"""\s*(\S[^\n"]*)|(?:#|//)[ \t]*([^\s!][^\n]*))`)
 
-// About is the first line of the comment that a script begins with.
+// About returns the first line of the comment at the beginning of a script.
 func About(text string) string {
 	m := firstComment.FindStringSubmatch(text)
 	if m == nil {
@@ -49,8 +49,7 @@ func About(text string) string {
 	return line
 }
 
-// CommandName is what a command is called after: its script, if an interpreter
-// runs one.
+// CommandName returns the name for a command: that of its script, if an interpreter runs one.
 func CommandName(argv []string) string {
 	name := argv[0]
 	for _, run := range interpreters {

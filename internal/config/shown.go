@@ -8,18 +8,18 @@ import (
 	"strings"
 )
 
-// Redacted stands for what must not be shown.
+// Redacted stands for a value that must not be shown.
 const Redacted = "[redacted]"
 
-// Shown is a value as it may be shown, and where it is.
+// Shown is a value in a form that may be shown, and its place in the file.
 type Shown struct {
 	Path         string
 	Value        string
 	Line, Column int
 }
 
-// Shown are the values that the file has about agents, in its order: what comes
-// from elsewhere as it is written, what may be secret not at all.
+// Shown returns the file's values for agents, in its order. Values from variables and files are
+// shown as written; values that may be secret are not shown.
 func (f *File) Shown() (all []Shown) {
 	var visit func(v *value, private bool)
 	visit = func(v *value, private bool) {
@@ -44,12 +44,12 @@ func (f *File) Shown() (all []Shown) {
 	return all
 }
 
-// leastSecret is what a secret has at least, in bytes: hiding less would garble
-// all that is written.
+// leastSecret is the minimum length of a secret, in bytes: hiding shorter ones would garble the
+// whole output.
 const leastSecret = 4
 
-// Secrets are what must be in no log: credentials, and what variables of the
-// environment and files add to values that may have one in them.
+// Secrets returns the values that no log may contain: credentials, and the text that
+// environment variables and files add to values that may contain one.
 func (f *File) Secrets() (all []string) {
 	add := func(secrets ...string) {
 		for _, s := range secrets {
@@ -76,8 +76,8 @@ func (f *File) Secrets() (all []string) {
 	return all
 }
 
-// each calls f with v and all below it; private says that it is of env, or nobody here
-// knows what it is.
+// each calls f for v and all values below it; private says that a value is in env, or that its
+// meaning is unknown.
 func (v *value) each(private bool, f func(v *value, private bool)) {
 	private = private || v.field.kind == dict && (v.field.name == "env" || v.field.elem.kind == anything)
 	f(v, private)
@@ -89,7 +89,7 @@ func (v *value) each(private bool, f func(v *value, private bool)) {
 	}
 }
 
-// passwords are those in an address.
+// passwords returns the passwords in an address.
 func passwords(address string) []string {
 	u, err := url.Parse(address)
 	if err != nil {
@@ -100,21 +100,21 @@ func passwords(address string) []string {
 	return slices.DeleteFunc([]string{own, q.Get("password"), q.Get("sslpassword")}, func(s string) bool { return s == "" })
 }
 
-// variables are those of the environment in a value.
+// variables matches references to environment variables in a value.
 var variables = regexp.MustCompile(`\$\{env:[^}]*\}`)
 
-// Variable is a value that a variable of the environment gives to a setting.
+// Variable is the value of an environment variable that a setting uses.
 type Variable struct {
-	Name  string // as it is written: ${env:NAME}
+	Name  string // as written: ${env:NAME}
 	Value string
 }
 
-// leastValue is what a value has at least that is not shown, in bytes, where nothing
-// says that it is a secret: words such as http are in many messages.
+// leastValue is the minimum length of a hidden value, in bytes, if nothing says that it is a
+// secret: words such as http occur in many messages.
 const leastValue = 8
 
-// Variables are the values that must be in no message: texts from the environment,
-// which may be secrets wherever they stand.
+// Variables returns the values that no message may contain: texts from the environment, which
+// may be secrets in any setting.
 func (f *File) Variables() (all []Variable) {
 	f.tree.each(false, func(v *value, _ bool) {
 		switch v.field.kind {
@@ -132,7 +132,7 @@ func (f *File) Variables() (all []Variable) {
 	return all
 }
 
-// shown is a value on one line, without what may be secret.
+// shown formats a value on one line, without parts that may be secret.
 func (v *value) shown(private bool) string {
 	switch {
 	case v.field.kind == list:
@@ -143,7 +143,7 @@ func (v *value) shown(private bool) string {
 		return strings.Join(items, ", ")
 	case v.source != "" && v.written == "":
 		return Redacted + " of the file " + v.source
-	case v.field.kind == address && len(passwords(variables.ReplaceAllString(v.written, ""))) > 0: // beside a variable
+	case v.field.kind == address && len(passwords(variables.ReplaceAllString(v.written, ""))) > 0: // a password in addition to a variable
 		return Redacted + " of " + v.source
 	case v.source != "" && v.field.kind != secret && v.field.kind != anything && !private:
 		return v.written
@@ -154,7 +154,7 @@ func (v *value) shown(private bool) string {
 	case v.field.kind == anything:
 		doc, err := json.Marshal(v.any)
 		if err != nil {
-			return Redacted // nothing that is read is so
+			return Redacted // no value that was read
 		}
 		return string(doc)
 	}

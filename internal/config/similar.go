@@ -2,15 +2,15 @@ package config
 
 import "strings"
 
-// plain is a name without what people write in different ways.
+// plain reduces a name by what people spell differently.
 func plain(s string) string {
 	return strings.ToLower(strings.NewReplacer("_", "", "-", "", " ", "").Replace(s))
 }
 
-// Similar returns the one of names that s was probably meant to be, "" if none
-// is near. Of several it is the first of the nearest.
+// Similar returns the name that s was probably meant to be, "" if none is similar enough. Of
+// equally similar names it returns the first.
 func Similar(s string, names []string) string {
-	if len(s) > 64 { // nobody's slip of the pen, and the effort grows with its square
+	if len(s) > 64 { // too long for a typo, and the cost grows with its square
 		return ""
 	}
 	best, distance := "", 3
@@ -23,8 +23,8 @@ func Similar(s string, names []string) string {
 	return best
 }
 
-// edits is how many characters have to be changed, added, left out or swapped
-// with their neighbour to make b of a.
+// edits returns how many characters must be changed, added, left out or swapped with their
+// neighbour to turn a into b.
 func edits(a, b string) int {
 	var before, last, this = make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range last {

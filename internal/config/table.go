@@ -6,46 +6,46 @@ import "slices"
 type kind int
 
 const (
-	text    kind = iota // a string, of one line or many
-	path                // of a file or a directory, from the file's directory on
-	file                // a path of what must be there to be read
+	text    kind = iota // a string of one or more lines
+	path                // of a file or a directory, relative to the file's directory
+	file                // a path of a file that must exist and be readable
 	link                // an http or https URL, without credentials
-	address             // a URL or a path, of which the password must not be in the file
+	address             // a URL or a path; a password in it must not be in the file
 	word                // one of a few
 	boolean
 	integer
 	number
 	duration // such as 30s
 	size     // of bytes, such as 64MiB
-	secret   // comes from the environment or from a file beside
+	secret   // comes from the environment or from a separate file
 	list     // of elem
-	dict     // names of one's own, to elem
+	dict     // names of the user's choice, each with an elem
 	object   // of fields
 	anything
 )
 
-// field is a row of the table that everything here comes from: what is read, what
-// is said of mistakes, the JSON Schema and the reference in docs/config.md.
+// field is a row of the table from which everything here is made: the reader, the messages
+// about mistakes, the JSON Schema and the reference in docs/config.md.
 type field struct {
 	name string
 	kind kind
-	doc  string // what it is, in a few words without a full stop; in Markdown
+	doc  string // a short description in Markdown, without a full stop
 
-	flag   string   // of parley serve; "" of what is an agent's
-	like   string   // of an agent's: the flag that knows what its values can be
-	negate bool     // true in the file is false of the flag
-	yields []string // flags that, given on the command line, take this one's place, too
+	flag   string   // of parley serve; "" for agents' fields
+	like   string   // for agents' fields: the flag that can check the value
+	negate bool     // true in the file means false for the flag
+	yields []string // flags that, given on the command line, override this one, too
 	role   bool     // a dict that a flag takes as name=a,b
-	empty  string   // what the flag is told of an empty list
+	empty  string   // the flag's value for an empty list
 
-	def    string   // the default, as it is written or in words; "": none
-	words  []string // that a word can be
+	def    string   // the default, as written or in words; "": none
+	words  []string // the allowed words
 	atMost float64  // of numbers; 0: no bound
 	least  float64
 	need   bool
-	loose  bool   // numbers and words are text as well: they are kept as they are written
-	asIs   bool   // ${…} is no variable in it
-	keys   string // what the names of a dict are, in the reference
+	loose  bool   // numbers and words may be text as well: they are kept as written
+	asIs   bool   // ${…} is not expanded
+	keys   string // the meaning of a dict's names, for the reference
 
 	elem   *field
 	fields []*field
@@ -59,7 +59,7 @@ func (f *field) child(name string) *field {
 	return nil
 }
 
-// names are those of an object's fields.
+// names returns the names of an object's fields.
 func (f *field) names() (names []string) {
 	for _, c := range f.fields {
 		names = append(names, c.name)
@@ -70,13 +70,13 @@ func (f *field) names() (names []string) {
 	return names
 }
 
-// fileSuffix makes of a secret's name the name of the file it is in.
+// fileSuffix turns a secret's name into the name for the file that contains it.
 const fileSuffix = "_file"
 
-// besideFile reports whether the value may be in a file of its own.
+// besideFile reports whether the value may be in a separate file.
 func (f *field) besideFile() bool { return f.kind == secret || f.kind == address }
 
-// The rows are written with these, so that a table reads as one.
+// The rows are written with these functions, so that they read like a table.
 
 func row(name string, k kind, doc string) *field { return &field{name: name, kind: k, doc: doc} }
 
@@ -103,15 +103,15 @@ func (f *field) asWritten() *field                       { f.elem.loose = true; 
 func (f *field) verbatim() *field                        { f.asIs = true; return f }
 func (f *field) not() *field                             { f.negate = true; return f }
 
-// Row is what the table says of one flag of parley serve.
+// Row is the table's row for one flag of parley serve.
 type Row struct {
 	Path    string
 	Flag    string
-	Default string // as the reference has it
-	Negated bool   // true in the file is false of the flag
+	Default string // as in the reference
+	Negated bool   // true in the file means false for the flag
 }
 
-// Rows are the settings that have flags.
+// Rows returns the settings that have flags.
 func Rows() (rows []Row) {
 	walk(serverFields, "", func(f *field, path string) {
 		if f.flag != "" {

@@ -6,11 +6,11 @@ import (
 	"github.com/parley-a2a/parley/internal/dialect"
 )
 
-// kinds are what an agent can be made of; each names a field of Agent.
+// kinds are the kinds of agents; each is the name of a field of Agent.
 var kinds = []string{"exec", "http", "openai", "proxy", "mcp", "builtin"}
 
-// agentFields are one entry of agents. The fields of its objects are those of the
-// types in config.go, by their names without underscores.
+// agentFields are the fields of one entry of agents. The fields of its objects match those of
+// the types in config.go, by their names without underscores.
 var agentFields = []*field{
 	row("default", boolean, "serve it at `/`, too").or("true if it is the only one"),
 	group("exec", "a command", execFields...),

@@ -1,8 +1,8 @@
 package config
 
-// serverFields are the part of the file that is about the server. Each has a flag
-// of parley serve, which checks its values; a test of cmd/parley proves that no
-// flag is without one, and that the defaults are the flags'.
+// serverFields are the server's part of the file. Each has a flag of parley serve, which checks
+// its values; a test of cmd/parley ensures that every flag has a field, and that the defaults
+// are the flags'.
 var serverFields = []*field{
 	row("listen", text, "address to listen on; port 0 is a free one").as("listen").or("127.0.0.1:7275"),
 	row("public_url", link, "URL that cards advertise; without it, the request's").as("public-url"),

@@ -5,20 +5,20 @@ import (
 	"time"
 )
 
-// value is what the file says at a place, checked against the table's row for it.
+// value is a value in the file, checked against the table's row for it.
 type value struct {
 	field        *field
 	path         string
 	line, column int  // of the value
-	bad          bool // there is a problem with it: rules leave it alone
+	bad          bool // it was reported: rules skip it
 
 	text   string // of scalars: as the flag or the agent gets it
 	source string // "${env:X}" or a file's name, if it came from there and may be secret
 
-	written string   // with a variable: as it stands in the file
-	parts   []string // what came from elsewhere
+	written string   // with a variable: as written in the file
+	parts   []string // the values of variables and files in it
 
-	// what text means
+	// the parsed text
 	yes      bool
 	integer  int64
 	float    float64
@@ -56,5 +56,5 @@ func (v *value) member(name string) *value {
 	return nil
 }
 
-// is reports whether there is a value that is good and has this text.
+// is reports whether v exists, is valid and has this text.
 func (v *value) is(text string) bool { return v != nil && !v.bad && v.text == text }
