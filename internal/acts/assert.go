@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 )
 
-// Mismatch is a difference between what was expected and what came.
+// Mismatch is a difference between the expected and the actual value.
 type Mismatch struct {
 	Path     string `json:"path,omitempty"`
 	Expected string `json:"expected"`
@@ -26,15 +26,15 @@ func (m *Mismatch) String() string {
 	return fmt.Sprintf("%sexpected %s, got %s", at, m.Expected, m.Actual)
 }
 
-// operators are the words that make an assertion of a map (ACTS §5.1), and three that
-// corpora use: items, and of ours has and keys.
+// operators are the operators of a map assertion (ACTS §5.1), and two that ACTS does not have:
+// items, which corpora use, and has, which only this package's corpus uses.
 var operators = []string{
 	"type", "exists", "absent", "contains", "matches", "starts_with", "ends_with", "gte", "lte", "gt", "lt",
 	"count", "count_gte", "count_lte", "one_of", "all_of", "any_of", "not", "items", "has",
 }
 
-// isAssertion reports whether a map is made of operators. A member of an answer may be
-// called as one is (type, contains), so all of them have to be.
+// isAssertion reports whether a map consists of operators. A member of an answer may have the
+// name of one (type, contains), so all members must be operators.
 func isAssertion(m map[string]any) bool {
 	for name, v := range m {
 		if !slices.Contains(operators, name) || name == "type" && !isType(v) {
@@ -49,8 +49,8 @@ func isType(v any) bool {
 	return ok && slices.Contains([]string{"string", "number", "boolean", "array", "object", "null"}, s)
 }
 
-// match compares a value with what is expected of it. there is false if the value is
-// missing. It returns the first difference, or nil.
+// match compares a value with the expected one. there is false if the value is missing. It
+// returns the first difference, or nil.
 func match(want, got any, there bool, at string) *Mismatch {
 	switch want := want.(type) {
 	case map[string]any:
@@ -91,8 +91,8 @@ func match(want, got any, there bool, at string) *Mismatch {
 	return nil
 }
 
-// matchMember compares a member. A word such as any_of beside names of members is about
-// the object itself.
+// matchMember compares a member. An operator such as any_of next to members applies to the
+// object itself.
 func matchMember(name string, want any, o map[string]any, at string) *Mismatch {
 	v, ok := o[name]
 	if !ok && (name == "any_of" || name == "all_of" || name == "one_of" || name == "not") {
@@ -272,7 +272,7 @@ func compact(v any) string {
 
 const maxShown = 300
 
-// show is compact for messages: cut where it is long.
+// show is compact for messages: it shortens long values.
 func show(v any) string { return cut(compact(v), maxShown) }
 
 func cut(s string, n int) string {

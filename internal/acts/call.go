@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
-// Exchange is one request and what came back, as they were sent, but for credentials.
+// Exchange is one request and its answer, as sent, except for credentials.
 type Exchange struct {
 	Binding   string   `json:"binding"`
 	Version   string   `json:"version"`
@@ -22,21 +22,21 @@ type Exchange struct {
 	Response  []string `json:"response"` // in the same form; empty: there was none
 }
 
-// Answer is what an operation came to.
+// Answer is the outcome of an operation.
 type Answer struct {
 	exchange *Exchange
 	op       string
 	status   int         // of HTTP; 0 on gRPC
 	header   http.Header // of the answer; metadata on gRPC
-	raw      any         // the whole body; nil where it is no JSON
+	raw      any         // the whole body; nil if it is not JSON
 	value    any         // the result, as version 1.0 has it on every binding
-	err      *OpError    // what the agent refused with
+	err      *OpError    // the error that the agent answered with
 	stream   *Stream     // the events, if it is a stream
-	broken   error       // there is no answer of the protocol at all
+	broken   error       // why there is no answer of the protocol at all
 	id       any         // of the JSON-RPC request
 }
 
-// root is what assertions look at (ACTS §4.2); an error is a member of its own there.
+// root is the value for assertions (ACTS §4.2); an error is in a member of its own.
 func (a *Answer) root() any {
 	switch {
 	case a.err != nil:
@@ -51,7 +51,7 @@ func (a *Answer) root() any {
 	return a.value
 }
 
-// unread is root without the names of version 1.0, for requests by hand.
+// unread is root without translation to the names of version 1.0, for raw requests.
 func (a *Answer) unread() any {
 	if a.stream == nil {
 		return a.raw
@@ -63,7 +63,7 @@ func (a *Answer) unread() any {
 	return obj{"events": list}
 }
 
-// shown is the exchange as a report has it, with the events of a stream so far.
+// shown is the exchange for a report, with the events of a stream so far.
 func (a *Answer) shown() *Exchange {
 	if a.stream == nil {
 		return a.exchange
@@ -100,7 +100,7 @@ func (a *Answer) shown() *Exchange {
 
 const maxShownEvents = 20
 
-// said says in a few words what came, for messages.
+// said briefly describes the answer, for messages.
 func (a *Answer) said() string {
 	switch {
 	case a.broken != nil:
@@ -125,7 +125,7 @@ func (a *Answer) said() string {
 	return show(a.value)
 }
 
-// request is what is asked of an interface.
+// request is a request to an interface.
 type request struct {
 	op     string
 	params map[string]any
@@ -144,11 +144,11 @@ type caller interface {
 	call(ctx context.Context, r *request) *Answer
 }
 
-// errInexpressible means that a binding has no way to say what a test wants to say: a
-// wrong type over gRPC, for example.
+// errInexpressible means that a binding cannot express a test's request, such as a wrong type
+// over gRPC.
 var errInexpressible = errors.New("this binding cannot express the request")
 
-// opRow is an operation on each binding; "" where a version does not have it.
+// opRow is an operation on each binding; "" if a version does not have it.
 type opRow struct {
 	rpc, rpc03     string // methods of JSON-RPC
 	grpc, grpc03   string // methods of gRPC
@@ -171,18 +171,18 @@ var ops = map[string]*opRow{
 	"get_extended_agent_card": {"GetExtendedAgentCard", "agent/getAuthenticatedExtendedCard", "GetExtendedAgentCard", "GetAgentCard", "GET", "/extendedAgentCard", "/v1/card", false},
 }
 
-// StreamEvent is one of a stream.
+// StreamEvent is one event of a stream.
 type StreamEvent struct {
 	raw   any      // as it was framed
 	value any      // a StreamResponse, as version 1.0 has it
 	err   *OpError // an error in its place
-	bad   string   // why it is none of both
+	bad   string   // why it is neither
 }
 
-// payloads are the members of a StreamResponse, one of which each event has.
+// payloads are the members of a StreamResponse; each event has one of them.
 var payloads = []string{"task", "message", "statusUpdate", "artifactUpdate"}
 
-// payload returns the name of what an event has, and the thing itself.
+// payload returns the name of an event's member, and its value.
 func (e *StreamEvent) payload() (string, map[string]any) {
 	o, _ := e.value.(map[string]any)
 	for _, name := range payloads {
@@ -193,8 +193,8 @@ func (e *StreamEvent) payload() (string, map[string]any) {
 	return "", nil
 }
 
-// view is an event as assertions see it: by the name of what it has, in both spellings,
-// and the members of that beside it.
+// view is an event as assertions see it: its member, under its name in both spellings, and the
+// members of that one next to it.
 func (e *StreamEvent) view() map[string]any {
 	v := map[string]any{}
 	if e.err != nil {
@@ -215,7 +215,7 @@ func (e *StreamEvent) view() map[string]any {
 	return v
 }
 
-// state returns the state of the task that an event tells, or "".
+// state returns the task state that an event reports, or "".
 func (e *StreamEvent) state() string {
 	_, p := e.payload()
 	s, _ := lookup(any(p), "status.state")
@@ -223,8 +223,8 @@ func (e *StreamEvent) state() string {
 	return text
 }
 
-// Stream is the events of an answer, as they come. Its goroutine ends with the stream, or
-// when it is closed; whoever opened it waits for done.
+// Stream is the events of an answer, as they come. Its goroutine ends with the stream, or when
+// it is closed; the opener waits for done.
 type Stream struct {
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -232,12 +232,12 @@ type Stream struct {
 	mu      sync.Mutex // protects the fields below
 	events  []*StreamEvent
 	ended   bool
-	broken  error // why it ended, if that was no end of the protocol's
+	broken  error // why it ended, if not in the way of the protocol
 	cut     bool  // this side closed it before it had ended
 	changed wake.Bell
 }
 
-// openStream begins to read. next returns nil, nil at the end.
+// openStream starts reading. next returns nil, nil at the end.
 func openStream(cancel context.CancelFunc, k *kept, next func() (*StreamEvent, error)) *Stream {
 	s := &Stream{cancel: cancel, done: make(chan struct{})}
 	go func() {
@@ -286,7 +286,7 @@ func (s *Stream) wasCut() bool {
 	return s.cut
 }
 
-// wait waits until enough has come or the stream has ended; false: for too long.
+// wait waits until enough has come or the stream has ended; it returns false on a timeout.
 func (s *Stream) wait(ctx context.Context, enough func(events []*StreamEvent, ended bool) bool) bool {
 	for {
 		s.mu.Lock()
@@ -303,7 +303,7 @@ func (s *Stream) wait(ctx context.Context, enough func(events []*StreamEvent, en
 	}
 }
 
-// close cuts the connection and waits until nothing is read any more.
+// close cuts the connection and waits until reading has ended.
 func (s *Stream) close() {
 	s.mu.Lock()
 	s.cut = s.cut || !s.ended

@@ -5,13 +5,13 @@ import (
 	"slices"
 )
 
-// errorKind is an error of the protocol: how each binding has it (§5.4). Where releases
-// 1.0.0 and 1.0.1 differ, both are right: a patch number is not negotiated (§3.6).
+// errorKind is an error of the protocol, with its form on each binding (§5.4). If releases
+// 1.0.0 and 1.0.1 differ, both are right, because a patch number is not negotiated (§3.6).
 type errorKind struct {
 	Code   int      // of JSON-RPC
 	HTTP   []int    // statuses, the one of 1.0.1 first
 	GRPC   []string // statuses, the one of 1.0.1 first
-	Reason string   // of google.rpc.ErrorInfo; "" for the standard ones
+	Reason string   // of google.rpc.ErrorInfo; "" for the standard errors
 }
 
 var errorKinds = map[string]*errorKind{
@@ -41,27 +41,27 @@ const (
 	errorDomain   = "a2a-protocol.org"
 )
 
-// OpError is an error that an agent answered with, whatever the binding.
+// OpError is an error that an agent answered with, on any binding.
 type OpError struct {
 	Code    float64 // of JSON-RPC; else 0
 	HTTP    int     // status
-	GRPC    string  // name of the status
+	GRPC    string  // name of the status; else ""
 	Message string
 	Details []any // with @type each
-	Whole   any   // as it came
+	Whole   any   // unchanged
 }
 
-// reason returns that of the ErrorInfo.
+// reason returns the reason of the ErrorInfo.
 func (e *OpError) reason() string {
 	r, _ := errorInfo(e.Details)["reason"].(string)
 	return r
 }
 
-// otherNames are names of errors that have one already, of ACTS and of 0.3.
+// otherNames are second names for errors, from ACTS and 0.3.
 var otherNames = []string{"StreamingNotSupportedError", "ExtendedCardNotSupportedError", "AuthenticatedExtendedCardNotSetError"}
 
-// is reports whether an error is of a kind. JSON-RPC has a code for that. The others have
-// the reason, which tells more than a status; where it is missing the status has to do.
+// is reports whether an error is of a kind. On JSON-RPC the code decides. On the other bindings
+// the reason decides, which is more precise than a status; without it the status does.
 func (e *OpError) is(name string) bool {
 	k := errorKinds[name]
 	if k == nil {
@@ -79,7 +79,7 @@ func (e *OpError) is(name string) bool {
 	return slices.Contains(k.HTTP, e.HTTP)
 }
 
-// value is the error as assertions see it.
+// value is the error for assertions.
 func (e *OpError) value() map[string]any {
 	v := map[string]any{"message": e.Message, "status": float64(e.HTTP)}
 	if e.Code != 0 {
@@ -96,7 +96,7 @@ func (e *OpError) value() map[string]any {
 	return v
 }
 
-// kindOf returns the names of an error, for messages.
+// kindOf returns the names of an error's kinds, for messages.
 func (e *OpError) kindOf() string {
 	for _, name := range slices.Sorted(maps.Keys(errorKinds)) {
 		k := errorKinds[name]

@@ -36,8 +36,8 @@ type grpcCaller struct {
 	methods protoreflect.MethodDescriptors
 }
 
-// dialGRPC takes an address with a scheme or without; without one, TLS is what the card
-// was fetched with.
+// dialGRPC accepts an address with or without a scheme. Without one, it uses TLS if the card
+// was fetched over TLS.
 func dialGRPC(o *Options, i *iface, secure bool) (*grpcCaller, error) {
 	at := i.url
 	if scheme, rest, ok := strings.Cut(at, "://"); ok {
@@ -138,7 +138,7 @@ func (c *grpcCaller) call(ctx context.Context, r *request) *Answer {
 	return a
 }
 
-// stream opens a stream. A call that fails at once is an error and no stream.
+// stream opens a stream. A call that fails at once is an error, not a stream.
 func (c *grpcCaller) stream(ctx context.Context, cancel context.CancelFunc, k *kept, a *Answer, full string, in proto.Message, output protoreflect.MessageDescriptor) {
 	s, err := c.conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, full)
 	if err == nil {
@@ -196,8 +196,8 @@ func (c *grpcCaller) stream(ctx context.Context, cancel context.CancelFunc, k *k
 	})
 }
 
-// json is a message as ProtoJSON. Scalars that the specification requires are there on
-// the wire whatever they are, so an answer has them.
+// json converts a message to ProtoJSON. Scalars that the specification requires are always
+// present, because they are on the wire with any value.
 func (c *grpcCaller) json(m proto.Message) any {
 	text, err := protojson.Marshal(m)
 	if err != nil {
@@ -215,7 +215,7 @@ func (c *grpcCaller) json(m proto.Message) any {
 	return v
 }
 
-// refused reads the status of a call that failed.
+// refused records the status of a call that failed.
 func (c *grpcCaller) refused(a *Answer, err error) {
 	st, _ := status.FromError(err)
 	a.exchange.Response = append([]string{codeName(st.Code()) + ": " + st.Message()}, headerLines(a.header)...)
@@ -245,7 +245,7 @@ func (c *grpcCaller) opError(st *status.Status) *OpError {
 	return e
 }
 
-// codeName writes a status as the specification has it: NOT_FOUND.
+// codeName writes a status in the specification's form: NOT_FOUND.
 func codeName(c codes.Code) string {
 	if c == codes.Canceled {
 		return "CANCELLED"

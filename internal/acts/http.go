@@ -25,17 +25,17 @@ type exchanged struct {
 	binding     string
 	version     string
 	operation   string
-	event       func(e *StreamEvent, o obj) // reads what a stream's event has; nil: streams are not expected
+	event       func(e *StreamEvent, o obj) // decodes an event of a stream; nil: no stream is expected
 	kept        *kept
 }
 
-// kept counts the bytes that an agent has a test keep, of answers, events and webhooks.
+// kept counts the bytes of answers, events and webhooks that a test keeps.
 type kept struct{ bytes atomic.Int64 }
 
 const (
-	// maxKept is far above what any test needs.
+	// maxKept is far more than any test needs.
 	maxKept = 16 << 20
-	// keptItem is what an event or a delivery counts besides its text.
+	// keptItem is the size of an event or a delivery in addition to its text.
 	keptItem = 1 << 10
 )
 
@@ -48,10 +48,10 @@ func (k *kept) add(n int) error {
 	return nil
 }
 
-// over refuses what may still come.
+// over makes all further bytes exceed the limit.
 func (k *kept) over() { k.bytes.Store(maxKept) }
 
-// keptBody counts what is read of a body.
+// keptBody counts the bytes read from a body.
 type keptBody struct {
 	io.Reader
 	kept *kept
@@ -62,8 +62,8 @@ func (b keptBody) Read(p []byte) (int, error) {
 	return n, cmp.Or(b.kept.add(n), err)
 }
 
-// exchange makes an HTTP request. The caller fills in the fields of the Answer
-// besides raw.
+// exchange makes an HTTP request. The caller sets the fields of the Answer that depend on the
+// binding.
 func exchange(ctx context.Context, o *Options, x *exchanged) *Answer {
 	a := &Answer{op: x.operation, exchange: &Exchange{Binding: x.binding, Version: x.version, Operation: x.operation}}
 	ctx, cancel := context.WithCancel(ctx)
@@ -128,7 +128,7 @@ func exchange(ctx context.Context, o *Options, x *exchanged) *Answer {
 
 const maxShownBody = 4096
 
-// bodyLines are an empty line and a body, as a report shows them.
+// bodyLines returns an empty line and a body, in the form for a report.
 func bodyLines(body []byte) []string {
 	if len(body) == 0 {
 		return nil

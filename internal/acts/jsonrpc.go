@@ -36,7 +36,8 @@ func (c *jsonrpcCaller) call(ctx context.Context, r *request) *Answer {
 		if method == "" {
 			return &Answer{op: r.op, broken: errInexpressible}
 		}
-		// Ids are numbers and texts in turn: an answer has to have the same, with its type.
+		// Ids alternate between numbers and strings: an answer must have the same id, with its
+		// type.
 		if n := c.next.Add(1); n%2 == 0 {
 			id = float64(n)
 		} else {
@@ -79,7 +80,7 @@ func (c *jsonrpcCaller) call(ctx context.Context, r *request) *Answer {
 	return a
 }
 
-// rpcError reads the error member of an answer.
+// rpcError decodes the error member of an answer.
 func rpcError(v any, status int) *OpError {
 	e := &OpError{HTTP: status, Whole: v}
 	if o, ok := v.(obj); ok {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// judge compares an answer with what a step expects.
+// judge compares an answer with the step's expectations.
 func (p *player) judge(s *Step, a *Answer) error {
 	if a.broken != nil {
 		return p.fail(s.ID, &Mismatch{"", "an answer", a.broken.Error()}, "")
@@ -85,7 +85,7 @@ func (p *player) judgeError(s *Step, a *Answer, want obj) error {
 	expected := cmp.Or(strings.Join(names, " or "), "an error")
 	e := a.err
 	if e == nil && a.stream != nil {
-		// An error may come as the first event, where the answer had to begin at once.
+		// An error may come as the first event, if the answer had to begin at once.
 		if events := a.stream.seen(); len(events) > 0 && events[0].err != nil {
 			e = events[0].err
 		}
@@ -182,7 +182,7 @@ func matchEvent(w any, n int, views []any) *Mismatch {
 	return match(any(what), views[n], true, at)
 }
 
-// monotonic is ACTS §7.1: no way back to SUBMITTED, none out of a terminal state.
+// monotonic checks ACTS §7.1: no transition back to SUBMITTED, or out of a terminal state.
 func monotonic(events []*StreamEvent) *Mismatch {
 	last := ""
 	for n, e := range events {
@@ -198,7 +198,7 @@ func monotonic(events []*StreamEvent) *Mismatch {
 	return nil
 }
 
-// assert checks across answers. The value of the step itself is at hand without a source.
+// assert checks across answers. Without a source it checks the step's own value.
 func (p *player) assert(x *Assertion, step string, response any) error {
 	source, err := p.resolve(x.Source)
 	if err != nil {

@@ -34,7 +34,7 @@ func Builtin() (*Corpus, error) {
 			return nil, err
 		}
 	}
-	shared := map[string][]*Step{} // its files have their fixtures in common
+	shared := map[string][]*Step{} // its files share their fixtures
 	for _, d := range c.Documents {
 		maps.Copy(shared, d.Fixtures)
 		d.Fixtures = shared
@@ -42,8 +42,8 @@ func Builtin() (*Corpus, error) {
 	return c, c.check()
 }
 
-// Load returns the corpus of a file, with those that it includes, or of a folder: that of
-// its suite.acts.yaml if there is one, else of all its *.acts.yaml.
+// Load returns the corpus of a file and of those that it includes, or of a folder: that of its
+// suite.acts.yaml if there is one, otherwise of all its *.acts.yaml.
 func Load(name string) (*Corpus, error) {
 	info, err := os.Stat(name)
 	if err != nil {
@@ -63,7 +63,7 @@ func Load(name string) (*Corpus, error) {
 			return nil, &FileError{name, 0, "there is no *.acts.yaml in it"}
 		}
 	}
-	root, err := os.OpenRoot(dir) // an include does not leave the folder
+	root, err := os.OpenRoot(dir) // an include cannot leave the folder
 	if err != nil {
 		return nil, &FileError{name, 0, reason(err)}
 	}
@@ -85,7 +85,7 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// add reads a file and what it includes.
+// add reads a file and those that it includes.
 func (c *Corpus) add(dir fs.FS, name string, strict bool, seen map[string]bool) error {
 	if seen[name] {
 		return nil
@@ -114,7 +114,7 @@ func (c *Corpus) add(dir fs.FS, name string, strict bool, seen map[string]bool) 
 	return nil
 }
 
-// check looks at what no file shows alone.
+// check checks what no single file shows.
 func (c *Corpus) check() error {
 	seen := map[string]*Test{}
 	for _, d := range c.Documents {
@@ -139,8 +139,8 @@ func (c *Corpus) check() error {
 	return nil
 }
 
-// Parse reads one file; include are the files that it names. Strict makes mistakes of
-// members that the format does not know.
+// Parse reads one file; include are the files that it names. If strict, members that the format
+// does not know are errors.
 func Parse(name string, text []byte, strict bool) (d *Document, include []string, notes []Note, err error) {
 	p := &parser{file: name, strict: strict}
 	defer func() {
@@ -163,7 +163,7 @@ func Parse(name string, text []byte, strict bool) (d *Document, include []string
 	if root.Kind != yaml.DocumentNode || len(root.Content) != 1 {
 		return nil, nil, nil, &FileError{name, 0, "it is empty"}
 	}
-	p.value(root.Content[0], 0) // bounds, aliases, names that are there twice
+	p.value(root.Content[0], 0) // limits, aliases, repeated names
 	d, include = p.document(root.Content[0])
 	return d, include, p.notes, nil
 }
@@ -282,7 +282,7 @@ func (p *parser) millis(n *yaml.Node, what string) time.Duration {
 	return time.Duration(p.number(n, what)) * time.Millisecond
 }
 
-// syntax returns the line of what a YAML parser says, and what it says.
+// syntax returns the line and the text of a YAML parser's error.
 func syntax(err error) (int, string) {
 	var load *yaml.LoadError
 	if errors.As(err, &load) {

@@ -98,8 +98,8 @@ func (p *parser) raw(n *yaml.Node, what string) *RawRequest {
 	return r
 }
 
-// expect reads what an answer should be. Where there is no body, members that are no
-// word of the format are the body's, as corpora have it.
+// expect reads an expected answer. Without a body, members that the format does not know belong
+// to the body, as some corpora write it.
 func (p *parser) expect(n *yaml.Node, what string, v map[string]any) {
 	words := []string{"status", "headers", "body", "within_ms"}
 	for _, m := range p.object(n, what) {

@@ -17,17 +17,17 @@ const (
 	May    Level = "may"
 )
 
-// Levels are all of them, the strictest first.
+// Levels are all levels, the strictest first.
 var Levels = []Level{Must, Should, May}
 
 // Corpus is what to test: documents that belong together.
 type Corpus struct {
 	Documents []*Document
-	Notes     []Note // what is odd about the files, but does not keep them from running
-	own       bool   // it is the one of this package
+	Notes     []Note // oddities of the files that do not keep them from running
+	own       bool   // it is this package's corpus
 }
 
-// Lines describe the tests, a line each.
+// Lines describe the tests, one per line.
 func (c *Corpus) Lines() (lines []string) {
 	for _, d := range c.Documents {
 		for _, s := range d.Suites {
@@ -40,7 +40,7 @@ func (c *Corpus) Lines() (lines []string) {
 	return lines
 }
 
-// Note is something odd about a file.
+// Note is an oddity of a file.
 type Note struct {
 	File    string
 	Line    int
@@ -50,7 +50,7 @@ type Note struct {
 // Document is one file.
 type Document struct {
 	Variables map[string]string
-	Fixtures  map[string][]*Step // by name; ours
+	Fixtures  map[string][]*Step // by name; not in ACTS
 	Suites    []*Suite
 }
 
@@ -60,19 +60,19 @@ type Suite struct {
 	Tests    []*Test
 }
 
-// Test is one scenario that judges one requirement.
+// Test is one scenario that tests one requirement.
 type Test struct {
 	ID, Name           string
 	Ref                string // the clause
 	Level              Level
-	Bindings           []string // of the words of ACTS; empty: all
-	Versions           []string // of the protocol; the document's, unless it says more
+	Bindings           []string // in the words of ACTS; empty: all
+	Versions           []string // of the protocol; the document's, if the test names none
 	Capabilities       map[string]any
 	Extensions, Skills []string
-	Behaviors          []string // prefixes that the agent has to know
-	Needs              []string // what the runner has to be able to do
-	Given              []string // fixtures that run first; ours
-	Observe            []string // checks of watch.go in place of steps; ours
+	Behaviors          []string // prefixes that the agent must know
+	Needs              []string // what the runner must be able to do
+	Given              []string // fixtures that run first; not in ACTS
+	Observe            []string // checks of watch.go in place of steps; not in ACTS
 	Steps              []*Step
 	Assertions         []*Assertion
 
@@ -80,23 +80,23 @@ type Test struct {
 	Line int
 }
 
-// Step is one action of a test and what is expected of it. Exactly one of Operation, Raw,
-// Client, Read, Close, Deliveries and Assertion (alone) is set.
+// Step is one action of a test, with its expectations. Exactly one of Operation, Raw, Client,
+// Read, Close, Deliveries and Assertion (alone) is set.
 type Step struct {
 	ID        string
 	Line      int
 	Operation string
 	Params    map[string]any
 	Raw       *RawRequest
-	Client    bool // it is for clients, which this package does not judge
+	Client    bool // it is for clients, which this package does not test
 
-	Headers map[string]any // further headers of an operation; null leaves one out; ours
-	Auth    string         // credentials: "" as given, none, wrong; ours
-	Open    int            // read so many events, and leave the stream open; ours
-	Read    string         // the id of a step with a stream that is open; ours
-	Close   string         // the id of such a step, whose connection is cut; ours
-	Wait    *Deliveries    // what has to come to the webhook; ours
-	Only    []string       // bindings at which the step is taken; ours
+	Headers map[string]any // further headers of an operation; null omits one; not in ACTS
+	Auth    string         // credentials: "" as given, none, wrong; not in ACTS
+	Open    int            // read so many events, and leave the stream open; not in ACTS
+	Read    string         // the id of a step whose stream is open; not in ACTS
+	Close   string         // the id of such a step, whose connection is cut; not in ACTS
+	Wait    *Deliveries    // what must come to the webhook; not in ACTS
+	Only    []string       // bindings for which the step is taken; not in ACTS
 
 	Expect     map[string]any // status, headers, body
 	Error      map[string]any // error_type, message, details
@@ -107,7 +107,7 @@ type Step struct {
 	Delay      time.Duration
 }
 
-// RawRequest is a request that is not made of an operation.
+// RawRequest is a request that is not made from an operation.
 type RawRequest struct {
 	Method, Path string
 	Headers      map[string]any
@@ -115,10 +115,10 @@ type RawRequest struct {
 	BodyRaw      *string
 }
 
-// Capture gives a name to a part of an answer.
+// Capture names a part of an answer.
 type Capture struct{ Name, Path string }
 
-// Repeat has a step taken again until something is so.
+// Repeat repeats a step until a condition holds.
 type Repeat struct {
 	Until    string
 	Attempts int
@@ -126,7 +126,7 @@ type Repeat struct {
 	Backoff  string
 }
 
-// Deliveries is what has to come to a webhook.
+// Deliveries says what must come to a webhook.
 type Deliveries struct {
 	Hook string // its name in {{hook.NAME}}
 	Min  int    // deliveries to wait for
@@ -141,21 +141,21 @@ type Assertion struct {
 	Any, All, None *CollectionMatch
 }
 
-// CollectionMatch is what elements of an answer have to be.
+// CollectionMatch says what elements of an answer must be.
 type CollectionMatch struct {
 	Path  string
 	Match any
 }
 
-// Words of ACTS for the bindings.
+// ACTS's names for the bindings.
 const (
 	JSONRPC = "jsonrpc"
 	REST    = "rest"
 	GRPC    = "grpc"
 )
 
-// operations are the abstract operations of ACTS §4.1; the others are names that corpora
-// use for them.
+// operations are the abstract operations of ACTS §4.1; operationAliases are other names that
+// corpora use for them.
 var operations = []string{
 	"send_message", "send_streaming_message", "get_task", "list_tasks", "cancel_task", "subscribe_to_task", "get_agent_card",
 	"get_extended_agent_card", "create_push_config", "get_push_config", "list_push_configs", "delete_push_config",

@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
-// Failure is what was wrong in a test.
+// Failure says why a test failed.
 type Failure struct {
 	Step      string      `json:"step,omitempty"`
 	Message   string      `json:"message"`
@@ -27,17 +27,17 @@ type player struct {
 	doc    *Document
 	test   *Test
 
-	captured map[string]any // by step: what it captured, and its response
+	captured map[string]any // by step: its captures, and its response
 	answers  map[string]*Answer
 	order    []*Answer
 	hooks    map[string]*hook
 	kept     kept
-	tasks    map[string]bool // ids that this test met
-	depth    int             // of variables that name others
+	tasks    map[string]bool // ids of tasks in this test
+	depth    int             // of variables that refer to others
 }
 
-// AsksForCredentials is why a test is skipped whose request the agent refused because this
-// runner has no credentials.
+// AsksForCredentials is the reason to skip a test if the agent refused its request for lack of
+// credentials.
 const AsksForCredentials = "the agent asks for credentials: give them with --bearer, --api-key or --basic"
 
 // errSkip says that a test does not apply.
@@ -45,7 +45,7 @@ type errSkip struct{ reason string }
 
 func (e *errSkip) Error() string { return e.reason }
 
-// play runs the steps. The error is a *errSkip, a *failed or one of the runner's own.
+// play runs the steps. The error is a *errSkip, a *failed or an error of the runner itself.
 func (p *player) play(ctx context.Context) error {
 	defer p.end()
 	for _, name := range p.given() {
@@ -68,8 +68,8 @@ func (p *player) play(ctx context.Context) error {
 	return nil
 }
 
-// given returns the fixtures to begin with: those that show whether the agent has the
-// behavior that a test asks for, and those that the test names.
+// given returns the fixtures that run first: those that show whether the agent has the behavior
+// that a test requires, and those that the test names.
 func (p *player) given() (names []string) {
 	for _, name := range p.test.Behaviors {
 		if p.doc.Fixtures[name] != nil {
@@ -79,7 +79,7 @@ func (p *player) given() (names []string) {
 	return append(names, p.test.Given...)
 }
 
-// failed is a test that did not pass.
+// failed is the error of a test that failed.
 type failed struct{ failure *Failure }
 
 func (f *failed) Error() string { return f.failure.Message }
@@ -98,7 +98,7 @@ func (p *player) fail(step string, m *Mismatch, format string, args ...any) erro
 	return &failed{f}
 }
 
-// end closes what is open, and has streams and deliveries looked at.
+// end closes what is open, and checks streams and deliveries.
 func (p *player) end() {
 	for _, a := range p.order {
 		if a.stream == nil {
@@ -111,7 +111,7 @@ func (p *player) end() {
 	for _, h := range p.hooks {
 		h.mu.Lock()
 		got := h.got
-		h.got = nil // the receiver lasts longer
+		h.got = nil // the receiver lives longer
 		h.mu.Unlock()
 		for _, d := range got {
 			a := &Answer{exchange: &Exchange{Binding: p.i.binding, Version: p.i.version, Operation: "webhook", Request: d.shown()}}
@@ -145,7 +145,7 @@ func (p *player) steps(ctx context.Context, list []*Step, fixture string) error 
 	return nil
 }
 
-// step takes one step, again if it says so. It captures under a name.
+// step takes one step, and repeats it if it says so. Its captures are stored under name.
 func (p *player) step(ctx context.Context, s *Step, name string) error {
 	if err := wake.Pause(ctx, s.Delay); err != nil {
 		return err

@@ -11,11 +11,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// headers are the service parameters and credentials of a step.
+// headers returns the service parameters and credentials of a step.
 func (p *player) headers(s *Step) (http.Header, error) {
 	h, set := http.Header{}, s.Headers
 	if s.Raw != nil {
-		set = s.Raw.Headers // a request by hand says its version itself
+		set = s.Raw.Headers // a raw request sets its own version
 	} else if p.i.version == "1.0" {
 		h.Set("A2A-Version", p.i.version)
 	}
@@ -58,7 +58,7 @@ func (p *player) headers(s *Step) (http.Header, error) {
 	return h, nil
 }
 
-// cannot makes a skip of a reference that leads nowhere: somebody has to give a value.
+// cannot turns an unresolved reference into a skip, if the user must supply its value.
 func (p *player) cannot(err error) error {
 	var u *unresolved
 	if errors.As(err, &u) && !strings.Contains(u.name, ".") {
@@ -67,7 +67,7 @@ func (p *player) cannot(err error) error {
 	return err
 }
 
-// params are what an operation is asked with; a message without an id gets one (ACTS §12.4).
+// params returns the parameters of an operation; a message without an id gets one (ACTS §12.4).
 func (p *player) params(s *Step) (obj, error) {
 	v, err := p.resolve(any(s.Params))
 	if err != nil {
@@ -87,8 +87,8 @@ func (p *player) params(s *Step) (obj, error) {
 	return params, nil
 }
 
-// raw is a request by hand. Its path stands behind the interface's address; / is that
-// address itself.
+// raw returns a raw request. Its path is appended to the interface's address; / is the address
+// itself.
 func (p *player) raw(r *RawRequest, h http.Header) (*rawCall, error) {
 	v, err := p.resolve(r.Path)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// take does what a step says. A nil Answer says that there is nothing to judge.
+// take executes a step. A nil Answer means that there is nothing to check.
 func (p *player) take(ctx context.Context, s *Step) (*Answer, error) {
 	switch {
 	case s.Client:
@@ -33,7 +33,8 @@ func (p *player) take(ctx context.Context, s *Step) (*Answer, error) {
 	return p.ask(ctx, s)
 }
 
-// ask makes a request and waits for its answer, of a stream for what the step wants of it.
+// ask makes a request and waits for its answer, or for the events of a stream that the step
+// needs.
 func (p *player) ask(ctx context.Context, s *Step) (*Answer, error) {
 	h, err := p.headers(s)
 	if err != nil {
@@ -80,7 +81,7 @@ func (p *player) ask(ctx context.Context, s *Step) (*Answer, error) {
 	return a, nil
 }
 
-// events waits for so many events of a stream; 0: for its end.
+// events waits for n events of a stream; if n is 0, for its end.
 func (p *player) events(ctx context.Context, s *Step, a *Answer, n int) error {
 	limit := p.o.timeout()
 	if ms, ok := s.Stream["timeout_ms"].(float64); ok {
@@ -105,7 +106,7 @@ func (p *player) events(ctx context.Context, s *Step, a *Answer, n int) error {
 	return p.fail(s.ID, &Mismatch{"events", fmt.Sprintf("%d events or more", n), fmt.Sprintf("%d within %s", len(a.stream.seen()), limit)}, "")
 }
 
-// read goes on with a stream that a step before has left open.
+// read continues with a stream that an earlier step left open.
 func (p *player) read(ctx context.Context, s *Step) (*Answer, error) {
 	a := p.answers[s.Read]
 	if a == nil || a.stream == nil {

@@ -5,14 +5,14 @@ import (
 	"strings"
 )
 
-// Repair is one mistake of the official ACTS corpus and what is done about it.
+// Repair is one mistake of the official ACTS corpus and its correction.
 type Repair struct {
 	Name   string
 	Clause string // of the specification that the corpus contradicts
 	mend   func(t *Test)
 }
 
-// Repairs are all of them, in the order in which they are made.
+// Repairs are all repairs, in the order in which they are applied.
 var Repairs = []Repair{
 	{"task-beside-message", "3.4.3", eachStep(func(s *Step) {
 		if s.Operation == "send_message" || s.Operation == "send_streaming_message" {
@@ -124,7 +124,7 @@ var Repairs = []Repair{
 	})},
 }
 
-// only mends tests of these ids.
+// only applies mend to the tests with these ids.
 func only(ids string, mend func(*Step)) func(*Test) {
 	return func(t *Test) {
 		for id := range strings.FieldsSeq(ids) {
@@ -143,7 +143,7 @@ func eachStep(mend func(*Step)) func(*Test) {
 	}
 }
 
-// sending returns the body and params of a message that is sent by hand.
+// sending returns the body and params of a raw request that sends a message.
 func sending(s *Step) (body, params obj) {
 	if s.Raw == nil {
 		return nil, nil
@@ -156,7 +156,7 @@ func sending(s *Step) (body, params obj) {
 	return body, params
 }
 
-// intoMessage moves the ids that stand beside a message into it.
+// intoMessage moves the ids next to a message into it.
 func intoMessage(params obj) {
 	m, ok := params["message"].(obj)
 	if !ok {
@@ -170,7 +170,7 @@ func intoMessage(params obj) {
 	}
 }
 
-// walk calls f with each object of a value.
+// walk calls f for each object in a value.
 func walk(v any, f func(obj)) {
 	switch v := v.(type) {
 	case obj:
@@ -185,8 +185,7 @@ func walk(v any, f func(obj)) {
 	}
 }
 
-// repaired returns a test of the official corpus with what is wrong in it mended. The test
-// itself is left as it is.
+// repaired returns a corrected copy of a test of the official corpus.
 func repaired(t *Test) *Test {
 	c := *t
 	c.Steps = make([]*Step, len(t.Steps))

@@ -8,33 +8,33 @@ import (
 	"time"
 )
 
-// Report is what came of a run.
+// Report is the result of a run.
 type Report struct {
 	Card                string
 	Agent, AgentVersion string
 	Began               time.Time
 	Took                time.Duration
 	Interfaces          []Interface
-	Notes               []string // what of the card was not judged
+	Notes               []string // what was not tested, according to the card
 	Results             []*Result
 }
 
-// Interface is one that was judged.
+// Interface is an interface that was tested.
 type Interface struct {
 	Binding string `json:"binding"`
 	Version string `json:"version"`
 	URL     string `json:"url"`
-	Problem string `json:"problem,omitempty"` // why nothing could be asked of it
+	Problem string `json:"problem,omitempty"` // why no request could be made to it
 }
 
-// Count is how many tests came to what.
+// Count counts tests by outcome.
 type Count struct {
 	Total   int `json:"total"`
 	Passed  int `json:"passed"`
 	Failed  int `json:"failed"`
 	Skipped int `json:"skipped"`
 	Errors  int `json:"errors"`
-	Known   int `json:"-"` // of the failed, those of the baseline
+	Known   int `json:"-"` // those failures that are in the baseline
 }
 
 func (c *Count) add(r *Result) {
@@ -54,7 +54,7 @@ func (c *Count) add(r *Result) {
 	}
 }
 
-// Counts sums up the results that f wants; nil: all.
+// Counts counts the results that f selects; nil selects all.
 func (r *Report) Counts(f func(*Result) bool) (c Count) {
 	for _, x := range r.Results {
 		if f == nil || f(x) {
@@ -64,7 +64,7 @@ func (r *Report) Counts(f func(*Result) bool) (c Count) {
 	return c
 }
 
-// Failed returns the results that failed and are not in the baseline: those of the levels.
+// Failed returns the failures of these levels, or of all, that are not in the baseline.
 func (r *Report) Failed(levels ...Level) (list []*Result) {
 	for _, x := range r.Results {
 		if x.Outcome == Fail && !x.Known && (len(levels) == 0 || slices.Contains(levels, x.Level)) {
@@ -89,10 +89,10 @@ func (r *Report) Locked() bool {
 	return slices.ContainsFunc(r.Results, func(x *Result) bool { return x.Reason == AsksForCredentials })
 }
 
-// Baseline is the failures that are known: a line for each, and # for remarks.
+// Baseline is the known failures. Its file has one line for each; # begins a comment.
 type Baseline map[string]bool
 
-// LoadBaseline reads a file; none is known of "".
+// LoadBaseline reads a file; "" is an empty baseline.
 func LoadBaseline(file string) (Baseline, error) {
 	if file == "" {
 		return Baseline{}, nil
@@ -104,7 +104,7 @@ func LoadBaseline(file string) (Baseline, error) {
 	return readBaseline(text)
 }
 
-// readBaseline reads the lines of a file.
+// readBaseline parses the lines of a file.
 func readBaseline(text []byte) (Baseline, error) {
 	b := Baseline{}
 	for n, line := range strings.Split(string(text), "\n") {
@@ -121,7 +121,7 @@ func readBaseline(text []byte) (Baseline, error) {
 	return b, nil
 }
 
-// Apply marks the failures that are known. It returns the lines whose tests pass now.
+// Apply marks the known failures. It returns the lines whose tests now pass.
 func (b Baseline) Apply(r *Report) (over []string) {
 	passed := map[string]bool{}
 	for _, x := range r.Results {

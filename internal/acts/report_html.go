@@ -15,7 +15,7 @@ var pageTemplate = template.Must(template.New("report").Funcs(template.FuncMap{
 	"round":  func(d time.Duration) time.Duration { return d.Round(time.Millisecond) },
 }).Parse(page))
 
-// writeHTML writes a report as a page that stands alone.
+// writeHTML writes a report as a self-contained page.
 func (r *Report) writeHTML(w io.Writer) error {
 	type row struct {
 		Suite string

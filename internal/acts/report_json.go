@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// writeJSON writes everything that is known, for programs.
+// writeJSON writes the whole report, for programs.
 func (r *Report) writeJSON(w io.Writer) error {
 	type result struct {
 		*Result
@@ -41,7 +41,7 @@ func writeJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// summary is that of the corpus' own report (ACTS §13.2).
+// summary is the summary in ACTS's own report (ACTS §13.2).
 type summary struct {
 	Count
 	Duration int64            `json:"duration_ms"`
@@ -59,8 +59,8 @@ func (r *Report) summary(f func(*Result) bool) summary {
 	return s
 }
 
-// writeACTS writes a report in the format of ACTS §13: one for each interface, as a list
-// where there are several, because a report is of one transport there.
+// writeACTS writes a report in the format of ACTS §13. A report there covers one transport, so
+// several interfaces make a list of reports.
 func (r *Report) writeACTS(w io.Writer) error {
 	type failure struct {
 		Message  string `json:"message"`
@@ -130,7 +130,7 @@ func (r *Report) writeACTS(w io.Writer) error {
 	return writeJSON(w, all)
 }
 
-// writeJUnit writes a report as CI systems read it: a suite of tests for each interface.
+// writeJUnit writes a report for CI systems, with a test suite for each interface.
 func (r *Report) writeJUnit(w io.Writer) error {
 	type message struct {
 		Message string `xml:"message,attr"`
@@ -175,7 +175,7 @@ func (r *Report) writeJUnit(w io.Writer) error {
 				(&textReport{w: &text}).failure(x)
 				c.Failure = &message{xmlText(x.Failure.Message), xmlText(text.String())}
 			case x.Outcome == Fail:
-				s.Skipped++ // CI systems know no tolerated failure: the message says what it was
+				s.Skipped++ // CI systems have no tolerated failure, so the message carries it
 				c.Skipped = &message{Message: fmt.Sprintf("%s, not counted: %s", x.Level, xmlText(x.Failure.Message))}
 			case x.Outcome == Error:
 				s.Errors++
@@ -202,7 +202,7 @@ func (r *Report) writeJUnit(w io.Writer) error {
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.3f", d.Seconds()) }
 
-// xmlText leaves out what XML cannot carry.
+// xmlText drops characters that XML cannot carry.
 func xmlText(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' && r != '\n' && r != '\t' || r == 0xFFFE || r == 0xFFFF {

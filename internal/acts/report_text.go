@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Write writes the report in a format: json, junit, html, acts, or else text.
+// Write writes the report in a format: json, junit, html, acts; anything else means text.
 func (r *Report) Write(w io.Writer, format string) error {
 	switch format {
 	case "json":
@@ -25,8 +25,8 @@ func (r *Report) Write(w io.Writer, format string) error {
 	return r.writeText(w)
 }
 
-// writeText writes a report for people: failures, what was not tested, and a table by
-// suite and interface.
+// writeText writes a report for people: failures, what was not tested, and a table of suites
+// and interfaces.
 func (r *Report) writeText(w io.Writer) error {
 	t := &textReport{w: w}
 	for _, level := range Levels {
@@ -49,7 +49,7 @@ type textReport struct {
 	err error
 }
 
-// line writes one line: words of the agent, such as its name, make no others.
+// line writes one line. Line ends in texts of the agent, such as its name, are replaced.
 func (t *textReport) line(format string, args ...any) {
 	if t.err == nil {
 		_, t.err = io.WriteString(t.w, lineEnds.Replace(fmt.Sprintf(format, args...))+"\n")
@@ -86,7 +86,7 @@ func (t *textReport) failure(x *Result) {
 	t.line("")
 }
 
-// clause words a reference to the specification.
+// clause formats a reference to the specification.
 func clause(ref string) string {
 	if ref != "" && ref[0] >= '0' && ref[0] <= '9' {
 		return "§" + ref
@@ -94,7 +94,7 @@ func clause(ref string) string {
 	return cmp.Or(ref, "no clause given")
 }
 
-// table has a line for each suite, and a column for each interface.
+// table writes a line for each suite, with a column for each interface.
 func (t *textReport) table(r *Report) {
 	suites, columns := []string{}, []string{}
 	for _, x := range r.Results {
@@ -139,7 +139,7 @@ func (t *textReport) table(r *Report) {
 	t.line("")
 }
 
-// skips says why tests were skipped, each reason once.
+// skips writes why tests were skipped, each reason once.
 func (t *textReport) skips(r *Report) {
 	count := map[string]int{}
 	for _, x := range r.Results {
@@ -191,7 +191,7 @@ func (t *textReport) sums(r *Report) {
 	t.line("%s %s at %s: %s, in %s", r.Agent, r.AgentVersion, r.Card, r.Verdict(), r.Took.Round(100*time.Millisecond))
 }
 
-// Verdict says in a few words what came of it.
+// Verdict briefly states the result.
 func (r *Report) Verdict() string {
 	c := r.Counts(func(x *Result) bool { return x.Level == Must })
 	failed := len(r.Failed(Must))

@@ -75,7 +75,7 @@ func (c *restCaller) call(ctx context.Context, r *request) *Answer {
 	return a
 }
 
-// query writes parameters as §11.5 has them.
+// query encodes parameters as in §11.5.
 func query(params obj) string {
 	q := url.Values{}
 	for _, name := range slices.Sorted(maps.Keys(params)) {
@@ -86,7 +86,7 @@ func query(params obj) string {
 	return q.Encode()
 }
 
-// restError reads an answer whose status is no success.
+// restError decodes an answer with an error status.
 func restError(a *Answer) *OpError {
 	if o, ok := a.raw.(obj); ok {
 		return googleError(o, a.status)
@@ -94,8 +94,8 @@ func restError(a *Answer) *OpError {
 	return &OpError{HTTP: a.status, Message: fmt.Sprintf("HTTP %d", a.status), Whole: a.raw}
 }
 
-// googleError reads {"error": {code, status, message, details}} (§11.6), and what 0.3
-// servers say in its place.
+// googleError decodes {"error": {code, status, message, details}} (§11.6), and the forms that
+// 0.3 servers use instead.
 func googleError(o obj, status int) *OpError {
 	e := &OpError{HTTP: status, Whole: o}
 	in, ok := o["error"].(obj)

@@ -15,26 +15,26 @@ import (
 	"time"
 )
 
-// Options says what to judge, and how.
+// Options says what to test, and how.
 type Options struct {
 	URL    string  // of the agent, or of its card
 	Corpus *Corpus // what to test
 
-	Level    Level    // the weakest level that is tested; empty: may
+	Level    Level    // the weakest level to test; empty: may
 	Only     []string // patterns of ids or suites; empty: all
 	Skip     []string
-	Bindings []string // of the words of ACTS; empty: all that the card has
-	Versions []string // such as 1.0; 1 is the newest 1.x of the card
-	Repairs  bool     // mend what is wrong with the official corpus: see Repairs
+	Bindings []string // in the words of ACTS; empty: all on the card
+	Versions []string // such as 1.0; 1 means the newest 1.x of the card
+	Repairs  bool     // correct mistakes in the official corpus: see Repairs
 
 	Credentials Credentials
 	Other       Credentials // of a second caller
 	Client      *http.Client
-	TLS         *tls.Config // of gRPC; nil: the system's
+	TLS         *tls.Config // for gRPC; nil: the system's
 	Variables   map[string]string
 
 	WebhookListen string // where to receive webhooks; empty: a port of 127.0.0.1
-	WebhookURL    string // how the agent reaches that; empty: as it is
+	WebhookURL    string // the URL at which the agent reaches it; empty: the address itself
 
 	Timeout  time.Duration // of one step; zero: 15 s
 	Parallel int           // tests at a time; zero: 4
@@ -44,7 +44,7 @@ type Options struct {
 	secrets []string
 }
 
-// Progress is said when a test has ended.
+// Progress is reported when a test has ended.
 type Progress struct {
 	Done, Total int
 	Result      *Result
@@ -65,7 +65,7 @@ const (
 	Error = "error" // of this runner or of the corpus
 )
 
-// Result is what came of a test on an interface.
+// Result is the result of a test on an interface.
 type Result struct {
 	ID        string        `json:"id"`
 	Name      string        `json:"name"`
@@ -76,13 +76,13 @@ type Result struct {
 	Binding   string        `json:"binding"`
 	Version   string        `json:"version"`
 	Outcome   string        `json:"result"`
-	Known     bool          `json:"known,omitempty"`  // the baseline has it
+	Known     bool          `json:"known,omitempty"`  // it is in the baseline
 	Reason    string        `json:"reason,omitempty"` // of a skip or an error
 	Failure   *Failure      `json:"failure,omitempty"`
 	Took      time.Duration `json:"-"`
 }
 
-// Key names a result in a baseline.
+// Key identifies a result in a baseline.
 func (r *Result) Key() string { return r.ID + " " + r.Binding + " " + r.Version }
 
 // job is a test on an interface.
@@ -94,8 +94,8 @@ type job struct {
 	out   *Result
 }
 
-// Run judges an agent. It returns when everything that it started has ended. The error is a
-// *TargetError if the agent cannot be judged, or the context's.
+// Run tests an agent. It returns when everything that it started has ended. The error is a
+// *TargetError if the agent cannot be tested, or the context's.
 func Run(ctx context.Context, options *Options) (*Report, error) {
 	o := *options
 	o.watch = &watcher{}
@@ -149,7 +149,7 @@ func Run(ctx context.Context, options *Options) (*Report, error) {
 	return r, nil
 }
 
-// hideIn takes the credentials out of all that a report shows of a result.
+// hideIn removes the credentials from everything that a report shows of a result.
 func (o *Options) hideIn(x *Result) {
 	x.Reason = o.hide(x.Reason)
 	f := x.Failure
@@ -166,7 +166,7 @@ func (o *Options) hideIn(x *Result) {
 	}
 }
 
-// hide takes the credentials out of a text, and their beginning where that was cut.
+// hide removes the credentials from a text, including a credential that was cut off.
 func (o *Options) hide(s string) string {
 	for _, secret := range o.secrets {
 		pieces := strings.Split(strings.ReplaceAll(s, secret, "REDACTED"), "…")
@@ -191,8 +191,8 @@ func errWord(err error) string {
 	return err.Error()
 }
 
-// plan says what is to be run: every test on each interface that it is for. Tests that do
-// not apply are in it, with the reason, if they are for the interface at all.
+// plan returns the tests to run on each interface. It includes tests for an interface that do
+// not apply to the agent, with the reason.
 func plan(o *Options, t *target) (jobs []*job) {
 	for _, d := range o.Corpus.Documents {
 		for _, s := range d.Suites {
@@ -229,7 +229,7 @@ func wanted(o *Options, s *Suite, t *Test) bool {
 	return (len(o.Only) == 0 || matches(o.Only, s.ID, t.ID)) && !matches(o.Skip, s.ID, t.ID)
 }
 
-// matches reports whether one of the patterns is for a suite or a test.
+// matches reports whether a pattern matches one of the names.
 func matches(patterns []string, names ...string) bool {
 	for _, p := range patterns {
 		for _, name := range names {
@@ -241,12 +241,12 @@ func matches(patterns []string, names ...string) bool {
 	return false
 }
 
-// unmet says why a test does not apply to an agent, or "".
+// unmet returns why a test does not apply to an agent, or "".
 func unmet(t *target, test *Test, i *iface, o *Options) string {
 	for _, name := range slices.Sorted(maps.Keys(test.Capabilities)) {
 		want := test.Capabilities[name]
 		has := t.capability(name)
-		if name == "authentication" { // a corpus' word; the card has securityRequirements for it
+		if name == "authentication" { // the corpora's word; the card has securityRequirements instead
 			has = t.authenticated()
 		}
 		if want == true && has != true {
@@ -339,7 +339,7 @@ func one(ctx context.Context, o *Options, t *target, rec *receiver, j *job) {
 	var f *failed
 	var s *errSkip
 	switch {
-	case err == nil && len(j.test.Observe) > 0: // what it sees counts
+	case err == nil && len(j.test.Observe) > 0: // its observations decide
 	case err == nil:
 		j.out.Outcome = Pass
 	case errors.As(err, &f):
@@ -351,7 +351,7 @@ func one(ctx context.Context, o *Options, t *target, rec *receiver, j *job) {
 	}
 }
 
-// observe judges by what was seen.
+// observe judges a test by what was observed.
 func observe(o *Options, j *job) {
 	seen := o.watch.result(j.iface, j.test.Observe)
 	switch {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// sheet10 is what objects look like in version 1.0 (a2a.proto, §4). A line is: name, the
-// check that it belongs to, the members of which exactly one is there, and the members. A
+// sheet10 describes the objects of version 1.0 (a2a.proto, §4). A line has: name, the check
+// that it belongs to, the members of which exactly one must be present, and all members. A
 // member with ! is required; + is a list that is not empty.
 const sheet10 = `
 Task task { id!: id, contextId: id, status!: TaskStatus, artifacts: [Artifact], history: [Message], metadata: obj }
@@ -41,8 +41,8 @@ OpenID card-security { openIdConnectUrl!: id, description: str }
 Flows card-security one(authorizationCode,clientCredentials,implicit,password,deviceCode) { authorizationCode: obj, clientCredentials: obj, implicit: obj, password: obj, deviceCode: obj }
 `
 
-// sheet03 is what objects look like in version 0.3 over JSON-RPC
-// (specification/json/a2a.json at v0.3.0).
+// sheet03 describes the objects of version 0.3 over JSON-RPC (specification/json/a2a.json at
+// v0.3.0).
 const sheet03 = `
 Task task { kind!: "task", id!: id, contextId!: id, status!: TaskStatus, artifacts: [Artifact], history: [Message], metadata: obj }
 TaskStatus status { state!: state, message: Message, timestamp: time }
@@ -74,7 +74,7 @@ type field struct {
 	required bool
 	list     bool
 	filled   bool // a list with at least one element
-	mapped   bool // a map of texts to this
+	mapped   bool // a map of strings to this
 }
 
 var shapes10, shapes03 = readSheet(sheet10), readSheet(sheet03)
@@ -120,14 +120,14 @@ var states03 = map[string]bool{
 	"failed": true, "rejected": true, "auth-required": true, "unknown": true,
 }
 
-// finding is one thing that is wrong with an object.
+// finding is one fault of an object.
 type finding struct {
 	check string
 	miss  *Mismatch
 }
 
-// inspector walks through objects and gathers what is wrong, and which checks had
-// something to look at.
+// inspector inspects objects and collects their faults, and which checks had something to
+// inspect.
 type inspector struct {
 	shapes map[string]*shape
 	old    bool // version 0.3
@@ -187,7 +187,7 @@ func (x *inspector) object(kind string, v any, at string) {
 			}
 			for i, e := range list {
 				if m, ok := e.(obj); ok && name == "history" && m["role"] != "ROLE_AGENT" && m["role"] != "agent" {
-					continue // what the client said, which tests make wrong on purpose
+					continue // from the client; tests make it wrong on purpose
 				}
 				x.value(s.check, f.kind, e, fmt.Sprintf("%s[%d]", join(at, name), i))
 			}
@@ -199,7 +199,7 @@ func (x *inspector) object(kind string, v any, at string) {
 	x.beyond(s, o, at)
 }
 
-// names looks at the names of members: camelCase (§5.5), and none of 0.x in 1.0.
+// names checks the names of members: camelCase (§5.5), and no names of 0.x in 1.0.
 func (x *inspector) names(s *shape, o obj, at string) {
 	x.seen["camel-case"] = true
 	if !x.old {
@@ -212,14 +212,14 @@ func (x *inspector) names(s *shape, o obj, at string) {
 		if strings.Contains(name, "_") {
 			x.bad("camel-case", join(at, name), "a name in camelCase", o[name], true)
 		}
-		// A card may be for several versions at once, so it keeps the names of others.
+		// A card may be for several versions at once, so it may have names of others.
 		if !x.old && (name == "kind" || name == "final") && !strings.HasPrefix(s.check, "card") {
 			x.bad("no-kind", join(at, name), "no such member in version 1.0", o[name], true)
 		}
 	}
 }
 
-// beyond looks at what is between members.
+// beyond checks rules that involve several members.
 func (x *inspector) beyond(s *shape, o obj, at string) {
 	switch s.name {
 	case "Task":
@@ -250,7 +250,7 @@ func (x *inspector) beyond(s *shape, o obj, at string) {
 	}
 }
 
-// message looks at the message of a status, which is the agent's.
+// message checks the message of a status, which must be the agent's.
 func (x *inspector) message(o obj, at string) {
 	v, ok := lookup(o, "status.message")
 	m, isObject := v.(obj)
@@ -329,7 +329,7 @@ func (x *inspector) value(check, kind string, v any, at string) {
 	}
 }
 
-// resultShape is what the result of an operation is.
+// resultShape returns the shape of an operation's result.
 func resultShape(op string, old bool) string {
 	switch op {
 	case "send_message":
@@ -352,7 +352,7 @@ func resultShape(op string, old bool) string {
 	return ""
 }
 
-// inspect looks at the result of an operation, or an event, as it came.
+// inspect checks the result of an operation, or an event, before translation.
 func (x *inspector) inspect(kind string, v any) {
 	if x.old && kind != "" {
 		switch kind {

@@ -14,7 +14,7 @@ import (
 	"strings"
 )
 
-// TargetError says why an agent cannot be judged at all.
+// TargetError says why an agent cannot be tested at all.
 type TargetError struct {
 	Message string
 	Cause   error
@@ -23,28 +23,28 @@ type TargetError struct {
 func (e *TargetError) Error() string { return e.Message }
 func (e *TargetError) Unwrap() error { return e.Cause }
 
-// target is the agent: its card, and the interfaces that are judged.
+// target is the agent: its card, and the interfaces to test.
 type target struct {
 	cardURL    string
 	card       obj
 	cardAnswer *Answer
 	interfaces []*iface
-	skipped    []string // interfaces that the card has and nobody judges, with the reason
+	skipped    []string // interfaces of the card that are not tested, with the reason
 }
 
 // iface is one interface of a card: a binding in a version.
 type iface struct {
-	binding string // as ACTS has it
+	binding string // in the words of ACTS
 	version string // Major.Minor
 	url     string
 	tenant  string
 	caller  caller
-	bad     error // why there is no caller
+	bad     error // why caller is nil
 }
 
 func (i *iface) name() string { return i.binding + " " + i.version }
 
-// hear says the result of an operation in the names of version 1.0.
+// hear translates the result of an operation to the names of version 1.0.
 func (i *iface) hear(op string, v any) any {
 	if i.version == "0.3" {
 		return hear03(op, v, i.binding == JSONRPC)
@@ -63,10 +63,10 @@ func (i *iface) addressed(params obj) obj {
 
 var bindingOf = map[string]string{"JSONRPC": JSONRPC, "HTTP+JSON": REST, "GRPC": GRPC}
 
-// cardPaths are where cards are; the second one is of versions before 0.3.
+// cardPaths are the paths of cards; the second is for versions before 0.3.
 var cardPaths = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 
-// discover reads the card. An address that ends in .json is the card's own.
+// discover reads the card. An address that ends in .json is that of the card itself.
 func discover(ctx context.Context, o *Options) (*target, error) {
 	base := o.URL
 	if !strings.Contains(base, "://") {
@@ -109,7 +109,7 @@ func discover(ctx context.Context, o *Options) (*target, error) {
 	return nil, last
 }
 
-// fetchCard gets the card, without credentials unless header has them.
+// fetchCard fetches the card, without credentials unless they are in header.
 func fetchCard(ctx context.Context, o *Options, k *kept, at string, header http.Header) *Answer {
 	h := http.Header{"Accept": {"application/json"}}
 	maps.Copy(h, header)
@@ -121,8 +121,8 @@ func fetchCard(ctx context.Context, o *Options, k *kept, at string, header http.
 	return a
 }
 
-// find lists the interfaces of the card, those of 1.0 first, then those that older
-// versions have in members of their own. One that is there twice counts once.
+// find lists the interfaces of the card: those of 1.0 first, then those that older versions
+// have in other members. It lists each interface only once.
 func (t *target) find() {
 	seen := map[string]bool{}
 	add := func(binding, version, at, tenant string) {
@@ -168,9 +168,9 @@ func (t *target) find() {
 	}
 }
 
-// named adds what cannot be told from a card: an agent of 0.1 does not say so, and one of
-// several versions at an address names one. Whoever asks for 0.1 or 0.2 by name has it
-// judged where the card has JSON-RPC.
+// named adds interfaces that a card cannot show: an agent of 0.1 does not say so, and an agent
+// with several versions at an address names only one. If the user asks for 0.1 or 0.2, they are
+// tested at the card's JSON-RPC interface.
 func (t *target) named(versions []string) {
 	for _, v := range versions {
 		if v != "0.1" && v != "0.2" || slices.ContainsFunc(t.interfaces, func(i *iface) bool { return i.version == v }) {
@@ -188,8 +188,8 @@ func (t *target) named(versions []string) {
 	}
 }
 
-// exact replaces a major version, such as 1, by the newest of it that the card has. The
-// draft of 1.1 is judged by its name alone.
+// exact replaces a major version, such as 1, by its newest version on the card. The draft 1.1
+// is tested only if it is named.
 func (t *target) exact(versions []string) []string {
 	versions = slices.Clone(versions)
 	for n, major := range versions {
@@ -202,7 +202,7 @@ func (t *target) exact(versions []string) []string {
 	return versions
 }
 
-// choose keeps the interfaces that are wanted, and gives each a caller.
+// choose keeps the wanted interfaces, and gives each a caller.
 func (t *target) choose(o *Options) (closeAll func(), err error) {
 	var found []string
 	versions := t.exact(o.Versions)
@@ -261,13 +261,12 @@ func (t *target) capability(name string) any {
 	return v
 }
 
-// authenticated reports whether the card asks for credentials.
+// authenticated reports whether the card requires credentials.
 func (t *target) authenticated() bool {
 	return len(asElements(t.card["securityRequirements"])) > 0 || len(asElements(t.card["security"])) > 0
 }
 
-// accepts reports whether the card has a media type among the inputs, of the agent or of
-// a skill.
+// accepts reports whether the card lists a media type as an input, of the agent or of a skill.
 func (t *target) accepts(media string) bool {
 	modes := asElements(t.card["defaultInputModes"])
 	for _, v := range asElements(t.card["skills"]) {
@@ -281,7 +280,7 @@ func (t *target) accepts(media string) bool {
 	})
 }
 
-// extensions returns the URIs that the card declares; required: only those.
+// extensions returns the URIs that the card declares; if required, only the required ones.
 func (t *target) extensions(required bool) (uris []string) {
 	list, _ := lookup(any(t.card), "capabilities.extensions")
 	for _, v := range asElements(list) {
@@ -294,7 +293,7 @@ func (t *target) extensions(required bool) (uris []string) {
 	return uris
 }
 
-// Credentials are what requests carry so that the agent knows who calls.
+// Credentials are sent with requests to identify the caller.
 type Credentials struct {
 	Bearer         string
 	APIKey         string
@@ -306,7 +305,7 @@ func (c *Credentials) given() bool {
 	return c.Bearer != "" || c.APIKey != "" || c.User != "" || len(c.Header) > 0
 }
 
-// wrong are credentials of the same kind that nobody has.
+// wrong returns invalid credentials of the same kind.
 func (c *Credentials) wrong() *Credentials {
 	const nobodys = "parley-conformance-wrong"
 	switch {
@@ -355,11 +354,11 @@ func (c *Credentials) apply(h http.Header, card obj) {
 
 const minSecret = 4
 
-// secrets are what a report must not show.
+// secrets returns the texts that a report must not show.
 func (c *Credentials) secrets() (list []string) {
 	add := func(s string) {
 		if len(s) >= minSecret {
-			list = append(list, s, strings.Trim(compact(s), `"`)) // as it is, and in JSON
+			list = append(list, s, strings.Trim(compact(s), `"`)) // unchanged, and in JSON
 		}
 	}
 	add(c.Bearer)

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// A trail leads into a value: task.artifacts[0].parts[*].text.
+// A trail is a path to values within a value: task.artifacts[0].parts[*].text.
 type trail []segment
 
 type segment struct {
@@ -48,7 +48,7 @@ func parsePath(s string) (trail, error) {
 	return p, nil
 }
 
-// find returns the values that a path leads to, of which there are several only behind [*].
+// find returns the values at a path. There can be several only if it contains [*].
 func (p trail) find(v any) []any {
 	at := []any{v}
 	for _, seg := range p {
@@ -74,7 +74,7 @@ func (p trail) find(v any) []any {
 	return at
 }
 
-// lookup returns the one value that a path leads to.
+// lookup returns the single value at a path.
 func lookup(v any, text string) (any, bool) {
 	p, err := parsePath(text)
 	if err != nil {
@@ -134,7 +134,7 @@ func (u *until) holds(v any) bool {
 	return u.not
 }
 
-// plainText writes a scalar as it stands in a text.
+// plainText formats a scalar for use within a text.
 func plainText(v any) string {
 	switch v := v.(type) {
 	case string:

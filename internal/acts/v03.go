@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// Tests are written with the names of version 1.0. This file says them in version 0.3:
-// with kind over JSON-RPC (ts), as ProtoJSON of a2a.v1 over the other bindings. What
-// watch.go looks at is the answer as it came; only what assertions see is translated.
+// Tests are written with the names of version 1.0. This file translates them to version 0.3:
+// with kind over JSON-RPC (ts), as ProtoJSON of a2a.v1 over the other bindings. watch.go checks
+// the untranslated answer; only the value for assertions is translated.
 
 type obj = map[string]any
 
@@ -21,7 +21,7 @@ func move(from, to obj, names ...string) {
 	}
 }
 
-// with copies an object with some members made anew.
+// with copies an object, with some members changed.
 func with(o obj, change map[string]func(any) (string, any)) obj {
 	out := make(obj, len(o))
 	for name, v := range o {
@@ -35,7 +35,7 @@ func with(o obj, change map[string]func(any) (string, any)) obj {
 	return out
 }
 
-// of makes an object, or each object of a list, anew; what is neither stays as it is.
+// of applies f to an object, or to each object of a list; other values stay unchanged.
 func of(f func(obj) any) func(any) any {
 	return func(v any) any {
 		switch v := v.(type) {
@@ -58,7 +58,7 @@ func named(name string, f func(any) any) func(any) (string, any) {
 
 func drop(any) (string, any) { return "", nil }
 
-// ask03 says the parameters of an operation.
+// ask03 translates the parameters of an operation.
 func ask03(op string, p obj, ts bool) obj {
 	out := obj{}
 	switch op {
@@ -77,7 +77,7 @@ func ask03(op string, p obj, ts bool) obj {
 				"taskPushNotificationConfig": named(push, of(askPush03)),
 			})
 			if _, ok := conf["blocking"]; !ok && !ts {
-				conf["blocking"] = true // absent is false there
+				conf["blocking"] = true // absent means false there
 			}
 			out["configuration"] = conf
 		} else if !ts {
@@ -174,7 +174,7 @@ func askPush03(p obj) any {
 	}))})
 }
 
-// hear03 says the result of an operation in the names of version 1.0.
+// hear03 translates the result of an operation to the names of version 1.0.
 func hear03(op string, v any, ts bool) any {
 	switch op {
 	case "send_message", "send_streaming_message", "subscribe_to_task":
@@ -215,7 +215,7 @@ func hearEvent03(o obj, ts bool) any {
 	})
 }
 
-// hearTask03 is for tasks and for updates, whose members do not clash.
+// hearTask03 translates tasks and updates, whose members do not conflict.
 func hearTask03(o obj) any {
 	artifact := of(func(a obj) any {
 		return with(a, map[string]func(any) (string, any){"parts": named("parts", of(hearPart03))})

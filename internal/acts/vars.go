@@ -10,13 +10,13 @@ import (
 
 var reference = regexp.MustCompile(`\{\{\s*([^{}]+?)\s*\}\}`)
 
-// unresolved is a reference that leads nowhere.
+// unresolved is the error for a reference without a value.
 type unresolved struct{ name string }
 
 func (u *unresolved) Error() string { return fmt.Sprintf("there is no value for {{%s}}", u.name) }
 
-// resolve puts values in place of {{references}}. A text that is one reference and nothing
-// else becomes the value itself, whatever its type.
+// resolve replaces {{references}} by values. A text that is only one reference becomes the
+// value itself, of any type.
 func (p *player) resolve(v any) (any, error) {
 	switch v := v.(type) {
 	case string:
@@ -90,7 +90,7 @@ func (p *player) lookup(name string) (any, error) {
 		return uuid.NewString(), nil
 	case "SUT_BASE_URL", "env.A2A_BASE_URL", "interface.url":
 		return p.i.url, nil
-	case "required.extensions": // to put others behind
+	case "required.extensions": // for tests that append others
 		if uris := p.target.extensions(true); len(uris) > 0 {
 			return strings.Join(uris, ", ") + ", ", nil
 		}

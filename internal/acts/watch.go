@@ -12,8 +12,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// checks are what a test may observe. Each looks at everything that goes over the wire,
-// whatever test it belongs to, so that one fault is one failure.
+// checks are the checks that a test may observe. Each checks everything on the wire, in every
+// test, so that one fault is one failure.
 var checks = []string{
 	"task", "status", "message", "part", "artifact", "status-event", "artifact-event", "stream-event", "send-result", "list-result",
 	"push-config", "push-configs", "card", "card-interface", "card-capabilities", "card-extension", "card-skill", "card-provider", "card-signature", "card-security",
@@ -25,7 +25,7 @@ var checks = []string{
 	"webhook-body", "webhook-type", "webhook-task",
 }
 
-// watcher gathers all that goes over the wire, and the faults in it.
+// watcher collects everything on the wire, and its faults.
 type watcher struct {
 	mu   sync.Mutex // protects the field below
 	seen map[watched]*observed
@@ -39,7 +39,7 @@ type watched struct {
 type observed struct {
 	count int
 	bad   int
-	first *Failure // of several, one is shown
+	first *Failure // only the first of several is shown
 }
 
 func (w *watcher) note(i *iface, check string, a *Answer, m *Mismatch) {
@@ -66,7 +66,7 @@ func (w *watcher) note(i *iface, check string, a *Answer, m *Mismatch) {
 	}
 }
 
-// want notes that a check had something to look at, and what is wrong with it.
+// want records that a check had something to check, and a fault unless ok.
 func (w *watcher) want(i *iface, check string, a *Answer, ok bool, at, expected string, got any) {
 	var m *Mismatch
 	if !ok {
@@ -75,7 +75,7 @@ func (w *watcher) want(i *iface, check string, a *Answer, ok bool, at, expected 
 	w.note(i, check, a, m)
 }
 
-// result returns what was seen by checks on an interface.
+// result returns the observations of checks on an interface.
 func (w *watcher) result(i *iface, names []string) observed {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -92,7 +92,7 @@ func (w *watcher) result(i *iface, names []string) observed {
 	return sum
 }
 
-// object inspects a result or an event.
+// object checks a result or an event.
 func (w *watcher) object(i *iface, a *Answer, kind string, raw any) {
 	if kind == "" {
 		return
@@ -101,7 +101,7 @@ func (w *watcher) object(i *iface, a *Answer, kind string, raw any) {
 	if i.version == "0.3" && i.binding == JSONRPC {
 		x.shapes, x.old = shapes03, true
 	} else if i.version == "0.3" {
-		raw = hear03(a.op, raw, false) // its ProtoJSON is that of 1.0, but for a few names
+		raw = hear03(a.op, raw, false) // its ProtoJSON is that of 1.0, except for some names
 	}
 	x.inspect(kind, raw)
 	wrong := map[string]bool{}
@@ -116,7 +116,7 @@ func (w *watcher) object(i *iface, a *Answer, kind string, raw any) {
 	}
 }
 
-// rpc looks at an answer over JSON-RPC.
+// rpc checks an answer over JSON-RPC.
 func (w *watcher) rpc(i *iface, a *Answer, id any, request []byte) {
 	if a.broken != nil {
 		return
@@ -128,7 +128,7 @@ func (w *watcher) rpc(i *iface, a *Answer, id any, request []byte) {
 	row := ops[a.op]
 	o, ok := a.raw.(obj)
 	if row == nil && !ofVersion(i, a) {
-		return // a request by hand that is none of this interface
+		return // a raw request that is not one of this interface
 	}
 	if a.status == http.StatusUnauthorized || a.status == http.StatusForbidden || a.status == http.StatusUnsupportedMediaType || a.status == http.StatusTooManyRequests || a.status >= 300 && !ok {
 		return
@@ -154,7 +154,7 @@ func (w *watcher) rpc(i *iface, a *Answer, id any, request []byte) {
 	w.object(i, a, resultShape(a.op, i.version == "0.3"), o["result"])
 }
 
-// envelope looks at jsonrpc, id and that there is one of result and error.
+// envelope checks jsonrpc, id, and that there is either result or error.
 func (w *watcher) envelope(i *iface, a *Answer, o obj, id any, check string) {
 	_, result := o["result"]
 	_, failed := o["error"]
@@ -171,7 +171,7 @@ func (w *watcher) envelope(i *iface, a *Answer, o obj, id any, check string) {
 	}
 }
 
-// ofVersion reports whether a request by hand is one of its interface's version.
+// ofVersion reports whether a raw request is of its interface's version.
 func ofVersion(i *iface, a *Answer) bool {
 	if !strings.HasPrefix(a.exchange.Request[0], "POST ") {
 		return false
@@ -250,7 +250,7 @@ func kindOfReason(reason string) *errorKind {
 	return nil
 }
 
-// rest looks at an answer over HTTP+JSON.
+// rest checks an answer over HTTP+JSON.
 func (w *watcher) rest(i *iface, a *Answer) {
 	if a.broken != nil {
 		return
@@ -281,7 +281,7 @@ func (w *watcher) rest(i *iface, a *Answer) {
 	o, _ := a.raw.(obj)
 	e, ok := o["error"].(obj)
 	if !ok && row == nil {
-		return // there may be no agent behind a route that does not exist
+		return // no agent need answer at an unknown route
 	}
 	code, isNumber := e["code"].(float64)
 	message, isText := e["message"].(string)
@@ -305,13 +305,13 @@ func (w *watcher) rest(i *iface, a *Answer) {
 			w.want(i, "error-domain", a, info["domain"] == errorDomain, "error.details.domain", errorDomain, info["domain"])
 		}
 	}
-	// 404 of an operation that names a task is an error of A2A, which says so.
+	// A 404 of an operation that names a task is an A2A error, and must say so.
 	if row != nil && a.status == http.StatusNotFound {
 		w.want(i, "rest-error-info", a, info != nil, "error.details", "an ErrorInfo", e["details"])
 	}
 }
 
-// grpc looks at an answer over gRPC.
+// grpc checks an answer over gRPC.
 func (w *watcher) grpc(i *iface, a *Answer, m proto.Message) {
 	if m != nil {
 		w.grpcMessage(i, a, m)
@@ -333,8 +333,8 @@ func (w *watcher) grpc(i *iface, a *Answer, m proto.Message) {
 	}
 }
 
-// grpcMessage looks for fields that the specification does not have. Those of later
-// versions have numbers of their own, which a server of 1.0 does not send.
+// grpcMessage looks for fields that the specification does not have. Fields of later versions
+// have other numbers, which a server of 1.0 does not send.
 func (w *watcher) grpcMessage(i *iface, a *Answer, m proto.Message) {
 	if m == nil {
 		return

@@ -9,7 +9,7 @@ var terminal = map[string]bool{
 	"TASK_STATE_COMPLETED": true, "TASK_STATE_FAILED": true, "TASK_STATE_CANCELED": true, "TASK_STATE_REJECTED": true,
 }
 
-// streamed looks at a stream when nothing more comes of it.
+// streamed checks a stream after its end.
 func (w *watcher) streamed(i *iface, a *Answer, id any) {
 	events := a.stream.seen()
 	_, broken := a.stream.over()
@@ -31,7 +31,7 @@ func (w *watcher) streamed(i *iface, a *Answer, id any) {
 	}
 }
 
-// streamWatch is what is known of a stream so far.
+// streamWatch is the state of a stream so far.
 type streamWatch struct {
 	w         *watcher
 	i         *iface
@@ -106,7 +106,7 @@ func (s *streamWatch) ids(at, name string, p obj) {
 	s.w.want(s.i, "stream-ids", s.a, task == s.task && context == s.context, at, "the ids of the same task and context: "+s.task+", "+s.context, task+", "+context)
 }
 
-// artifact looks at whether append goes on with something (§4.2.2).
+// artifact checks that append refers to an existing artifact (§4.2.2).
 func (s *streamWatch) artifact(at, name string, p obj) {
 	list := asElements(p["artifacts"]) // of a task
 	if name == "artifactUpdate" {
@@ -122,7 +122,7 @@ func (s *streamWatch) artifact(at, name string, p obj) {
 	}
 }
 
-// delivered looks at what came to the webhook.
+// delivered checks a delivery to the webhook.
 func (w *watcher) delivered(i *iface, a *Answer, d *delivery, tasks map[string]bool) {
 	kind, _, _ := strings.Cut(d.header.Get("Content-Type"), ";")
 	if i.version == "0.3" {

@@ -16,7 +16,7 @@ import (
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
-// receiver is an HTTP server that webhooks are sent to.
+// receiver is an HTTP server that receives webhooks.
 type receiver struct {
 	url    string // its address, for agents
 	server *http.Server
@@ -40,7 +40,7 @@ type delivery struct {
 	method string
 	header http.Header
 	text   []byte
-	body   any // nil if it is no JSON
+	body   any // nil if it is not JSON
 }
 
 // receive opens the receiver.
@@ -57,7 +57,7 @@ func receive(o *Options) (*receiver, error) {
 	r.server = &http.Server{Handler: r, ReadTimeout: 30 * time.Second, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second}
 	go func() {
 		defer close(r.done)
-		_ = r.server.Serve(l) // it ends by close
+		_ = r.server.Serve(l) // until close
 	}()
 	return r, nil
 }
@@ -76,8 +76,8 @@ func (r *receiver) add(k *kept) *hook {
 	return h
 }
 
-// ServeHTTP takes a delivery, and answers a question for the ownership of the address as
-// version 0.x has it.
+// ServeHTTP accepts a delivery, and answers the check of version 0.x for the ownership of the
+// address.
 func (r *receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	i := strings.Index(req.URL.Path, "/hook/")
 	if i < 0 {
@@ -126,8 +126,8 @@ func (h *hook) wait(ctx context.Context, enough func([]*delivery) bool) ([]*deli
 	}
 }
 
-// state returns the state that a delivery tells: of a StreamResponse, or of a task or an
-// event of 0.3.
+// state returns the task state in a delivery: from a StreamResponse, or from a task or an event
+// of 0.3.
 func (d *delivery) state() string {
 	o, _ := d.body.(obj)
 	if o["kind"] != nil {
@@ -145,7 +145,7 @@ func (d *delivery) state() string {
 	return ""
 }
 
-// value is a delivery as assertions see it; names of headers are in lower case.
+// value is a delivery for assertions; header names are in lower case.
 func (d *delivery) value() obj {
 	h := obj{}
 	for name, values := range d.header {

@@ -10,14 +10,14 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// Bounds of a file, against small ones that mean much.
+// Limits on the size of a document after its aliases are expanded.
 const (
 	maxDepth = 64
 	maxNodes = 200_000
 	maxFile  = 8 << 20
 )
 
-// FileError is what is wrong with a file.
+// FileError is a mistake in a file.
 type FileError struct {
 	File    string
 	Line    int // from 1; 0: the file as a whole
@@ -31,7 +31,7 @@ func (e *FileError) Error() string {
 	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, e.Message)
 }
 
-// parser reads one file. The first mistake ends it, as a panic of a *FileError.
+// parser reads one file. It stops at the first mistake, by a panic with a *FileError.
 type parser struct {
 	file   string
 	strict bool // unknown members are mistakes, not notes
@@ -43,7 +43,7 @@ func (p *parser) fail(n *yaml.Node, format string, args ...any) {
 	panic(&FileError{p.file, n.Line, fmt.Sprintf(format, args...)})
 }
 
-// odd notes what a file has that the format does not know.
+// odd reports a part of a file that the format does not know.
 func (p *parser) odd(n *yaml.Node, format string, args ...any) {
 	if p.strict {
 		p.fail(n, format, args...)
@@ -51,20 +51,20 @@ func (p *parser) odd(n *yaml.Node, format string, args ...any) {
 	p.notes = append(p.notes, Note{p.file, n.Line, fmt.Sprintf(format, args...)})
 }
 
-// member is one of an object.
+// member is a member of an object.
 type member struct {
 	key   *yaml.Node
 	value *yaml.Node
 }
 
-// take reads a member with one of p's methods, if it is there.
+// take reads a member, if present, with one of p's methods.
 func take[T any](m map[string]member, what, name string, read func(n *yaml.Node, what string) T, to *T) {
 	if v, ok := m[name]; ok {
 		*to = read(v.value, what+": "+name)
 	}
 }
 
-// need returns the member of a map that has to be there.
+// need returns a required member of a map.
 func (p *parser) need(n *yaml.Node, m map[string]member, what, name string) *yaml.Node {
 	v, ok := m[name]
 	if !ok {
@@ -92,7 +92,7 @@ func (p *parser) object(n *yaml.Node, what string) map[string]member {
 	return m
 }
 
-// rest complains of the members of an object that were not asked for.
+// rest reports the unknown members of an object.
 func (p *parser) rest(m map[string]member, what string, known ...string) {
 	var names []string
 	for name := range m {
@@ -142,7 +142,7 @@ func (p *parser) truth(n *yaml.Node, what string) bool {
 
 func (p *parser) any(n *yaml.Node, _ string) any { return p.value(n, 0) }
 
-// one reads a word, which has to be one of a list.
+// one returns a function that reads a word from a list.
 func (p *parser) one(of ...string) func(n *yaml.Node, what string) string {
 	return func(n *yaml.Node, what string) string {
 		s := p.text(n, what)
@@ -162,7 +162,7 @@ func (p *parser) values(n *yaml.Node, what string) map[string]any {
 	return v
 }
 
-// value returns a node as JSON has it: nil, bool, float64, string, []any, map[string]any.
+// value converts a node to JSON types: nil, bool, float64, string, []any, map[string]any.
 func (p *parser) value(n *yaml.Node, depth int) any {
 	if p.nodes++; p.nodes > maxNodes || depth > maxDepth {
 		p.fail(n, "the file is too large or too deep")
