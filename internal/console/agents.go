@@ -13,8 +13,8 @@ import (
 	"github.com/parley-a2a/parley/internal/admin"
 )
 
-// CalmCard is a card whose texts do not mislead whoever reads them: that of a proxied
-// agent is a stranger's.
+// CalmCard returns a card without texts that mislead their reader: the card of a proxied agent
+// comes from a stranger.
 func CalmCard(card *a2a.AgentCard) *a2a.AgentCard {
 	c, text := new(a2a.AgentCard), string(card.AppendJSON(nil))
 	if quiet := calm(text); quiet == text {
@@ -28,17 +28,17 @@ func CalmCard(card *a2a.AgentCard) *a2a.AgentCard {
 // agentRow is an agent in a list or a choice.
 type agentRow struct {
 	Agent
-	Host *admin.Agent // nil for those who do not operate the server
+	Host *admin.Agent // nil for viewers who do not operate the server
 
-	Running, Waiting int // tasks at work, and those that wait for their client
+	Running, Waiting int // tasks at work, and tasks that wait for their client
 }
 
 type agentData struct {
 	Agent    *Agent
 	Card     *a2a.AgentCard // as it is published
-	Admin    *admin.Agent   // nil for those who do not operate the server
+	Admin    *admin.Agent   // nil for viewers who do not operate the server
 	Raw      string
-	Login    []string // ways to authenticate, in words; each suffices
+	Login    []string // ways to authenticate, in words; one is enough
 	Curl     string
 	CLI      string
 	Versions []string
@@ -53,7 +53,7 @@ type binding struct {
 	Speaks    []bool // by agentData.Versions
 }
 
-// ability is something that an agent offers or does not.
+// ability is a feature that an agent offers or not.
 type ability struct {
 	Name string
 	Has  bool
@@ -131,7 +131,7 @@ func (c *Console) agent(w http.ResponseWriter, r *request, a *Agent) {
 	c.show(w, r, "agent", page{Title: a.Card.Name, Place: "agents", Data: d})
 }
 
-// read takes a card apart.
+// read fills in the data from the card.
 func (d *agentData) read() {
 	card := d.Card
 	d.Raw, d.Login = indent(card.AppendJSON(nil)), loginWays(card)
@@ -166,7 +166,7 @@ func (d *agentData) read() {
 	}
 }
 
-// loginWays says in words how a card lets callers in.
+// loginWays describes the ways in which a card lets callers authenticate.
 func loginWays(card *a2a.AgentCard) (ways []string) {
 	for _, req := range card.SecurityRequirements {
 		if len(req) == 0 {
@@ -184,7 +184,7 @@ func loginWays(card *a2a.AgentCard) (ways []string) {
 	return ways
 }
 
-// schemeWords says what a caller has to have.
+// schemeWords describes the credentials of a scheme.
 func schemeWords(s *a2a.SecurityScheme) string {
 	switch {
 	case s == nil:

@@ -6,36 +6,36 @@ import (
 	"time"
 )
 
-// Sample is how a server did at a time, and since the sample before it.
+// Sample is a server's metrics at a time, and since the sample before it.
 type Sample struct {
 	Time             time.Time
 	Calls, Failed    float64       // per second
 	Entries, Commits float64       // per second
-	Median, Slow     time.Duration // of calls, the latter at the 99th percentile
+	Median, Slow     time.Duration // of calls; Slow is the 99th percentile
 	Sync             time.Duration // of commits, at the 99th percentile
 	Streams          float64       // open
-	Running, Queue   float64       // runs of agents, and tasks that wait for one
-	Webhooks         float64       // that have something to deliver
+	Running, Queue   float64       // runs of agents, and tasks that wait for a run
+	Webhooks         float64       // with deliveries to make
 	Bytes, Free      int64         // of the database, and on its disk
 }
 
-// chart is a small picture of how something did. The numbers are beside it in words.
+// chart is a small chart of a metric, with its present value in words.
 type chart struct {
 	Title string
 	Now   string
-	Note  string   // what else there is to say of now
-	Most  string   // the top of the picture
+	Note  string   // more about the present value
+	Most  string   // the top of the chart
 	Area  string   // the points of a polygon
-	Lines []string // the points of polylines, the first one the most important
+	Lines []string // the points of polylines, the most important first
 }
 
-// The picture's measures, in units of its own.
+// The chart's size, in its own units.
 const (
 	chartWidth  = 300
 	chartHeight = 60
 )
 
-// charts draws samples, two or more.
+// charts draws two or more samples.
 func charts(list []Sample) []chart {
 	now := list[len(list)-1]
 	pick := func(f func(*Sample) float64) []float64 {
@@ -115,7 +115,7 @@ func millis(v float64) string {
 	return span(time.Duration(v * float64(time.Millisecond)))
 }
 
-// below says a quantile, of which the bound is known that it is below.
+// below formats a quantile of which only an upper bound is known.
 func below(d time.Duration) string {
 	if d <= 0 {
 		return "–"

@@ -21,17 +21,17 @@ import (
 	"github.com/parley-a2a/parley/internal/admin"
 )
 
-// maxTurns is how many tasks of a context a chat shows: the newest ones.
+// maxTurns is how many tasks of a context a chat shows, the newest ones.
 const maxTurns = 20
 
-// maxExamples is how many things to say an empty chat proposes.
+// maxExamples is how many examples an empty chat proposes.
 const maxExamples = 12
 
 // maxEntries is how many entries of one task are read for a page.
 const maxEntries = 200_000
 
-// home leads to the agent that most people want, or to the tasks of those who may send
-// no messages.
+// home redirects to the agent that most viewers want, or to the tasks for viewers who may not
+// send messages.
 func (c *Console) home(w http.ResponseWriter, r *request) {
 	agents := c.opts.Agents()
 	to := "/agents"
@@ -44,14 +44,14 @@ func (c *Console) home(w http.ResponseWriter, r *request) {
 	http.Redirect(w, r.Request, base(r.Request)+to, http.StatusSeeOther)
 }
 
-// talk is what the template of a task's conversation gets.
+// talk is the data of the template of a task's conversation.
 type talk struct {
 	ID        string
 	Prefix    string
 	Flow      template.HTML
 	Standing  template.HTML
 	Answering template.HTML // says that the next message answers its question
-	Live      string        // names the task for the stream of what follows; "" where nothing does
+	Live      string        // names the task for the stream of updates; "" if there are none
 }
 
 type chatData struct {
@@ -59,18 +59,18 @@ type chatData struct {
 	Agent     *Agent
 	Context   string
 	Ref       string // of an agent of another server
-	Unlisted  bool   // the agent does not say which tasks there are
+	Unlisted  bool   // the agent cannot list its tasks
 	Earlier   bool   // there are more tasks than are shown
 	Talks     []*talk
 	Sends     bool   // the viewer may send messages
-	Away      string // why the agent is, for those who operate the server
+	Away      string // why the agent is away, for operators of the server
 	Examples  []string
-	Say       string // what the message begins with
-	Accept    string // media types, for the choice of a file
+	Say       string // the initial text of the message
+	Accept    string // media types for the file chooser
 	MaxUpload int64
 }
 
-// taskAddress is where a task's page is.
+// taskAddress returns the address of a task's page.
 func taskAddress(r *http.Request, agent, id string) string {
 	return base(r) + taskPath(agent, id)
 }
@@ -79,7 +79,7 @@ func taskPath(agent, id string) string {
 	return "/tasks/" + url.PathEscape(agent) + "/" + url.PathEscape(id)
 }
 
-// talkOf reads a task's log into a conversation.
+// talkOf builds a conversation from a task's log.
 func (c *Console) talkOf(r *request, a *Agent, id string) (*talk, error) {
 	address := taskAddress(r.Request, a.Key(), id)
 	s := newSheet(prefixOf(address) + "flow")
@@ -97,7 +97,7 @@ func (c *Console) talkOf(r *request, a *Agent, id string) (*talk, error) {
 	return newTalk(f, s, a.Key()), nil
 }
 
-// newTalk is what a flow of a task of an agent wrote to a sheet.
+// newTalk returns what a flow wrote to a sheet for a task of an agent.
 func newTalk(f *flow, s *sheet, agent string) *talk {
 	t := &talk{ID: f.id, Prefix: f.prefix, Flow: template.HTML(s.HTML()), Standing: template.HTML(s.filled[f.prefix+"state"])}
 	if !f.state.Terminal() {
@@ -109,7 +109,7 @@ func newTalk(f *flow, s *sheet, agent string) *talk {
 	return t
 }
 
-// chatOf is the chat of a context before anything is said.
+// chatOf returns an empty chat of a context.
 func (c *Console) chatOf(r *request, a *Agent, context string) chatData {
 	return chatData{Agents: c.opts.Agents(), Agent: a, Context: context, Ref: a.ref, Sends: r.answers() != "", Accept: accepts(a.Card), MaxUpload: c.opts.MaxUpload}
 }
@@ -122,7 +122,7 @@ func (c *Console) chat(w http.ResponseWriter, r *request, a *Agent) {
 	}
 	d.Examples = d.Examples[:min(len(d.Examples), maxExamples)]
 	if c.everybody(r) {
-		if list, err := c.opts.Admin.Agents(r.ctx); err == nil { // without it the chat is as good
+		if list, err := c.opts.Admin.Agents(r.ctx); err == nil { // the chat does not need it
 			if of := named(list, a.Name); of != nil && of.State == admin.AgentAway {
 				d.Away = calm(of.Reason)
 			}
@@ -138,8 +138,8 @@ func (c *Console) chat(w http.ResponseWriter, r *request, a *Agent) {
 	c.show(w, r, "chat", page{Title: a.Card.Name, Place: "chat", Data: d})
 }
 
-// talks reads the newest tasks of the context that a page names, without those that it
-// shows, and reports whether there are earlier ones. The newest change is the last.
+// talks reads the newest tasks of the page's context that the page does not show yet, and
+// reports whether there are earlier ones. The task with the latest change is the last.
 func (c *Console) talks(r *request, a *Agent, shown []string) (list []*talk, earlier bool, err error) {
 	size, context := int32(maxTurns), r.FormValue("context")
 	if context == "" {
@@ -155,7 +155,7 @@ func (c *Console) talks(r *request, a *Agent, shown []string) (list []*talk, ear
 		}
 		one, err := c.talkOf(r, a, t.ID)
 		if errors.Is(err, &a2a.Error{Code: a2a.CodeTaskNotFound}) {
-			continue // deleted in between
+			continue // deleted meanwhile
 		} else if err != nil {
 			return nil, false, err
 		}
@@ -164,8 +164,8 @@ func (c *Console) talks(r *request, a *Agent, shown []string) (list []*talk, ear
 	return list, tasks.NextPageToken != "", nil
 }
 
-// accepts is the attribute of a file's field for the input modes of a card and of its
-// skills; "" for all.
+// accepts returns the accept attribute of a file field, from the input modes of a card and its
+// skills; "" for all types.
 func accepts(card *a2a.AgentCard) string {
 	modes := slices.Clone(card.DefaultInputModes)
 	for _, s := range card.Skills {
@@ -184,7 +184,7 @@ func accepts(card *a2a.AgentCard) string {
 	return strings.Join(types, ",")
 }
 
-// say sends what was written to the agent, or in answer to the task that the path names.
+// say sends the form's message to the agent, as an answer if the path names a task.
 func (c *Console) say(w http.ResponseWriter, r *request, a *Agent) {
 	m, err := c.messageOf(r, a)
 	if err != nil {
@@ -194,11 +194,11 @@ func (c *Console) say(w http.ResponseWriter, r *request, a *Agent) {
 	c.send(w, r, a, m)
 }
 
-// send sends a message, and answers with what that changes on the page, or with the
-// page that shows it.
+// send sends a message, and answers with the changes to the page, or with the page that shows
+// it.
 func (c *Console) send(w http.ResponseWriter, r *request, a *Agent, m *a2a.Message) {
 	req := &a2a.SendMessageRequest{Message: m, Configuration: &a2a.SendMessageConfiguration{ReturnImmediately: true}}
-	// The agent goes on when the viewer leaves; the message must be taken even then.
+	// The agent goes on when the viewer leaves; even then the message must be sent.
 	res, err := a.Service.SendMessage(context.WithoutCancel(r.ctx), req)
 	if err != nil {
 		c.failed(w, r, err)
@@ -213,7 +213,7 @@ func (c *Console) send(w http.ResponseWriter, r *request, a *Agent, m *a2a.Messa
 		switch {
 		case m.TaskID != "":
 			chat = back(r, chat)
-		case res.Message != nil: // no task keeps it: it is shown here, or nowhere
+		case res.Message != nil: // no task keeps it, so it must be shown here
 			c.said(w, r, a, m, res.Message)
 			return
 		case a.ref != "":
@@ -244,14 +244,14 @@ func (c *Console) send(w http.ResponseWriter, r *request, a *Agent, m *a2a.Messa
 	sendFragments(w, &out)
 }
 
-// talk adds a conversation to a chat, which takes each once.
+// talk adds a conversation to a chat, once.
 func (f *fragments) talk(t *talk) {
 	f.remove("start")
 	f.add("talks", "", execute("talk", t))
 	f.add("answering", "", execute("answers", t))
 }
 
-// exchange is a message with an answer that is no task.
+// exchange returns a message and its direct answer as a conversation.
 func exchange(m, answer *a2a.Message) *talk {
 	s := newSheet(prefixOf(m.MessageID) + "flow")
 	f := newFlow(s, "", "", "")
@@ -261,14 +261,14 @@ func exchange(m, answer *a2a.Message) *talk {
 	return &talk{Prefix: f.prefix, Flow: template.HTML(s.HTML()), Standing: "The agent created no task, so the server does not keep this answer. Only this tab shows it."}
 }
 
-// said shows such a message on a page of its own.
+// said shows a direct answer on a page of its own.
 func (c *Console) said(w http.ResponseWriter, r *request, a *Agent, m, answer *a2a.Message) {
 	d := c.chatOf(r, a, answer.ContextID)
 	d.Talks = []*talk{exchange(m, answer)}
 	c.show(w, r, "chat", page{Title: a.Card.Name, Place: "chat", Data: d})
 }
 
-// retry says again what the last message of a task said, in the task's context.
+// retry sends the last message of a task again, in the task's context.
 func (c *Console) retry(w http.ResponseWriter, r *request, a *Agent) {
 	t, err := a.Service.GetTask(r.ctx, &a2a.GetTaskRequest{ID: r.PathValue("task")})
 	if err != nil {
@@ -288,7 +288,7 @@ func (c *Console) retry(w http.ResponseWriter, r *request, a *Agent) {
 	c.send(w, r, a, &a2a.Message{MessageID: uuid.Must(uuid.NewV7()).String(), Role: a2a.RoleUser, ContextID: t.ContextID, Parts: last.Parts, ReferenceTaskIDs: []string{t.ID}})
 }
 
-// messageOf makes a message of a form.
+// messageOf makes a message from a form.
 func (c *Console) messageOf(r *request, a *Agent) (*a2a.Message, error) {
 	m := &a2a.Message{MessageID: r.FormValue("id"), Role: a2a.RoleUser, ContextID: r.FormValue("context"), TaskID: cmp.Or(r.PathValue("task"), r.FormValue("task"))}
 	if m.MessageID == "" {
@@ -335,7 +335,7 @@ func (c *Console) messageOf(r *request, a *Agent) (*a2a.Message, error) {
 	return m, nil
 }
 
-// attachment reads a file of a form; nil where none was chosen.
+// attachment reads a file of a form; it returns nil if none was chosen.
 func attachment(h *multipart.FileHeader) (*a2a.Part, error) {
 	if h.Filename == "" && h.Size == 0 {
 		return nil, nil

@@ -1,12 +1,11 @@
 // Package console is the web console: pages to talk to agents, to watch their tasks
 // and to operate a server.
 //
-// Pages are html/template, embedded, and work without scripts, by reload. Their live
-// parts are fragments of HTML that come over EventSource, each under a position in a
-// task's log, so that a browser that lost its connection asks for exactly what it
-// missed, by the Last-Event-ID that it sends by itself, at any replica and after a
-// crash. A page and its live part are made by the same code from the same entries:
-// see flow. Nothing of a task is folded in the browser.
+// Pages are html/template, embedded, and work without scripts, by reloading. Their live parts
+// are fragments of HTML sent over EventSource, each with a position in a task's log. So a
+// browser that lost its connection asks for exactly what it missed, by the Last-Event-ID that
+// it sends itself, at any replica and after a crash. The same code makes a page and its live
+// part from the same entries: see flow. The browser computes nothing from a task's events.
 //
 // The package sees agents as an [a2a.Service], called as the viewer, and everything
 // else through [Options]; it never sees an engine or a store.
@@ -30,11 +29,11 @@ import (
 // Agent is an agent that people can talk to.
 type Agent struct {
 	Name    string         // as in addresses; "" for an only agent without one
-	Card    *a2a.AgentCard // calm: see CalmCard
+	Card    *a2a.AgentCard // its texts do not mislead: see CalmCard
 	Service a2a.Service
-	Model   bool // it is a model: its tasks count tokens
+	Model   bool // it is a model, whose tasks use tokens
 
-	ref string // of an agent of another server: what names it
+	ref string // for an agent of another server: its key
 }
 
 // Key names the agent in the console's addresses.
@@ -46,39 +45,39 @@ func keyOf(agent string) string { return cmp.Or(agent, "-") } // no agent has th
 // Options says what a Console shows. All functions may be called by many goroutines
 // at once, with a context that carries the viewer as its caller.
 type Options struct {
-	// Agents returns the agents that there are, the default one first.
+	// Agents returns the agents, the default one first.
 	Agents func() []Agent
-	// Published returns an agent's card as callers of the address get it that a request
-	// was made at; nil where there is none. Nil: pages show Agent.Card.
+	// Published returns an agent's card as callers get it at the address of a request; nil if
+	// there is none. If Published is nil, pages show Agent.Card.
 	Published func(r *http.Request, agent string) []byte
-	// Log reads the log of a task of an agent behind a position, in batches. It ends
-	// with what there is, or with follow goes on until the task is terminal. A task
-	// that is not the viewer's to see is TaskNotFound.
+	// Log reads the log of an agent's task after a position, in batches. It ends at the end of
+	// the log or, with follow, when the task is terminal. If the viewer may not see the task,
+	// the error is TaskNotFound.
 	Log func(ctx context.Context, agent, task string, after int64, follow bool) iter.Seq2[[]*a2a.Entry, error]
-	// Admin is the server's administration, which asks for the viewer's scopes by
-	// itself. Nil: pages show what agents tell the viewer, and nothing else.
+	// Admin is the server's administration, which checks the viewer's scopes itself. Nil: pages
+	// show only what agents tell the viewer.
 	Admin admin.API
-	// Recent returns samples of the last minutes, the oldest first. Nil: there are none.
+	// Recent returns samples of the last minutes, oldest first. Nil: there are none.
 	Recent func() []Sample
-	// Elsewhere finds the agent of another server, by its address or that of its card.
-	// Nil: pages call nobody else.
+	// Elsewhere finds the agent of another server, by its address or that of its card. Nil:
+	// pages call no other server.
 	Elsewhere func(ctx context.Context, ref string) (*Foreign, error)
-	// Viewer says whose credentials these are: see Credentials. again says that they
-	// were good before, and wrong ones are nobody's guess. Nil: only the link with the
-	// token lets in.
+	// Viewer identifies the caller with these Credentials. again says that they were valid
+	// before, so that invalid ones do not count as a guess. Nil: the link with the token is the
+	// only way in.
 	Viewer func(r *http.Request, c Credentials, again bool) (a2a.Caller, error)
 	// Login signs people in at an issuer. Nil: there is none.
 	Login Login
-	// Local is the caller that the link with the token stands for.
+	// Local is the caller for the link with the token.
 	Local a2a.Caller
-	// Token opens the console on this machine, from the link that is printed at the
-	// start. Empty: there is no such link.
+	// Token opens the console on this machine, in the link that is printed at the start. Empty:
+	// there is no such link.
 	Token string
-	// Secret seals cookies, so that they are good at every replica and after a
-	// restart: at least 32 bytes.
+	// Secret seals cookies, so that they are valid at every replica and after a restart: at
+	// least 32 bytes.
 	Secret []byte
-	// Trace returns the address of a trace, by its id, in the viewer of traces that
-	// operators use. Nil: they see ids without a link, as everybody else does.
+	// Trace returns the address of a trace in the operators' trace viewer, by its id. Nil:
+	// operators see ids without a link, as other viewers do.
 	Trace func(id string) string
 	// Name is the server's, for titles. Version is the program's.
 	Name, Version string
@@ -88,19 +87,19 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// Login signs people in somewhere else.
+// Login signs people in at an issuer.
 type Login interface {
-	// Name is where, for people.
+	// Name is the issuer's name, for people.
 	Name() string
-	// Begin returns the address that the browser goes to, and what Finish needs to know
-	// when it comes back to the redirect URL. Nobody else is told.
+	// Begin returns the address to send the browser to, and the secret data that Finish needs
+	// when the browser comes back to the redirect URL.
 	Begin(ctx context.Context, redirect string) (to string, pending []byte, err error)
-	// Finish returns the tokens that the browser's query stands for, the best one first.
+	// Finish returns the tokens for the browser's query, the best one first.
 	Finish(ctx context.Context, pending []byte, query string) (tokens []string, err error)
 }
 
-// Console is an http.Handler. Requests have the prefix that it is mounted at taken
-// off their path; Base says what that was.
+// Console is an http.Handler for paths without the prefix that it is mounted at; Base is that
+// prefix.
 type Console struct {
 	opts   Options
 	prefix string // set by At, before requests come
@@ -167,13 +166,13 @@ func New(o Options) (*Console, error) {
 	return c, nil
 }
 
-// ServeHTTP answers a request, whose path begins behind the prefix.
+// ServeHTTP answers a request, whose path has no prefix.
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Referrer-Policy", "same-origin")
-	h.Set("X-DNS-Prefetch-Control", "off") // nobody learns of a link before it is followed
+	h.Set("X-DNS-Prefetch-Control", "off") // the browser does not look up a link before it is followed
 	h.Set("Cross-Origin-Opener-Policy", "same-origin")
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 	h.Set("X-Frame-Options", "DENY")
@@ -197,7 +196,7 @@ func (t *timed) Unwrap() http.ResponseWriter { return t.ResponseWriter }
 
 func (t *timed) Write(b []byte) (n int, err error) {
 	for first := true; first || len(b) > 0 && err == nil; first = false {
-		_ = t.rc.SetWriteDeadline(time.Now().Add(writeTime)) // writers of tests have none
+		_ = t.rc.SetWriteDeadline(time.Now().Add(writeTime)) // writers in tests have no deadline
 		var m int
 		m, err = t.ResponseWriter.Write(b[:min(len(b), 32<<10)])
 		n, b = n+m, b[m:]
@@ -205,20 +204,20 @@ func (t *timed) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// done sends what is held back, so that nothing is left to wait for without a deadline.
+// done flushes the response, so that no later write waits without a deadline.
 func (t *timed) done() {
 	_ = t.rc.SetWriteDeadline(time.Now().Add(writeTime))
 	_ = t.rc.Flush()
-	_ = t.rc.SetWriteDeadline(time.Time{}) // the connection goes on
+	_ = t.rc.SetWriteDeadline(time.Time{}) // the connection may be reused
 }
 
-// policy lets pages have what the server itself sends, and nothing else: no
-// script or style in a page, no frame, no request to another origin.
+// policy allows pages only what the server itself sends: no script or style in a page, no
+// frame, no request to another origin.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'; " +
 	"connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
-// sameSite reports whether a request that changes or reads something comes from a
-// page of the console, or from nobody's page. People may follow links from anywhere.
+// sameSite reports whether a request that changes or reads something comes from a page of the
+// console, or from no page. Links may be followed from anywhere.
 func sameSite(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
@@ -231,8 +230,8 @@ func sameSite(r *http.Request) bool {
 	return site == "" || site == "same-origin"
 }
 
-// assets serves the files that come with the program. Their addresses change with
-// them, so browsers may keep them; modules find each other by their relative ones.
+// assets serves the files that come with the program. Their addresses change with their
+// content, so browsers may cache them; modules import each other by relative addresses.
 func assets(files fs.FS) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		keep := "public, max-age=31536000, immutable"
@@ -244,13 +243,13 @@ func assets(files fs.FS) http.Handler {
 	})
 }
 
-// nowhere answers where there is no page.
+// nowhere answers requests for which there is no page.
 func (c *Console) nowhere(w http.ResponseWriter, r *http.Request) {
 	c.fail(w, r, http.StatusNotFound, "There is no such page", "The console has nothing at this address.")
 }
 
-// find returns the agent that an address names; nil where there is none that the viewer
-// may call. An error says why one of another server cannot be reached.
+// find returns the agent with a key; nil if there is none that the viewer may call. An error
+// says why an agent of another server cannot be reached.
 func (c *Console) find(r *request, key string) (*Agent, error) {
 	if strings.HasPrefix(key, foreignMark) {
 		return c.foreign(r, key)
@@ -263,7 +262,7 @@ func (c *Console) find(r *request, key string) (*Agent, error) {
 	return nil, nil
 }
 
-// agentPage registers the function of a page of an agent.
+// agentPage registers the handler of a page of an agent.
 func (c *Console) agentPage(pattern string, f func(http.ResponseWriter, *request, *Agent)) {
 	c.page(pattern, func(w http.ResponseWriter, r *request) {
 		if a := c.called(w, r); a != nil {
@@ -272,8 +271,8 @@ func (c *Console) agentPage(pattern string, f func(http.ResponseWriter, *request
 	})
 }
 
-// operatorPage registers the function of a page of operators, and tells others why they
-// do not get it.
+// operatorPage registers the handler of a page for operators. Other viewers are told why they
+// cannot see it.
 func (c *Console) operatorPage(pattern string, f func(http.ResponseWriter, *request)) {
 	c.page(pattern, func(w http.ResponseWriter, r *request) {
 		switch {
@@ -287,8 +286,8 @@ func (c *Console) operatorPage(pattern string, f func(http.ResponseWriter, *requ
 	})
 }
 
-// called returns the agent that the path names. If there is none it has answered, and
-// returns nil.
+// called returns the agent in the path. If there is none, it answers the request and returns
+// nil.
 func (c *Console) called(w http.ResponseWriter, r *request) *Agent {
 	a, err := c.find(r, r.PathValue("agent"))
 	switch {

@@ -20,14 +20,14 @@ type Foreign struct {
 	Card     *a2a.AgentCard
 	Service  a2a.Service
 	Findings []string // what the card lacks
-	// Try asks the agent in each version and binding for a task that nobody has.
+	// Try asks the agent in each version and binding for a task that does not exist.
 	Try func(ctx context.Context) []Attempt
 }
 
-// Attempt is what came of asking in one version and binding.
+// Attempt is the result of a request in one version and binding.
 type Attempt struct {
 	Version, Binding string
-	Offered          bool // the card has the binding; otherwise nothing was asked
+	Offered          bool // the card has the binding; otherwise no request was made
 	Answers          bool
 	Words            string
 	Took             time.Duration
@@ -36,11 +36,10 @@ type Attempt struct {
 // foreignMark begins the key of an agent of another server; no name begins with it.
 const foreignMark = "~"
 
-// maxRef is how long an address of an agent may be.
+// maxRef is the maximum length of an agent's address.
 const maxRef = 2000
 
-// foreign finds the agent of another server that a key names; nil where the viewer may
-// not call it.
+// foreign finds the agent of another server for a key; nil if the viewer may not call it.
 func (c *Console) foreign(r *request, key string) (*Agent, error) {
 	ref, err := base64.RawURLEncoding.DecodeString(strings.TrimPrefix(key, foreignMark))
 	if err != nil || len(ref) > maxRef || !c.reachesOut(r) {
@@ -53,8 +52,8 @@ func (c *Console) foreign(r *request, key string) (*Agent, error) {
 	return &Agent{Name: key, Card: CalmCard(f.Card), Service: f.Service, ref: string(ref)}, nil
 }
 
-// reachesOut reports whether the viewer may call agents of other servers: whoever does
-// acts from this server's place in the network.
+// reachesOut reports whether the viewer may call agents of other servers, which happens from
+// this server's place in the network.
 func (c *Console) reachesOut(r *request) bool {
 	return c.opts.Elsewhere != nil && r.viewer.May(a2a.ScopeAdminWrite)
 }
@@ -68,7 +67,7 @@ type elsewhereData struct {
 	Over     []string // the versions that were tried
 }
 
-// triedBinding is a row of what answers.
+// triedBinding is a row of results.
 type triedBinding struct {
 	Name string
 	List []Attempt // by elsewhereData.Over
@@ -118,7 +117,7 @@ func (c *Console) look(r *request, d *elsewhereData) error {
 	return nil
 }
 
-// reason is an error of a call elsewhere, in words for the viewer, who chose the address.
+// reason returns the text of a foreign call's error for the viewer, who chose the address.
 func reason(err error) string {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "it did not answer in time"
@@ -126,8 +125,8 @@ func reason(err error) string {
 	return calm(err.Error())
 }
 
-// readLog reads a task's log: of an agent here as it is, of one elsewhere as far as the
-// task shows it.
+// readLog reads a task's log: the real log for an agent here, one made from the task for an
+// agent of another server.
 func (c *Console) readLog(ctx context.Context, a *Agent, task string, after int64) iter.Seq2[[]*a2a.Entry, error] {
 	if a.ref == "" {
 		return c.opts.Log(ctx, a.Name, task, after, false)
@@ -142,8 +141,7 @@ func (c *Console) readLog(ctx context.Context, a *Agent, task string, after int6
 	}
 }
 
-// entriesOf makes a log of a task of which nothing else is known. Times before the last
-// one are not told.
+// entriesOf makes a log from a task alone. Only the time of the last change is known.
 func entriesOf(t *a2a.Task) []*a2a.Entry {
 	var list []*a2a.Entry
 	at := t.Status.Timestamp
@@ -166,11 +164,11 @@ func entriesOf(t *a2a.Task) []*a2a.Entry {
 	return list
 }
 
-// farPause is between two looks at a task elsewhere that does not stream.
+// farPause is the pause between polls of a foreign task that does not stream.
 const farPause = 2 * time.Second
 
-// followFar sends what follows in a task of an agent elsewhere. Its log is not here, so
-// a stream begins with the whole conversation, in place of what the page has.
+// followFar sends the further events of a foreign task. Its log is not here, so the stream
+// begins with the whole conversation, which replaces the page's.
 func (c *Console) followFar(r *request, agent *Agent, id string, send func(seq int64, html string) error) (over bool) {
 	var to fragments
 	address := taskAddress(r.Request, agent.Key(), id)

@@ -13,53 +13,52 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// flow turns the entries of a task's log into what is said on a page: once into the
-// page itself, and from there on into fragments that go into it. The same code
-// handles an entry in both cases, and only its target differs, so a page that was
-// followed looks like one that was loaded.
+// flow turns the entries of a task's log into the conversation on a page: first into the page
+// itself, later into fragments that are inserted. The same code handles an entry in both cases,
+// and only its target differs, so a page that was followed looks like one that was loaded.
 //
 // It belongs to one goroutine.
 type flow struct {
 	to     sink
-	prefix string // of the ids of its elements, one for each task of a page
+	prefix string // of its elements' ids, unique to each task on a page
 	task   string // the task's address, without a query
 	id     string // the task's id
 	csrf   string // "" for a page that takes no answers
 
 	n     int // blocks so far
-	rich  int // bytes that were formatted; see maxRich
+	rich  int // bytes formatted so far; see maxRich
 	open  map[string]*openArtifact
 	state a2a.TaskState
-	since int64 // when the task got into it, in milliseconds
-	began int64 // when the task did
+	since int64 // when the task entered the state, in milliseconds
+	began int64 // when the task began
 	seq   int64
-	asked *block // the question that is without an answer; nil: there is none
+	asked *block // the unanswered question; nil: there is none
 }
 
-// sink is where a flow's elements go. Elements are named by their ids.
+// sink receives a flow's elements. Elements are named by their ids.
 type sink interface {
-	add(into, id, html string) // as the last of into
+	add(into, id, html string) // as the last child of into
 	replace(id, html string)
-	text(id, text string) // behind the text that is there
-	fill(id, html string) // in place of everything in it
+	text(id, text string) // appended to its text
+	fill(id, html string) // in place of all its children
 }
 
 // openArtifact is an artifact that chunks may still be appended to.
 type openArtifact struct {
 	block int
 	parts numbers
-	text  string          // the id of the element that ends with text; "" if the last part is another one
-	from  part            // what that element began with
+	text  string          // the id of the element that ends with text; "" if the last part is something else
+	from  part            // the part with which that element began
 	shown int             // bytes of that text; see maxText
-	said  strings.Builder // all of that text, as long as it may become rich
-	whole bool            // said is all of it
+	said  strings.Builder // all of that text, while it may become rich
+	whole bool            // said is complete
 }
 
-// numbers counts parts of an artifact as they are saved: texts behind each other are one,
-// whether or not they were joined meanwhile.
+// numbers counts parts of an artifact as they are saved: consecutive texts are one part,
+// whether or not they were joined.
 type numbers struct {
 	n    int
-	text bool // the last one is a text
+	text bool // the last one was a text
 }
 
 // next returns the number of the next part.
@@ -72,27 +71,27 @@ func (c *numbers) next(p *a2a.Part) int {
 	return c.n - 1
 }
 
-// maxText is how much of one text a page shows, in bytes: a line of a megabyte takes a
-// browser half a minute.
+// maxText is how much of one text a page shows, in bytes: a browser needs half a minute for a
+// line of a megabyte.
 const maxText = 256 << 10
 
-// maxRich is how much text of a task is formatted, in bytes. The rest stays as it came.
+// maxRich is how much text of a task is formatted, in bytes. The rest is shown unformatted.
 const maxRich = maxText
 
 func newFlow(to sink, task, id, csrf string) *flow {
 	return &flow{to: to, prefix: prefixOf(task), task: task, id: id, csrf: csrf, open: map[string]*openArtifact{}}
 }
 
-// prefixOf makes a word of a task's address that can stand in an id.
+// prefixOf makes a word from a task's address that is valid in an id.
 func prefixOf(task string) string {
 	h := sha256.Sum256([]byte(task))
 	return "t" + hex.EncodeToString(h[:6])
 }
 
-// name names a block.
+// name returns the id of a block.
 func (f *flow) name(block int) string { return fmt.Sprintf("%sb%d", f.prefix, block) }
 
-// execute returns what a template makes of data, for a fragment.
+// execute renders a template with data, for a fragment.
 func execute(name string, data any) string {
 	var b strings.Builder
 	if err := pages().ExecuteTemplate(&b, name, data); err != nil {
@@ -101,7 +100,7 @@ func execute(name string, data any) string {
 	return b.String()
 }
 
-// block is what the templates of a conversation get.
+// block is the data of a conversation's templates.
 type block struct {
 	ID, Class, Who string
 	Parts          []part
@@ -117,19 +116,19 @@ type block struct {
 type part struct {
 	*a2a.Part
 	ID   string
-	Href template.URL // where its bytes are
-	Rich bool         // it is a text of the agent, to be formatted
-	Cut  bool         // it is the beginning of a text
+	Href template.URL // the address of its bytes
+	Rich bool         // an agent's text, to be formatted
+	Cut  bool         // only the beginning of a text
 }
 
-// add takes entries, in their order.
+// add adds entries, in their order.
 func (f *flow) add(entries []*a2a.Entry) {
 	for _, e := range entries {
 		f.one(e)
 	}
 }
 
-// one takes the next entry.
+// one adds the next entry.
 func (f *flow) one(e *a2a.Entry) {
 	switch e.Kind {
 	case a2a.EntryMessage:
@@ -154,7 +153,7 @@ func (f *flow) say(b block) block {
 	return b
 }
 
-// answered turns the form of a question into what was asked.
+// answered replaces the form of a question by the question's text.
 func (f *flow) answered() {
 	if b := f.asked; b != nil {
 		b.Answered = true
@@ -167,7 +166,7 @@ func (f *flow) partsOf(list []*a2a.Part, query string, from int) []part {
 	parts := make([]part, len(list))
 	for i, p := range list {
 		parts[i] = part{Part: calmPart(p), Href: template.URL(fmt.Sprintf("%s/part?%s&n=%d", f.task, query, from+i))}
-		if f.task == "" && p.Kind == a2a.PartRaw { // no task keeps the bytes: the page has them, to be saved
+		if f.task == "" && p.Kind == a2a.PartRaw { // no task keeps the bytes, so the page contains them for saving
 			parts[i].Part = &a2a.Part{Kind: p.Kind, Raw: p.Raw, Filename: fileName(p)}
 			parts[i].Href = template.URL("data:application/octet-stream;base64," + base64.StdEncoding.EncodeToString(p.Raw))
 		}
@@ -216,7 +215,7 @@ func (f *flow) status(e *a2a.Entry) {
 	f.stand()
 }
 
-// standing is what is said of a task's state, below what it said.
+// standing is the line about a task's state below its conversation.
 type standing struct {
 	State     a2a.TaskState
 	Since     int64 // in milliseconds
@@ -229,7 +228,7 @@ type standing struct {
 	Words     string        // the question that waits for an answer
 }
 
-// stand says where the task stands.
+// stand shows the state of the task.
 func (f *flow) stand() {
 	s := standing{State: f.state, Since: f.since, Task: f.task, ID: f.id, CSRF: f.csrf, Prefix: f.prefix,
 		Terminal: f.state.Terminal(), Answering: f.state.Interrupted()}
@@ -243,7 +242,7 @@ func (f *flow) stand() {
 	f.to.fill(f.prefix+"answering", execute("answering", s))
 }
 
-// words is a line of what a block says.
+// words returns one line of a block's text.
 func (b *block) words() string {
 	if b.Form != nil && b.Form.Message != "" {
 		return cut(b.Form.Message)
@@ -267,7 +266,7 @@ func (f *flow) artifact(e *a2a.Entry) {
 			f.open[u.Artifact.ArtifactID] = a
 			b.ID = f.name(a.block)
 			f.to.add(f.prefix+"flow", b.ID, execute("artifact", b))
-		} else { // begun anew, as after a crash: the copy is replaced
+		} else { // begun anew, as after a crash: replace its content
 			*a = openArtifact{block: a.block, whole: true}
 			b.ID = f.name(a.block)
 			f.to.replace(b.ID, execute("artifact", b))
@@ -281,12 +280,12 @@ func (f *flow) artifact(e *a2a.Entry) {
 	}
 }
 
-// chunk appends one part: a text behind a text goes on in the same element.
+// chunk appends one part: a text after a text is appended to the same element.
 func (f *flow) chunk(a *openArtifact, artifact string, p *a2a.Part) {
 	n := a.parts.next(p)
 	plain := p.Kind == a2a.PartText
 	switch {
-	case plain && p.Text == "": // the end of a text that was streamed
+	case plain && p.Text == "": // the end of a streamed text
 		return
 	case plain && a.text != "":
 		text := calm(p.Text)
@@ -303,7 +302,7 @@ func (f *flow) chunk(a *openArtifact, artifact string, p *a2a.Part) {
 		return
 	}
 	if a.text != "" {
-		a.whole = false // text before something else stays as it is
+		a.whole = false // text before another kind of part stays unformatted
 	}
 	view := f.partsOf([]*a2a.Part{p}, "a="+url.QueryEscape(artifact), n)[0]
 	view.ID = fmt.Sprintf("%sp%d", f.name(a.block), n)
@@ -328,10 +327,10 @@ func (a *openArtifact) keep(s string) {
 	a.said.WriteString(s)
 }
 
-// beginning is what of a text n bytes have room for.
+// beginning returns the first n bytes of a text, without an incomplete rune.
 func beginning(s string, n int) string { return strings.ToValidUTF8(s[:n], "") }
 
-// told is what the agent says in a message.
+// told returns the parts of an agent's message.
 func (f *flow) told(m *a2a.Message) []part {
 	parts := f.partsOf(m.Parts, "m="+url.QueryEscape(m.MessageID), 0)
 	for i, p := range parts {
@@ -340,7 +339,7 @@ func (f *flow) told(m *a2a.Message) []part {
 	return parts
 }
 
-// formats reports whether a text is to be formatted, and counts it.
+// formats reports whether to format a text, and counts it.
 func (f *flow) formats(s string) bool {
 	if f.rich+len(s) > maxRich || !looksRich(s) {
 		return false
@@ -349,7 +348,7 @@ func (f *flow) formats(s string) bool {
 	return true
 }
 
-// finish formats the text of an artifact that nothing is appended to any more.
+// finish formats the text of an artifact that is complete.
 func (f *flow) finish(a *openArtifact) {
 	if s := a.said.String(); a.whole && a.text != "" && f.formats(s) {
 		f.to.replace(a.text, execute("rich", part{ID: a.text, Part: a2a.TextPart(s)}))

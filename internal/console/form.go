@@ -13,21 +13,21 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// question is a question of an agent that comes with a schema of its answer, as an MCP
-// server asks (elicitation): a form is made of it. Its fields are those that MCP knows;
-// what else a schema may say is the agent's to check.
+// question is an agent's question with a schema for its answer, as MCP servers ask
+// (elicitation). It becomes a form with the field types of MCP; the agent must check other
+// rules of the schema.
 type question struct {
 	Message string
-	Problem string // why the answer before did not fit
-	Link    string // where the person is asked to go; then there are no fields
+	Problem string // why the previous answer was invalid
+	Link    string // an address for the user to open; then there are no fields
 	Fields  []field
-	own     bool // a field is called action, so the answer cannot have one of its own
+	own     bool // a field is named action, so the answer cannot have an action member
 }
 
 // field is a field of a question's form.
 type field struct {
 	Name, Title, About string
-	Kind               string // of the input, or select, several or check
+	Kind               string // the type of the input; or select, several or check
 	Required           bool
 	Min, Max, Step     string
 	Choices            []choice
@@ -40,13 +40,13 @@ type choice struct {
 	Chosen       bool
 }
 
-// Bounds of a form: a question beyond them is shown as what it is, text and data.
+// Limits of a form: a larger question is shown as text and data.
 const (
 	maxFields  = 50
 	maxChoices = 200
 )
 
-// schema is what is read of a JSON schema.
+// schema is the part of a JSON schema that forms use.
 type schema struct {
 	Type        string            `json:"type"`
 	Title       string            `json:"title"`
@@ -71,8 +71,7 @@ type option struct {
 	Title string          `json:"title"`
 }
 
-// questionOf finds the question in a message; nil where there is none that a form can
-// be made of.
+// questionOf finds the question in a message; nil if there is none that a form can show.
 func questionOf(m *a2a.Message) *question {
 	if m == nil {
 		return nil
@@ -110,7 +109,7 @@ func questionOf(m *a2a.Message) *question {
 	return nil
 }
 
-// read makes the fields of a schema. Those that must be given come first.
+// read makes the fields from a schema, required ones first.
 func (q *question) read(doc json.RawMessage) bool {
 	var s schema
 	if json.Unmarshal(doc, &s) != nil {
@@ -143,7 +142,7 @@ func (q *question) read(doc json.RawMessage) bool {
 	return true
 }
 
-// keysOf returns the names of an object, in its order.
+// keysOf returns the names of an object's members, in their order.
 func keysOf(doc json.RawMessage) (names []string) {
 	d := json.NewDecoder(bytes.NewReader(doc))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -199,7 +198,7 @@ func fieldOf(name string, p *schema) (field, bool) {
 	}
 	var chosen []json.RawMessage
 	if f.list {
-		_ = json.Unmarshal(p.Default, &chosen) // nothing is chosen otherwise
+		_ = json.Unmarshal(p.Default, &chosen) // on an error nothing is chosen
 	}
 	add := func(v json.RawMessage, title string) {
 		c := choice{Value: textOf(v), Title: calm(title)}
@@ -227,7 +226,7 @@ func fieldOf(name string, p *schema) (field, bool) {
 	return f, true
 }
 
-// textOf is a JSON value as a field shows it.
+// textOf returns a JSON value as text for a field.
 func textOf(v json.RawMessage) string {
 	var s string
 	if json.Unmarshal(v, &s) == nil {
@@ -236,7 +235,7 @@ func textOf(v json.RawMessage) string {
 	return string(v)
 }
 
-// answerOf makes the answer of a form's values.
+// answerOf makes the answer from a form's values.
 func (q *question) answerOf(v url.Values) (*a2a.Part, error) {
 	action := "accept"
 	if v.Get("action") == "decline" {
@@ -287,7 +286,7 @@ func (q *question) answerOf(v url.Values) (*a2a.Part, error) {
 	return p, nil
 }
 
-// fieldIn is a field as its template gets it: block is the id of the question.
+// fieldIn returns a field's data for its template: block is the id of the question.
 func fieldIn(block string, n int, f field) any {
 	return struct {
 		field

@@ -17,25 +17,25 @@ import (
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
-// Times of streams of fragments, and how many there may be.
+// Times and limits of the streams of fragments.
 const (
 	writeTime = 30 * time.Second // for one event
 	keepAlive = 15 * time.Second
-	recheck   = 3 * time.Second // of whom the stream is for
+	recheck   = 3 * time.Second // of the viewer's session
 
-	// A stream waits for this, or as little as half of it, times the number of open
-	// streams between two writes. So all together write at most 500 times a second,
-	// and one viewer sees each commit at once.
+	// A stream waits between two writes for half to all of writeGap, times the number of open
+	// streams. So all streams together make at most 500 writes a second, and a single viewer
+	// sees each commit at once.
 	writeGap = 4 * time.Millisecond
-	listGap  = 250 * time.Millisecond // at least, between two writes of a list's rows
+	listGap  = 250 * time.Millisecond // the minimum between two writes of a list's rows
 
-	maxWaiting = 256 << 10 // bytes of one stream that wait to be written
+	maxWaiting = 256 << 10 // bytes of one stream that may wait to be written
 
 	maxStreams       = 2000
-	maxStreamsOfEach = 64 // viewers who log in with the same key are one
+	maxStreamsOfEach = 64 // viewers with the same key count as one
 )
 
-// streams counts those that are open.
+// streams counts the open streams.
 type streams struct {
 	mu  sync.Mutex // protects the fields below
 	all int
@@ -56,8 +56,8 @@ func (s *streams) enter(who string) bool {
 	return true
 }
 
-// gap is how long a stream waits between two writes. It is never the same twice, so
-// that viewers of one task are not all written to at the same moment.
+// gap returns how long a stream waits between two writes. It is randomized, so that the viewers
+// of a task are not all written to at the same moment.
 func (s *streams) gap() time.Duration {
 	s.mu.Lock()
 	n := s.all
@@ -75,11 +75,11 @@ func (s *streams) leave(who string) {
 	}
 }
 
-// stream begins a stream for a viewer, and tends it: what waits is written in time, what
-// is silent gets comments, and once the viewer's session has ended the page is sent
-// away. least is the shortest time between two writes. The request's context ends
-// with the stream. nil: there are too many, which is answered. The caller calls end,
-// which waits.
+// stream begins a stream for a viewer and maintains it: it writes waiting events in time, sends
+// comments during silence, and sends the page away once the viewer's session has ended. least
+// is the shortest time between two writes. The request's context ends with the stream. If there
+// are too many streams, it answers the request and returns nil. The caller calls end, which
+// waits.
 func (c *Console) stream(w http.ResponseWriter, r *request, least time.Duration) (out *eventStream, end func()) {
 	if !c.streams.enter(r.viewer.Subject) {
 		w.Header().Set("Retry-After", "5")
@@ -112,7 +112,7 @@ func (c *Console) stream(w http.ResponseWriter, r *request, least time.Duration)
 				}
 			case <-check.C:
 				if s, _, err := c.session(r.Request); (s == nil || err != nil && !unchecked(err)) && ctx.Err() == nil {
-					_ = out.send("gone") // or the browser comes again, and is told then
+					_ = out.send("gone") // otherwise the browser reconnects, and is told then
 					cancel()
 				}
 			}
@@ -121,27 +121,27 @@ func (c *Console) stream(w http.ResponseWriter, r *request, least time.Duration)
 	return out, func() {
 		cancel()
 		work.Wait()
-		_ = out.write("") // what waits, to a client that may be gone
+		_ = out.write("") // the waiting events; the client may have left
 		c.streams.leave(r.viewer.Subject)
 	}
 }
 
-// eventStream writes events to a browser. Events that follow each other faster than gap
-// allows wait, and are written together.
+// eventStream writes events to a browser. Events that come faster than gap allows wait, and are
+// written together.
 type eventStream struct {
-	gap   func() time.Duration // nil: nothing waits
-	waits chan struct{}        // capacity one: there are events that wait
+	gap   func() time.Duration // nil: no event waits
+	waits chan struct{}        // capacity 1: there are waiting events
 
 	mu      sync.Mutex // protects the fields below, and is held for a write
 	w       http.ResponseWriter
 	rc      *http.ResponseController
 	waiting []event
 	size    int       // of waiting, in bytes
-	next    time.Time // when the next write may be
+	next    time.Time // when the next write is allowed
 }
 
-// event is an event as it is written. A later event with the same key, unless that is
-// "", takes its place while it waits.
+// event is an encoded event. While it waits, a later event with the same key, unless that is
+// "", replaces it.
 type event struct{ key, text string }
 
 func newEventStream(w http.ResponseWriter) *eventStream {
@@ -152,10 +152,10 @@ func newEventStream(w http.ResponseWriter) *eventStream {
 	return &eventStream{w: w, rc: http.NewResponseController(w), waits: make(chan struct{}, 1)}
 }
 
-// send writes an event without a position or data at once, behind what waits.
+// send writes an event without a position or data at once, after the waiting ones.
 func (s *eventStream) send(name string) error { return s.write(eventText(name, "", "")) }
 
-// sendID writes an event as soon as the stream may.
+// sendID writes an event as soon as the stream allows.
 func (s *eventStream) sendID(key, id, data string) error {
 	text := eventText("", id, data)
 	s.mu.Lock()
@@ -174,8 +174,8 @@ func (s *eventStream) sendID(key, id, data string) error {
 	return nil
 }
 
-// eventText is an event as it goes over the wire. A line of data ends where a line of its
-// text does; the browser puts them together again.
+// eventText encodes an event. Each line of its text is a line of data; the browser joins them
+// again.
 func eventText(name, id, data string) string {
 	var b strings.Builder
 	b.Grow(len(name) + len(id) + len(data) + 32)
@@ -184,7 +184,7 @@ func eventText(name, id, data string) string {
 			b.WriteString(field.name + field.value + "\n")
 		}
 	}
-	data = strings.ReplaceAll(data, "\r", "&#13;") // it would end a line, and what follows could be a field
+	data = strings.ReplaceAll(data, "\r", "&#13;") // it would end a line, and the rest could be a field
 	for line := range strings.SplitSeq(data, "\n") {
 		b.WriteString("data: ")
 		b.WriteString(line)
@@ -196,20 +196,20 @@ func eventText(name, id, data string) string {
 
 func (s *eventStream) comment() error { return s.write(": \n\n") }
 
-// pause is how long what waits has to wait still.
+// pause returns how long waiting events must still wait.
 func (s *eventStream) pause() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return time.Until(s.next)
 }
 
-// rest waits until the stream may write again. A reader that rests reads what came
-// meanwhile in one go, and is not woken for each commit.
+// rest waits until the stream may write again. A reader that calls it reads all changes since
+// then at once, and is not woken for each commit.
 func (s *eventStream) rest(ctx context.Context) error {
 	return wake.Pause(ctx, s.pause())
 }
 
-// write writes what waits, and then text.
+// write writes the waiting events, and then text.
 func (s *eventStream) write(text string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,9 +254,9 @@ type followed struct {
 	after   int64
 }
 
-// follows reads which tasks a page follows and how far it has come: each task with the
-// position that the page began with, and the positions of all of them, joined by dots,
-// as the id of the last event has them.
+// follows reads which tasks a page follows, and how far: each task with the position that the
+// page began with, and the positions of all of them, joined by dots, in the id of the last
+// event.
 func (c *Console) follows(r *request) ([]followed, error) {
 	names := r.URL.Query()["task"]
 	if len(names) == 0 || len(names) > maxLive {
@@ -290,8 +290,8 @@ func (c *Console) follows(r *request) ([]followed, error) {
 	return list, nil
 }
 
-// live streams what follows in the conversations of a page. A browser has six
-// connections to a server without TLS, for all its tabs, so a page has one stream.
+// live streams the further events of a page's conversations. A page has only one stream,
+// because a browser has six connections to a server without TLS, for all its tabs.
 func (c *Console) live(w http.ResponseWriter, r *request) {
 	list, err := c.follows(r)
 	if err != nil {
@@ -307,7 +307,7 @@ func (c *Console) live(w http.ResponseWriter, r *request) {
 		return
 	}
 	var (
-		mu   sync.Mutex // protects come, and keeps it and the events in one order
+		mu   sync.Mutex // protects come, and keeps it and the events in the same order
 		come = make([]string, len(list))
 		work sync.WaitGroup
 	)
@@ -326,29 +326,29 @@ func (c *Console) live(w http.ResponseWriter, r *request) {
 				return out.sendID("", strings.Join(come, "."), html)
 			})
 			if !over {
-				cancel() // the browser comes again, and all of it goes on
+				cancel() // the browser reconnects, and everything resumes
 			}
 		})
 	}
 	work.Wait()
 	if ctx.Err() == nil {
-		_ = out.send("end") // it is over either way
+		_ = out.send("end") // the stream has ended even if this fails
 	}
 }
 
-// follow sends what follows in one task, and reports whether the task has ended. It
-// reads the entries before first, without sending them, because only they tell where
-// the last text ends.
+// follow sends the further events of one task, and reports whether the task has ended. It reads
+// the earlier entries too, without sending them, because only they tell where the last text
+// ends.
 func (c *Console) follow(r *request, t *followed, out *eventStream, send func(seq int64, html string) error) (over bool) {
 	agent, err := c.find(r, t.key)
-	for err != nil { // its server is away: the task goes on when it is back
+	for err != nil { // its server is unreachable: the task goes on when it is back
 		if wake.Pause(r.ctx, farPause) != nil {
 			return false
 		}
 		agent, err = c.find(r, t.key)
 	}
 	if agent == nil {
-		return true // it was taken away since the page was made
+		return true // it was removed after the page was made
 	}
 	if agent.ref != "" {
 		return c.followFar(r, agent, t.id, send)
@@ -357,7 +357,7 @@ func (c *Console) follow(r *request, t *followed, out *eventStream, send func(se
 	f := newFlow(&to, taskAddress(r.Request, agent.Key(), t.id), t.id, c.answersTo(r, agent, t.id))
 	for batch, err := range c.opts.Log(r.ctx, agent.Name, t.id, 0, true) {
 		if err != nil {
-			// The browser comes again, and goes on; not for what it cannot see.
+			// The browser reconnects and resumes, except for a task that it may not see.
 			return errors.Is(err, &a2a.Error{Code: a2a.CodeTaskNotFound})
 		}
 		for len(batch) > 0 && batch[0].Seq <= t.after {
@@ -379,7 +379,7 @@ func (c *Console) follow(r *request, t *followed, out *eventStream, send func(se
 	return f.state.Terminal()
 }
 
-// position reads a position of a log; zero is before its first entry.
+// position parses a position of a log; zero is before the first entry.
 func position(s string) (int64, error) {
 	if s == "" {
 		return 0, nil

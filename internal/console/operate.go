@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/internal/admin"
 )
 
-// parts of the page of an operator.
+// rooms are the views of the operator's page.
 var rooms = []view{{"", "Now"}, {"settings", "Settings"}, {"keys", "Keys"}, {"audit", "Audit log"}}
 
 type operateData struct {
@@ -22,7 +22,7 @@ type operateData struct {
 	Work  *admin.Tasks
 
 	Charts []chart
-	Span   time.Duration // of the charts
+	Span   time.Duration // the time that the charts cover
 
 	Settings []admin.Setting
 	Draft    string
@@ -34,11 +34,11 @@ type operateData struct {
 
 	Records []admin.AuditRecord
 	Next    string
-	Event   string // which records are shown; "": all
+	Event   string // which records to show; "": all
 	Missing string // why there is no audit log
 }
 
-// operate shows how the server does.
+// operate shows the state of the server.
 func (c *Console) operate(w http.ResponseWriter, r *request) {
 	c.operating(w, r, operateData{View: r.FormValue("view")})
 }
@@ -75,8 +75,8 @@ func (c *Console) operating(w http.ResponseWriter, r *request, d operateData) {
 	c.show(w, r, "operate", page{Title: titled("Operate", rooms, d.View), Place: "operate", Data: d})
 }
 
-// figures is the part of the page that is fetched again and again: it asks for nothing
-// that is recorded in the audit log.
+// figures is the part of the page that is refreshed regularly: it requests nothing that is
+// recorded in the audit log.
 func (c *Console) figures(w http.ResponseWriter, r *request) {
 	d := new(operateData)
 	if err := c.measure(r, d); err != nil {
@@ -118,7 +118,7 @@ func (c *Console) draft(w http.ResponseWriter, r *request) {
 	c.operating(w, r, d)
 }
 
-// key makes a key, which is shown once, or revokes one.
+// key creates a key, which is shown once, or revokes one.
 func (c *Console) key(w http.ResponseWriter, r *request) {
 	d := operateData{View: "keys"}
 	if id := r.FormValue("revoke"); id != "" {

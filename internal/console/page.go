@@ -28,7 +28,7 @@ import (
 //go:embed templates
 var sources embed.FS
 
-// pages are the templates, by the name of a page.
+// pages are the templates, by page name.
 var pages = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
 		"word": admin.StateWord, "label": label, "age": age, "short": short, "when": when, "file": fileName, "tree": tree, "rich": rich, "bytes": size, "kind": kindOf, "bytes64": func(n int64) string { return size(int(n)) }, "deliveryClass": deliveryClass, "span": span, "fieldIn": fieldIn, "plain": func(v json.RawMessage) string { return calm(textOf(v)) }, "bar": bar, "ago": ago, "barWidth": barWidth, "shows": shows,
@@ -36,7 +36,7 @@ var pages = sync.OnceValue(func() *template.Template {
 	}).ParseFS(sources, "templates/*.html"))
 })
 
-// mark changes with the static files, and is in their addresses.
+// mark changes with the static files, and is part of their addresses.
 var mark = sync.OnceValue(func() string {
 	h := sha256.New()
 	_ = fs.WalkDir(static, ".", func(path string, d fs.DirEntry, err error) error {
@@ -49,24 +49,24 @@ var mark = sync.OnceValue(func() string {
 	return hex.EncodeToString(h.Sum(nil)[:6])
 })
 
-// page is what every template gets.
+// page is the data of every template.
 type page struct {
 	Status int // of the answer; 0 is 200
 	Title  string
-	Place  string // which of the places on the left it is in
+	Place  string // the entry of the menu that it belongs to
 	Data   any
 
 	Base, Mark, Name, Version, CSRF string
 	Viewer                          string
-	Inbox                           bool // the viewer may see tasks that wait
-	Operator                        bool // the viewer sees what is everybody's
-	Admin                           bool // the viewer may change what is everybody's
+	Inbox                           bool // the viewer may see waiting tasks
+	Operator                        bool // the viewer may see all callers' data
+	Admin                           bool // the viewer may change all callers' data
 	Elsewhere                       bool // agents of other servers may be called
 	Waiting                         int
 	Now                             time.Time
 }
 
-// request is what a page's function gets.
+// request is a page handler's request.
 type request struct {
 	*http.Request
 	ctx    context.Context // with the viewer as its caller
@@ -74,8 +74,8 @@ type request struct {
 	csrf   string
 }
 
-// answers is the token of forms that send a message or cancel; "" where the viewer may
-// do neither, so that there are none.
+// answers returns the token for forms that send a message or cancel; "" if the viewer may do
+// neither, so that there are no such forms.
 func (r *request) answers() string {
 	if !r.viewer.May(a2a.ScopeTasksWrite) {
 		return ""
@@ -83,13 +83,13 @@ func (r *request) answers() string {
 	return r.csrf
 }
 
-// page registers the function of a page, for viewers that are logged in.
+// page registers the handler of a page, for logged-in viewers.
 func (c *Console) page(pattern string, f func(http.ResponseWriter, *request)) {
 	c.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		s, viewer, err := c.session(r)
 		switch {
 		case errors.Is(err, context.Canceled):
-			return // the browser has left, and nobody knows who the viewer is
+			return // the browser has left before the viewer was identified
 		case unchecked(err):
 			c.fail(w, r, http.StatusServiceUnavailable, "Your session cannot be checked at the moment", "You stay logged in: try again shortly.")
 			return
@@ -97,7 +97,7 @@ func (c *Console) page(pattern string, f func(http.ResponseWriter, *request)) {
 			http.Error(w, "Your session has ended. Copy what you have written, log in again and open the page anew.", http.StatusUnauthorized)
 			return
 		case err != nil:
-			c.leave(w, r) // the key was revoked, or has expired
+			c.leave(w, r) // the key was revoked or has expired
 			return
 		case s == nil:
 			toLogin(w, r)
@@ -110,7 +110,7 @@ func (c *Console) page(pattern string, f func(http.ResponseWriter, *request)) {
 				return
 			}
 			if r.MultipartForm != nil {
-				defer r.MultipartForm.RemoveAll() // net/http knows another copy of the request
+				defer r.MultipartForm.RemoveAll() // net/http has another copy of the request
 			}
 			if r.FormValue("csrf") != s.CSRF {
 				c.fail(w, r, http.StatusForbidden, "This page has expired", "Copy what you have written, and open the page anew.")
@@ -121,7 +121,7 @@ func (c *Console) page(pattern string, f func(http.ResponseWriter, *request)) {
 	})
 }
 
-// back is the page of the console that a form was sent from, or else another one.
+// back returns the page of the console that sent a form, or else another one.
 func back(r *request, otherwise string) string {
 	from, err := url.Parse(r.Referer())
 	at := asked(r.Request)
@@ -131,23 +131,23 @@ func back(r *request, otherwise string) string {
 	return from.RequestURI()
 }
 
-// fragment reports whether a form was sent by a script, which wants what to change on
-// its page, and no page.
+// fragment reports whether a script sent the form, and so expects changes to its page instead
+// of a page.
 func (r *request) fragment() bool { return isFragment(r.Request) }
 
 func isFragment(r *http.Request) bool { return r.URL.Query().Has("fragment") }
 
-// sendFragments answers with what to change on the page.
+// sendFragments answers with changes to the page.
 func sendFragments(w http.ResponseWriter, f *fragments) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	_, _ = io.WriteString(w, f.take())
 }
 
-// base is the path that the console is mounted at, as the browser knows it.
+// base is the path that the console is mounted at, as seen by the browser.
 func base(r *http.Request) string { return asked(r).Path }
 
-// asked is where the console is, as the browser knows it.
+// asked is the address of the console, as seen by the browser.
 func asked(r *http.Request) *url.URL {
 	if u, ok := r.Context().Value(askedKey{}).(*url.URL); ok {
 		return u
@@ -157,9 +157,9 @@ func asked(r *http.Request) *url.URL {
 
 type askedKey struct{}
 
-// At returns a handler of the console below a prefix, such as /console. from, if not
-// nil, says what a request was for, as its browser knows it: a proxy may have taken off
-// a part of the path, and changed scheme and host.
+// At returns a handler of the console below a prefix, such as /console. from, if not nil,
+// returns the address of a request as seen by its browser, because a proxy may have removed
+// part of the path, and changed scheme and host.
 func (c *Console) At(prefix string, from func(*http.Request) *url.URL) http.Handler {
 	c.prefix = prefix
 	return http.StripPrefix(prefix, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -204,7 +204,7 @@ func (c *Console) show(w http.ResponseWriter, r *request, name string, p page) {
 	c.render(w, r.Request, name, p)
 }
 
-// fail renders a page that says what went wrong and what to do. A script shows it on its
+// fail renders a page that says what went wrong and what to do. A script shows the text on its
 // own page.
 func (c *Console) fail(w http.ResponseWriter, r *http.Request, status int, what, do string) {
 	do = sentence(do)
@@ -221,7 +221,7 @@ func (c *Console) failed(w http.ResponseWriter, r *request, err error) {
 	var of *admin.Error
 	switch {
 	case r.ctx.Err() != nil:
-		return // nobody looks at it any more
+		return // the viewer has left
 	case errors.As(err, &of) && of.Status < http.StatusInternalServerError:
 		c.fail(w, r.Request, of.Status, "That did not work", of.Error())
 	case (!errors.As(err, &e) || e.Code == a2a.CodeInternal) && strings.HasPrefix(r.PathValue("agent"), foreignMark):
@@ -238,7 +238,7 @@ func (c *Console) failed(w http.ResponseWriter, r *request, err error) {
 	}
 }
 
-// sentence is a reason as people read it. The name of a field or an address stays as it is.
+// sentence turns a reason into a sentence. It keeps the name of a field or an address as it is.
 func sentence(s string) string {
 	if word, _, _ := strings.Cut(s, " "); !strings.Contains(word, ":") {
 		_, n := utf8.DecodeRuneInString(s)
@@ -250,7 +250,7 @@ func sentence(s string) string {
 	return s + "."
 }
 
-// message is what a viewer may know of an error.
+// message returns the text of an error that a viewer may see.
 func message(err error) string {
 	var e *a2a.Error
 	if errors.As(err, &e) && e.Code != a2a.CodeInternal {
@@ -259,11 +259,11 @@ func message(err error) string {
 	return "something went wrong; the server's log says what"
 }
 
-// label is the state in words.
+// label returns the state in words.
 func label(s a2a.TaskState) string { return strings.ReplaceAll(admin.StateWord(s), "-", " ") }
 
-// short is enough of an id to tell it from others on a page. Ids that Parley makes
-// begin with their time, so their ends differ.
+// short returns a part of an id that distinguishes it on a page. Ids that Parley makes begin
+// with their time, so it is their end.
 func short(id string) string {
 	if len(id) == 36 {
 		return id[28:]
@@ -281,7 +281,7 @@ func when(t time.Time) string {
 	return t.UTC().Format("2006-01-02 15:04:05Z")
 }
 
-// age is how long ago a time was. Pages that stay open go on counting: see live.js.
+// age says how long ago a time was. live.js continues to count on open pages.
 func age(now, t time.Time) string {
 	d := max(now.Sub(t), 0)
 	switch {
@@ -297,7 +297,7 @@ func age(now, t time.Time) string {
 	return fmt.Sprintf("%d days", d/(24*time.Hour))
 }
 
-// ago is a time that a filter has, in words.
+// ago formats the duration of a filter in words.
 func ago(s string) string {
 	d, err := time.ParseDuration(s)
 	if err != nil {
@@ -320,11 +320,11 @@ func size(n int) string {
 	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
 }
 
-// span is how long something took, in two units at most. Pages that follow a task count in
-// the same words: see live.js.
+// span formats a duration in at most two units. live.js uses the same words on pages that
+// follow a task.
 func span(d time.Duration) string {
 	const day = 24 * time.Hour
-	d = max(d, 0) // times may be of several servers, whose clocks differ
+	d = max(d, 0) // times may come from several servers, whose clocks differ
 	switch {
 	case d < time.Second:
 		return fmt.Sprintf("%d ms", d.Milliseconds())
@@ -338,7 +338,7 @@ func span(d time.Duration) string {
 	return units(d, day, "days", time.Hour, "h")
 }
 
-// units is a time in a large unit, with what is left in a small one.
+// units formats a duration in a large unit, with the rest in a small one.
 func units(d, large time.Duration, its string, small time.Duration, of string) string {
 	n, left := d/large, d%large/small
 	if left == 0 {
@@ -347,10 +347,10 @@ func units(d, large time.Duration, its string, small time.Duration, of string) s
 	return fmt.Sprintf("%d %s %d %s", n, its, left, of)
 }
 
-// barWidth is how wide a mark is, of 1000: short ones can still be seen.
+// barWidth returns the width of a bar, of 1000: short ones stay visible.
 func barWidth(share float64) string { return strconv.Itoa(int(max(share*10, minMark))) }
 
-// bar is where a mark begins.
+// bar returns the start of a bar.
 func bar(start, width float64) string {
 	return strconv.Itoa(int(min(start*10, 1000-max(width*10, minMark))))
 }

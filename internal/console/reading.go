@@ -8,29 +8,28 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// reading is what one page shows of a task. It takes the log entry by entry and keeps none,
-// so a page of a long task costs one reading and little memory. It belongs to one
-// goroutine.
+// reading builds one page of a task. It reads the log entry by entry and keeps none, so a page
+// of a long task needs one pass and little memory. It belongs to one goroutine.
 type reading struct {
 	d     *taskData
 	facts facts
 	lines *lineup
 	view  func(*a2a.Entry) // adds an entry to the view of the page
 
-	flow  *flow // of the conversation, which is written to the sheet
+	flow  *flow // of the conversation; it writes to the sheet
 	sheet *sheet
 	wire  *wireReader
 	log   logPage
 }
 
-// atEnd reports whether a task's log has nothing behind a position.
+// atEnd reports whether a task's log has no entries after a position.
 func (c *Console) atEnd(r *request, a *Agent, id string, at int64) bool {
 	for batch, err := range c.readLog(r.ctx, a, id, at) {
 		if err != nil {
-			return false // read finds the same error, and answers it
+			return false // read finds the same error, and answers with it
 		}
 		for _, e := range batch {
-			if e.Seq > at { // the log of an agent elsewhere is always told from its start
+			if e.Seq > at { // the log of a foreign agent always begins at its start
 				return false
 			}
 		}
@@ -38,7 +37,7 @@ func (c *Console) atEnd(r *request, a *Agent, id string, at int64) bool {
 	return true
 }
 
-// read reads a task's log for the page that d says: its view, as of d.At.
+// read reads a task's log for the page d: its view, as of d.At.
 func (c *Console) read(r *request, d *taskData) (*reading, error) {
 	l := &reading{d: d, facts: facts{d: d, at: map[string]int{}, n: map[string]*numbers{}, part: flow{task: d.Address}}}
 	for batch, err := range c.readLog(r.ctx, d.Agent, d.ID, 0) {
@@ -65,16 +64,16 @@ func (c *Console) read(r *request, d *taskData) (*reading, error) {
 	return l, nil
 }
 
-// begin prepares the page, now that the task is known to be the viewer's to see.
+// begin prepares the page, once it is known that the viewer may see the task.
 func (l *reading) begin(c *Console, r *request, first *a2a.Entry) {
 	d := l.d
 	d.Own, d.Chat = r.viewer.May(a2a.ScopeTasksWrite), true
-	if c.everybody(r) { // what they see may be another's, whose chat is empty to them
+	if c.everybody(r) { // they may be looking at another caller's task, and have no chat with it
 		_, err := d.Agent.Service.GetTask(r.ctx, &a2a.GetTaskRequest{ID: d.ID, HistoryLength: new(int32)})
 		d.Chat = err == nil
 	}
-	if c.everybody(r) && d.At == 0 { // each look at what is another's is in the audit log
-		if of, err := c.opts.Admin.Task(r.ctx, d.ID); err == nil && of != nil { // else the log says enough
+	if c.everybody(r) && d.At == 0 { // each look at another caller's task is in the audit log
+		if of, err := c.opts.Admin.Task(r.ctx, d.ID); err == nil && of != nil { // otherwise the log is enough
 			d.Host, d.Own = of, d.Own && of.Owner == r.viewer.Subject
 		}
 	}
@@ -95,18 +94,18 @@ func (l *reading) begin(c *Console, r *request, first *a2a.Entry) {
 		l.sheet = newSheet(prefixOf(d.Address) + "flow")
 		l.flow = newFlow(l.sheet, d.Address, d.ID, r.answers())
 		if d.At > 0 || !d.Own {
-			l.flow.csrf = "" // the past takes no answer, and another's task none of the viewer's
+			l.flow.csrf = "" // past positions take no answer, and another caller's task none of the viewer's
 		}
 		l.view = l.flow.one
 	}
 }
 
-// facts are what the log says about a task as a whole.
+// facts are the log's information about a task as a whole.
 type facts struct {
 	d    *taskData
-	at   map[string]int      // the place of an artifact in d
+	at   map[string]int      // the index of an artifact in d
 	n    map[string]*numbers // and its parts so far
-	part flow                // names the addresses of parts
+	part flow                // makes the addresses of parts
 }
 
 func (f *facts) begin(first *a2a.Entry) {

@@ -2,17 +2,17 @@ package console
 
 import "sync"
 
-// recents keeps what was made last, by a name that says all that it depends on.
+// recents caches what was made last, by a key that names everything it depends on.
 type recents[T any] struct {
 	mu    sync.Mutex // protects the fields below
 	of    map[string]*T
-	names []string // of of, the oldest first
+	names []string // keys of of, oldest first
 }
 
-// maxRecents is how many are kept: viewers are rarely further apart.
+// maxRecents is the number of cached values: viewers are rarely further apart.
 const maxRecents = 256
 
-// get returns what a name stands for, new and empty if nobody asked for it lately.
+// get returns the value for a key, a new and empty one if it is not cached.
 func (c *recents[T]) get(name string) *T {
 	c.mu.Lock()
 	defer c.mu.Unlock()

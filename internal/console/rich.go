@@ -22,27 +22,28 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// marks are what text has that wants to be formatted: at a line's beginning a
-// heading, a fence, a quotation or a list, or emphasis anywhere.
+// marks match text that needs formatting: a heading, a fence, a quotation or a list at the
+// beginning of a line, or emphasis anywhere.
 var marks = regexp.MustCompile("(?m)^(#{1,4} |```|> |[-*+] \\S|\\d{1,2}\\. \\S|\\|.*\\|)|\\*\\*\\S|`[^`\\n]+`")
 
 func looksRich(s string) bool { return marks.MatchString(s) && easy(s) }
 
-// Formatting takes up to the square of a paragraph's marks, of a table's cells and of the
-// depth of quotations and lists. So a text with more of them than people write stays plain.
+// Formatting may take time that grows with the square of a paragraph's marks, of a table's
+// cells and of the depth of quotations and lists. So a text with more of them than people write
+// is not formatted.
 const (
 	maxMarks = 1000 // of a paragraph, on average
 	maxDepth = 40   // columns
 )
 
 var (
-	// between matches what ends a paragraph for certain: a blank line, or a bullet.
+	// between matches what always ends a paragraph: a blank line, or a bullet.
 	between = regexp.MustCompile(`(?m)^([ \t]*| {0,3}>[ \t]*)\r?$|^ {0,3}[-+*][ \t]+\S`)
-	// nested matches the marks of quotations and lists in front of a line's text.
+	// nested matches the marks of quotations and lists before a line's text.
 	nested = regexp.MustCompile(`(?m)^([ \t]*(>|[-+*]([ \t]|$)|\d{1,9}[.)]([ \t]|$)))+`)
 )
 
-// easy reports whether the time to format a text grows with its length, and no faster.
+// easy reports whether the time to format a text is linear in its length.
 func easy(s string) bool {
 	for _, in := range nested.FindAllString(s, -1) {
 		if len(in)+3*strings.Count(in, "\t") > maxDepth {
@@ -75,9 +76,8 @@ var markdown = sync.OnceValue(func() goldmark.Markdown {
 	)
 })
 
-// rich formats an agent's text. HTML in it is left out, links go to web addresses
-// only, and images become links: a picture from elsewhere would tell its server who
-// reads.
+// rich formats an agent's text. HTML in it is left out, links may only lead to web addresses,
+// and images become links, because a foreign image would tell its server who reads.
 func rich(s string) template.HTML {
 	var b bytes.Buffer
 	if err := markdown().Convert([]byte(s), &b); err != nil {
@@ -86,9 +86,8 @@ func rich(s string) template.HTML {
 	return template.HTML(strings.ReplaceAll(b.String(), "\r", "&#13;"))
 }
 
-// calm replaces the characters of a text that mislead whoever reads it: those that turn
-// its direction around, so that it reads as something else, and controls that no text
-// needs.
+// calm replaces characters that mislead the reader of a text: those that reverse its direction,
+// so that it reads differently, and controls that no text needs.
 func calm(s string) string {
 	misleads := func(r rune) bool {
 		return r < ' ' && r != '\n' && r != '\t' && r != '\r' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f || r == 0x061c
@@ -104,7 +103,7 @@ func calm(s string) string {
 	}, strings.ReplaceAll(strings.ReplaceAll(s, "\r\n", "\n"), "\r", "\n"))
 }
 
-// calmPart is a part whose texts are calm.
+// calmPart returns a part with calm texts.
 func calmPart(p *a2a.Part) *a2a.Part {
 	text, name := calm(p.Text), calm(p.Filename)
 	if text == p.Text && name == p.Filename {
@@ -115,8 +114,7 @@ func calmPart(p *a2a.Part) *a2a.Part {
 	return &c
 }
 
-// tame makes links of images, and has links to web addresses only: of others the text
-// stays.
+// tame turns images into links, and links to other than web addresses into text.
 type tame struct{}
 
 func (tame) Transform(doc *ast.Document, r text.Reader, _ parser.Context) {
@@ -130,7 +128,7 @@ func (tame) Transform(doc *ast.Document, r text.Reader, _ parser.Context) {
 		}
 		return ast.WalkContinue, nil
 	})
-	left := 4 * len(r.Source()) // bytes of addresses, of which many links may share one
+	left := 4 * len(r.Source()) // bytes of addresses; many links may share one
 	for _, n := range links {
 		link, words := ast.NewLink(), "image"
 		switch n := n.(type) {
@@ -168,25 +166,25 @@ func linked(n ast.Node) bool {
 	return n != nil && (n.Kind() == ast.KindLink || linked(n.Parent()))
 }
 
-// webAddress reports whether a link may lead there.
+// webAddress reports whether a link to s is allowed.
 func webAddress(s string) bool { return a2a.WebURL(s) != nil }
 
-// node is a JSON value as a tree that can be unfolded.
+// node is a JSON value as a collapsible tree.
 type node struct {
 	Key   string
-	Value string // of what is neither object nor array
+	Value string // if it is neither object nor array
 	List  []node
 	Size  int
 	Open  bool
 }
 
-// Hidden is how many values of n are not shown.
+// Hidden returns how many values of n are not shown.
 func (n *node) Hidden() int { return n.Size - len(n.List) }
 
 // maxNodes is how many values a tree shows.
 const maxNodes = 2000
 
-// tree takes JSON apart for its template; nil where it is not JSON.
+// tree returns JSON as a tree for its template; nil if it is not JSON.
 func tree(doc a2a.JSON) *node {
 	d := json.NewDecoder(bytes.NewReader(doc))
 	d.UseNumber()
@@ -236,7 +234,7 @@ func branch(d *json.Decoder, depth int, left *int) (*node, error) {
 	return n, err
 }
 
-// fileName is what a part is called when it is saved.
+// fileName returns the name under which a part is saved.
 func fileName(p *a2a.Part) string {
 	name := path.Base(strings.ReplaceAll(calm(p.Filename), "\\", "/"))
 	if name = strings.Trim(name, "./ "); name != "" {

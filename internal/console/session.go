@@ -22,17 +22,17 @@ import (
 // sessionTime is how long a session lasts.
 const sessionTime = 12 * time.Hour
 
-// cookieName names the session's cookie. A prefix like __Host- would need https, also
-// on loopback.
+// cookieName names the session's cookie. A prefix like __Host- would require https, even on
+// loopback.
 const cookieName = "parley-console"
 
-// Credentials are what a viewer logged in with. They are checked again with each
-// request, so a key that is revoked ends its sessions.
+// Credentials are those with which a viewer logged in. They are checked again with each
+// request, so revoking a key ends its sessions.
 type Credentials struct {
 	Bearer string `json:"bearer,omitempty"` // an API key or a token
 }
 
-// session is what a cookie holds, sealed.
+// session is the sealed content of a cookie.
 type session struct {
 	Local       bool `json:"local,omitempty"` // opened by the link of this machine
 	Credentials `json:"credentials,omitzero"`
@@ -59,11 +59,11 @@ func newJar(secret []byte) (*jar, error) {
 	return &jar{aead}, err
 }
 
-// seal seals what a cookie of a name holds: that of another does not open as it.
+// seal seals the content of a cookie with this name; a cookie of another name cannot hold it.
 func (j *jar) seal(name string, v any) string {
 	plain, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // a struct of texts
+		panic(err) // impossible for a struct of texts
 	}
 	return base64.RawURLEncoding.EncodeToString(j.aead.Seal(nil, nil, plain, []byte(name)))
 }
@@ -90,7 +90,7 @@ func (c *Console) begin(w http.ResponseWriter, r *http.Request, s *session) bool
 	return true
 }
 
-// maxCookie is how long a cookie's value may be: browsers drop longer ones.
+// maxCookie is the maximum length of a cookie's value: browsers drop longer ones.
 const maxCookie = 3800
 
 // session returns the request's session and its viewer; nil if there is none.
@@ -103,18 +103,18 @@ func (c *Console) session(r *http.Request) (*session, a2a.Caller, error) {
 	switch {
 	case s.Local && c.opts.Token != "":
 		return s, c.opts.Local, nil
-	case s.Local || c.opts.Viewer == nil: // what let it in is no longer there
+	case s.Local || c.opts.Viewer == nil: // its way of login no longer exists
 		return nil, a2a.Caller{}, nil
 	}
 	caller, err := c.opts.Viewer(r, s.Credentials, true)
 	return s, caller, err
 }
 
-// unchecked reports whether an error of session says that nobody can check the
-// credentials at the moment, as while the store fails over. It does not end the session.
+// unchecked reports whether an error of session says that credentials cannot be checked at the
+// moment, such as during a failover of the store. It does not end the session.
 func unchecked(err error) bool { return errors.Is(err, &a2a.Error{Code: a2a.CodeUnavailable}) }
 
-// open begins a session by the link that is printed at the start.
+// open begins a session with the link that is printed at the start.
 func (c *Console) open(w http.ResponseWriter, r *http.Request) {
 	token := r.URL.Query().Get("token")
 	if c.opts.Token == "" || subtle.ConstantTimeCompare([]byte(token), []byte(c.opts.Token)) != 1 {
@@ -125,8 +125,9 @@ func (c *Console) open(w http.ResponseWriter, r *http.Request) {
 	c.opening(w, r, "/")
 }
 
-// opening leads on to a page of the console by a page: a navigation within the site from
-// there on, which a Strict cookie needs where the browser comes from elsewhere.
+// opening leads to a page of the console through an intermediate page. This makes the
+// navigation start within the site, as a Strict cookie requires if the browser comes from
+// elsewhere.
 func (c *Console) opening(w http.ResponseWriter, r *http.Request, to string) {
 	w.Header().Set("Refresh", "0; url="+base(r)+to)
 	c.render(w, r, "opening", page{Title: "Opening", Data: to})
@@ -136,7 +137,7 @@ func (c *Console) login(w http.ResponseWriter, r *http.Request) {
 	c.askLogin(w, r, http.StatusOK, r.FormValue("to"), "")
 }
 
-// toLogin leads to the login, and from there to the page that was asked for.
+// toLogin redirects to the login, which leads on to the requested page.
 func toLogin(w http.ResponseWriter, r *http.Request) {
 	at := base(r) + "/login"
 	if to := wanted(r.URL.RequestURI()); r.Method == http.MethodGet && to != "/" {
@@ -145,11 +146,11 @@ func toLogin(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, at, http.StatusSeeOther)
 }
 
-// maxWanted is how long the address may be that a login leads to: a cookie holds it.
+// maxWanted is the maximum length of the address after a login: a cookie holds it.
 const maxWanted = 1024
 
-// wanted is the page that a login leads to, behind the console's base. Any address that
-// cannot be there becomes "/", so that a link to the login leads nowhere else.
+// wanted returns the page after a login, below the console's base. An address that cannot be
+// there becomes "/", so that a link to the login cannot lead to another site.
 func wanted(to string) string {
 	u, err := url.Parse(to)
 	if err != nil || len(u.RequestURI()) > maxWanted || u.Scheme != "" || u.Host != "" || u.User != nil || strings.Contains(to, `\`) || !strings.HasPrefix(u.Path, "/") || path.Clean(u.Path) != u.Path {
@@ -162,16 +163,16 @@ type loginData struct {
 	Keys, Link bool
 	Issuer     string
 	Wrong      string
-	To         string // the page that comes then: see wanted
+	To         string // the page after the login: see wanted
 }
 
-// askLogin renders the login, with what was wrong about the one before.
+// askLogin renders the login, with the reason why the previous one failed.
 func (c *Console) askLogin(w http.ResponseWriter, r *http.Request, status int, to, wrong string) {
 	d := loginData{Keys: c.opts.Viewer != nil, Link: c.opts.Token != "", Issuer: c.issuer(), Wrong: wrong, To: wanted(to)}
 	c.render(w, r, "login", page{Status: status, Title: "Log in", Data: d})
 }
 
-// issuer is where people sign in; "" for nowhere.
+// issuer returns the name of the issuer for sign-ins; "" if there is none.
 func (c *Console) issuer() string {
 	if c.opts.Login == nil || c.opts.Viewer == nil {
 		return ""
@@ -179,8 +180,8 @@ func (c *Console) issuer() string {
 	return c.opts.Login.Name()
 }
 
-// pendingCookie holds a sign-in while the browser is at the issuer. It has to come
-// along when the issuer sends the browser back, so it is Lax.
+// pendingCookie holds a sign-in while the browser is at the issuer. It is Lax, because it must
+// be sent when the issuer sends the browser back.
 const (
 	pendingCookie = "parley-console-login"
 	pendingTime   = 10 * time.Minute
@@ -189,10 +190,10 @@ const (
 type pending struct {
 	Data  []byte    `json:"data"`
 	Until time.Time `json:"until"`
-	To    []byte    `json:"to"` // no string: JSON makes six bytes of each &
+	To    []byte    `json:"to"` // not a string, because JSON encodes each & as six bytes
 }
 
-// toIssuer sends the browser to sign in.
+// toIssuer sends the browser to the issuer.
 func (c *Console) toIssuer(w http.ResponseWriter, r *http.Request) {
 	to := wanted(r.FormValue("to"))
 	if c.issuer() == "" {
@@ -214,7 +215,7 @@ func (c *Console) pend(w http.ResponseWriter, r *http.Request, value string, age
 		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: asked(r).Scheme == "https"})
 }
 
-// fromIssuer begins a session with what the browser comes back with.
+// fromIssuer begins a session when the browser comes back.
 func (c *Console) fromIssuer(w http.ResponseWriter, r *http.Request) {
 	var p pending
 	cookie, err := r.Cookie(pendingCookie)
@@ -243,7 +244,7 @@ func (c *Console) fromIssuer(w http.ResponseWriter, r *http.Request) {
 	c.refused(w, r, string(p.To), err)
 }
 
-// refused says that nobody was signed in. What the issuer said is in the log.
+// refused says that the sign-in failed. The issuer's answer is in the log.
 func (c *Console) refused(w http.ResponseWriter, r *http.Request, to string, err error) {
 	c.log.WarnContext(r.Context(), "a sign-in to the console came to nothing", "error", err)
 	c.askLogin(w, r, http.StatusForbidden, to, "You are not signed in: "+c.issuer()+" refused, or its answer was not accepted. The server's log says why.")

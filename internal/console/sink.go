@@ -2,8 +2,8 @@ package console
 
 import "strings"
 
-// fragments is the sink of a page that is shown already: what has to be done there,
-// as templates that live.js applies.
+// fragments is the sink for a page that is already shown: it collects the changes, as templates
+// that live.js applies.
 type fragments struct{ b strings.Builder }
 
 func (f *fragments) put(into, how, html string) {
@@ -17,26 +17,26 @@ func (f *fragments) fill(id, html string)     { f.put(id, "fill", html) }
 
 func (f *fragments) remove(id string) { f.put(id, "remove", "") }
 
-// take returns what gathered, and forgets it.
+// take returns and clears the collected changes.
 func (f *fragments) take() string {
 	s := f.b.String()
 	f.b.Reset()
 	return s
 }
 
-// escape makes HTML of a text. A carriage return would end a line of the stream.
+// escape escapes a text for HTML. A carriage return would end a line of the stream.
 func escape(s string) string { return escaper.Replace(s) }
 
 var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\r", "&#13;", "\x00", "\uFFFD")
 
-// sheet is the sink of a page that is being made.
+// sheet is the sink for a page that is being made.
 type sheet struct {
 	root     element
 	elements map[string]*element
 	filled   map[string]string
 }
 
-// element is an element of a sheet. Its children stand before its end tag.
+// element is an element of a sheet. Its children come before its end tag.
 type element struct {
 	begin, end string
 	text       strings.Builder

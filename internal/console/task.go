@@ -23,7 +23,7 @@ var views = []view{{"", "Conversation"}, {"timeline", "Timeline"}, {"wire", "Wir
 
 type view struct{ Name, Title string }
 
-// titled is the title of a page in a view, so that tabs and bookmarks of it differ.
+// titled returns the title of a page in a view, so that tabs and bookmarks differ.
 func titled(page string, views []view, name string) string {
 	for _, v := range views {
 		if v.Name == name && name != "" {
@@ -45,16 +45,16 @@ type taskData struct {
 	View      string
 	Views     []view
 	Last, At  int64       // positions; At is that of the whole page, 0 for the end
-	After     int64       // where the entries of the wire and the log begin
-	Host      *admin.Task // nil for those who do not operate the server
-	Own       bool        // the viewer's, who may answer and cancel
-	Chat      bool        // the viewer's chat has it
+	After     int64       // the position after which the entries of the wire and the log begin
+	Host      *admin.Task // nil for viewers who do not operate the server
+	Own       bool        // the viewer's task, which the viewer may answer and cancel
+	Chat      bool        // it is in a chat of the viewer
 	Cancel    bool        // the viewer may cancel it
 	Talk      *talk
 	Reply     bool
 	Lanes     []lane
 	In, Out   int64   // tokens
-	Traces    []trace // that its messages belong to
+	Traces    []trace // of its messages
 	Wire      *wire
 	Log       *logPage
 }
@@ -78,7 +78,7 @@ func (c *Console) task(w http.ResponseWriter, r *request, a *Agent) {
 		d.View = ""
 	}
 	if d.After, err = position(r.FormValue("after")); err != nil || r.FormValue("after") == "" {
-		d.After = max(d.At-maxWire, 0) // what led to the position is on the page
+		d.After = max(d.At-maxWire, 0) // entries before the position are on the page
 	}
 	if d.At > 0 && c.atEnd(r, a, id, d.At) {
 		d.At = 0
@@ -109,8 +109,8 @@ func (c *Console) task(w http.ResponseWriter, r *request, a *Agent) {
 	c.show(w, r, "task", page{Title: titled("Task "+short(id), views, d.View), Place: "tasks", Data: d})
 }
 
-// beside adds to the lanes what the log does not have: which process has the task, how
-// its webhooks do, and when it will be deleted.
+// beside adds to the lanes what the log does not have: the process that has the task, the state
+// of its webhooks, and when it will be deleted.
 func (c *Console) beside(r *request, d *taskData) {
 	if d.Host == nil || d.At > 0 || len(d.Lanes) == 0 {
 		return
@@ -155,7 +155,7 @@ func (c *Console) beside(r *request, d *taskData) {
 	}
 }
 
-// retention says when a task is deleted, and which setting says so.
+// retention returns when a task will be deleted, and the setting that says so.
 func (c *Console) retention(r *request, d *taskData) (time.Time, string) {
 	rule := "retention.failed"
 	switch {
@@ -178,7 +178,7 @@ func (c *Console) retention(r *request, d *taskData) (time.Time, string) {
 	return time.Time{}, ""
 }
 
-// keepFor reads a retention, which may be in whole days.
+// keepFor parses a retention, which may be in whole days.
 func keepFor(s string) (time.Duration, error) {
 	if days, ok := strings.CutSuffix(s, "d"); ok {
 		n, err := strconv.Atoi(days)
@@ -196,8 +196,8 @@ func (d *taskData) talk(f *flow, s *sheet) {
 	d.Reply = f.state.Interrupted() && d.Own && (f.asked == nil || f.asked.Form == nil)
 }
 
-// whole returns the task that the path names, as it stands: the viewer's own, or for an
-// operator anybody's. If there is none it has answered, and returns nil.
+// whole returns the present state of the task in the path: the viewer's own or, for an
+// operator, any caller's. If there is none, it answers the request and returns nil.
 func (c *Console) whole(w http.ResponseWriter, r *request) *a2a.Task {
 	a := c.called(w, r)
 	if a == nil {
@@ -235,13 +235,13 @@ func (c *Console) archive(w http.ResponseWriter, r *request) {
 			_, err = f.Write(file.Content)
 		}
 		if err != nil {
-			return // the client is gone
+			return // the client has left
 		}
 	}
-	_ = z.Close() // a client that is gone has no use for the end
+	_ = z.Close() // an error means that the client has left
 }
 
-// remove deletes a task, once it was said twice.
+// remove deletes a task, after a confirmation.
 func (c *Console) remove(w http.ResponseWriter, r *request) {
 	if c.opts.Admin == nil {
 		c.fail(w, r.Request, http.StatusForbidden, "Tasks cannot be deleted here", "This server's console has no administration.")
@@ -269,17 +269,17 @@ func (c *Console) cancel(w http.ResponseWriter, r *request, a *Agent) {
 		return
 	}
 	if r.fragment() {
-		w.WriteHeader(http.StatusNoContent) // the page's stream brings what comes of it
+		w.WriteHeader(http.StatusNoContent) // the page's stream brings the result
 		return
 	}
 	http.Redirect(w, r.Request, back(r, taskAddress(r.Request, a.Key(), id)), http.StatusSeeOther)
 }
 
-// shown are the media types of bytes that a page shows. Everything else is saved:
-// SVG and HTML could run.
+// shown are the media types that a page shows. All others can only be saved, because SVG and
+// HTML could run scripts.
 var shown = []string{"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "audio/mpeg", "audio/wav", "audio/x-wav", "audio/ogg", "audio/mp4", "audio/webm"}
 
-// part sends the bytes of a part: of the artifact a, or of the message m, the n-th.
+// part sends the bytes of the n-th part of the artifact a or the message m.
 func (c *Console) part(w http.ResponseWriter, r *request) {
 	t := c.whole(w, r)
 	if t == nil {
@@ -293,7 +293,7 @@ func (c *Console) part(w http.ResponseWriter, r *request) {
 	kind, _, _ := mime.ParseMediaType(f.MediaType)
 	h := w.Header()
 	h.Set("Content-Security-Policy", "default-src 'none'; sandbox")
-	h.Set("Cache-Control", "private, no-cache") // an artifact that is begun anew has the same address
+	h.Set("Cache-Control", "private, no-cache") // an artifact that is replaced keeps its address
 	h.Set("ETag", fmt.Sprintf(`"%x"`, sha256.Sum256(f.Content)))
 	if slices.Contains(shown, kind) && !r.URL.Query().Has("save") {
 		h.Set("Content-Type", kind)
@@ -304,8 +304,8 @@ func (c *Console) part(w http.ResponseWriter, r *request) {
 	http.ServeContent(w, r.Request, "", time.Time{}, bytes.NewReader(f.Content))
 }
 
-// find returns a part of an artifact, by its number, or of a message, by its place; nil
-// where there is none.
+// find returns a part of an artifact, by its number, or of a message, by its index; nil if
+// there is none.
 func find(t *a2a.Task, artifact, message, nth string) *download.File {
 	var files []*download.File
 	for _, x := range t.Artifacts {
@@ -331,10 +331,10 @@ func find(t *a2a.Task, artifact, message, nth string) *download.File {
 	return files[n]
 }
 
-// stored begins what stands in a log for bytes that are kept apart from it.
+// stored begins the reference in a log to bytes that are stored apart from it.
 const stored = "parley-blob:"
 
-// shows says as what a page shows bytes; "" if they are only to be saved.
+// shows returns the element in which a page shows bytes; "" if they can only be saved.
 func shows(p *a2a.Part) string {
 	kind, _, err := mime.ParseMediaType(p.MediaType)
 	if err != nil || !slices.Contains(shown, kind) {

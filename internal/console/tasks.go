@@ -21,21 +21,21 @@ type row struct {
 	DOM       string // the id of its element
 	ID        string
 	Address   string
-	Agent     string // its title
+	Agent     string // the agent's title
 	Owner     string
 	Words     string
-	State     string // a class of the sheet
+	State     string // a CSS class
 	Label     string
-	Wait      string // what it waits for, where that is not its state
+	Wait      string // what it waits for, if its state does not say
 	Attempt   int32
 	Changed   time.Time
 	Now       time.Time
-	Everybody bool // the list has the tasks of all callers
+	Everybody bool // the list has all callers' tasks
 	Models    bool // the list has a column for tokens
 	Tokens    string
 
-	task *a2a.Task // of the viewer's own list
-	Asks *block    // of the inbox
+	task *a2a.Task // in a viewer's own list
+	Asks *block    // in the inbox
 }
 
 type tasksData struct {
@@ -43,7 +43,7 @@ type tasksData struct {
 	States    []a2a.TaskState
 	Spans     []string
 	Everybody bool
-	Models    bool // some agent is one
+	Models    bool // an agent is a model
 	CanLive   bool
 
 	Agent, State, Context, Owner, Since string
@@ -52,17 +52,17 @@ type tasksData struct {
 	Rows            []row
 	Total           int
 	Next            string
-	More            []agentRow // of several agents, those that have older tasks
+	More            []agentRow // the agents that have older tasks, if there are several
 	Live            string
-	Fresh           bool // the list is fetched anew every few seconds
+	Fresh           bool // the list is fetched again every few seconds
 	Paused, Resumed string
 }
 
 // spans are the choices of "changed since".
 var spans = []string{"10m", "1h", "24h", "168h"}
 
-// tasks lists tasks, newest change first: everybody's for a viewer who may see them,
-// otherwise the viewer's own.
+// tasks lists tasks, latest change first: all callers' for a viewer who may see them, otherwise
+// the viewer's own.
 func (c *Console) tasks(w http.ResponseWriter, r *request) {
 	d := tasksData{Agents: c.agentRows(), States: a2a.TaskStates(), Spans: spans, Everybody: c.everybody(r), Models: c.models(),
 		Agent: r.FormValue("agent"), State: r.FormValue("state"), Context: r.FormValue("context"), Owner: r.FormValue("owner"), Since: r.FormValue("since")}
@@ -101,17 +101,17 @@ func (c *Console) tasks(w http.ResponseWriter, r *request) {
 	c.show(w, r, "tasks", page{Title: "Tasks", Place: "tasks", Data: d})
 }
 
-// everybody reports whether the viewer may see the tasks of all callers.
+// everybody reports whether the viewer may see all callers' tasks.
 func (c *Console) everybody(r *request) bool {
 	return c.opts.Admin != nil && r.viewer.May(a2a.ScopeAdminRead)
 }
 
-// answersTo is what answers is for one task: "" where the task is another's, which an
-// operator sees but cannot answer.
+// answersTo is answers for one task: "" for another caller's task, which an operator may see
+// but not answer.
 func (c *Console) answersTo(r *request, a *Agent, id string) string {
 	csrf := r.answers()
 	if csrf == "" || !c.everybody(r) {
-		return csrf // what is not the viewer's is not found either
+		return csrf // other callers' tasks are not found
 	}
 	_, err := a.Service.GetTask(r.ctx, &a2a.GetTaskRequest{ID: id, HistoryLength: new(int32)})
 	if errors.Is(err, &a2a.Error{Code: a2a.CodeTaskNotFound}) {
@@ -120,7 +120,7 @@ func (c *Console) answersTo(r *request, a *Agent, id string) string {
 	return csrf
 }
 
-// everybodys lists the tasks of all callers that the filters select.
+// everybodys lists all callers' tasks that match the filters.
 func (c *Console) everybodys(r *request, d *tasksData) (rows []row, total int, next string, err error) {
 	q := admin.TaskQuery{Query: admin.Query{After: r.FormValue("after")}, Context: d.Context, State: d.State}
 	if a, _ := c.find(r, d.Agent); a != nil { // it is one of d.Agents
@@ -158,14 +158,14 @@ func (c *Console) rowOf(r *request, t *admin.Task) row {
 	return one
 }
 
-// rowName is the id of the element of a viewer's own task.
+// rowName returns the id of the row of a viewer's own task.
 func rowName(address string) string { return "r" + prefixOf(address) }
 
-// words is the text of a row.
+// words returns the text of a row.
 func words(s string) string { return cmp.Or(calm(s), "a task without text") }
 
-// own lists the viewer's tasks, agent by agent. A page goes on where the page of one
-// agent ended; of several agents each page is the newest ones of each.
+// own lists the viewer's tasks, agent by agent. For one agent, a page continues where the
+// previous one ended; for several agents, each page has the newest tasks of each.
 func (c *Console) own(r *request, d *tasksData) (rows []row, total int, next string, err error) {
 	one := int32(1)
 	req := a2a.ListTasksRequest{ContextID: d.Context, HistoryLength: &one}
@@ -173,7 +173,7 @@ func (c *Console) own(r *request, d *tasksData) (rows []row, total int, next str
 	if s, err := time.ParseDuration(d.Since); err == nil && s > 0 {
 		req.StatusTimestampAfter = c.now().Add(-s)
 	}
-	agents := slices.Clone(d.Agents) // which the page has as a choice
+	agents := slices.Clone(d.Agents) // the page needs d.Agents itself as a choice
 	if d.Agent != "" {
 		agents = slices.DeleteFunc(agents, func(a agentRow) bool { return a.Key() != d.Agent })
 	}
@@ -211,7 +211,7 @@ func (c *Console) ownRow(r *request, a *agentRow, t *a2a.Task) row {
 		Models: c.models(), Tokens: c.tokens(r, &a.Agent, t.ID, r.viewer.Tenant+" "+r.viewer.Subject, t.Status.Timestamp)}
 }
 
-// changes streams the rows of tasks that change, for the first page of a list.
+// changes streams the rows of changed tasks, for the first page of a list.
 func (c *Console) changes(w http.ResponseWriter, r *request) {
 	if !c.everybody(r) {
 		http.Error(w, "only an operator sees the tasks of all callers", http.StatusForbidden)
@@ -230,9 +230,9 @@ func (c *Console) changes(w http.ResponseWriter, r *request) {
 	for e, err := range c.opts.Admin.Events(r.ctx, last) {
 		switch {
 		case err != nil:
-			return // the browser comes again
+			return // the browser reconnects
 		case e.Type == admin.EventReset:
-			_ = out.send("gone") // the page is read anew either way
+			_ = out.send("gone") // the page is reloaded even if this fails
 			return
 		case e.Type != admin.EventTask || e.Task == nil:
 			if out.comment() != nil {
@@ -241,7 +241,7 @@ func (c *Console) changes(w http.ResponseWriter, r *request) {
 			continue
 		}
 		t := e.Task
-		// What a reader missed comes without an id.
+		// Events that a reader missed come without an id.
 		x := c.rendered.get(fmt.Sprint(base(r.Request), " ", e.ID, " ", t.Name, " ", t.State, " ", t.Updated.UnixNano(), " ", t.Attempt))
 		x.once.Do(func() {
 			row := c.rowOf(r, t)
@@ -258,14 +258,13 @@ func (c *Console) changes(w http.ResponseWriter, r *request) {
 	}
 }
 
-// rendered is the row of a task that changed. The first viewer that needs it renders it
-// for all.
+// rendered is the row of a changed task. The first viewer that needs it renders it for all.
 type rendered struct {
 	once      sync.Once
 	dom, html string // set by once
 }
 
-// inbox lists what waits for a person, oldest first, with the questions.
+// inbox lists the tasks that wait for the viewer, oldest first, with their questions.
 func (c *Console) inbox(w http.ResponseWriter, r *request) {
 	var rows []row
 	var more []a2a.TaskState
@@ -292,12 +291,12 @@ func (c *Console) inbox(w http.ResponseWriter, r *request) {
 	}
 	c.show(w, r, "inbox", page{Title: "Inbox", Place: "inbox", Data: struct {
 		Rows []row
-		More []a2a.TaskState // of which older ones wait, too
+		More []a2a.TaskState // states in which older tasks wait, too
 	}{rows, more}})
 }
 
-// count tells a page how much waits for the viewer, if that is not what it knows, and a
-// chat the tasks of its context that began elsewhere.
+// count updates a page's number of waiting tasks if it has changed, and adds tasks to a chat
+// that began elsewhere in its context.
 func (c *Console) count(w http.ResponseWriter, r *request) {
 	var out fragments
 	n := c.waiting(r.ctx)
@@ -305,7 +304,7 @@ func (c *Console) count(w http.ResponseWriter, r *request) {
 		out.fill("waiting", execute("waiting", n))
 	}
 	if a, _ := c.find(r, r.FormValue("agent")); a != nil {
-		list, _, _ := c.talks(r, a, r.Form["task"]) // what fails comes with the next question
+		list, _, _ := c.talks(r, a, r.Form["task"]) // on an error, the next poll brings them
 		for _, t := range list {
 			out.talk(t)
 		}
@@ -314,7 +313,7 @@ func (c *Console) count(w http.ResponseWriter, r *request) {
 	sendFragments(w, &out)
 }
 
-// waiting counts what waits for the viewer; 0 where that cannot be found out.
+// waiting counts the tasks that wait for the viewer; errors count as 0.
 func (c *Console) waiting(ctx context.Context) (n int) {
 	one, none := int32(1), int32(0)
 	for _, a := range c.opts.Agents() {
@@ -328,7 +327,7 @@ func (c *Console) waiting(ctx context.Context) (n int) {
 	return n
 }
 
-// firstWords is a line of what a message says.
+// firstWords returns one line of a message's text.
 func firstWords(m *a2a.Message) string {
 	for _, p := range m.Parts {
 		if p.Kind == a2a.PartText {
@@ -341,7 +340,7 @@ func firstWords(m *a2a.Message) string {
 	return "a file"
 }
 
-// cut is a line of a text.
+// cut returns a text as one line, shortened.
 func cut(s string) string {
 	s = strings.Join(strings.Fields(calm(s)), " ")
 	if r := []rune(s); len(r) > 80 {

@@ -12,12 +12,12 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// lane is a run of the agent: what followed from one message until the agent had to
-// begin again, or what happened beside all runs.
+// lane is a run of the agent: everything from one message until the agent had to start again,
+// or everything that happened outside of runs.
 type lane struct {
-	Turn, Attempt int // 0 for a lane beside the runs
+	Turn, Attempt int // 0 for a lane outside of runs
 	Title         string
-	Note          string // where it runs or ran, as far as that is known
+	Note          string // the process that runs or ran it, if known
 	Began         time.Time
 	Took          time.Duration
 	Events        []happening
@@ -25,7 +25,7 @@ type lane struct {
 
 // happening is a line of a timeline.
 type happening struct {
-	From, To int64 // positions; they differ for chunks that are one line; 0: of no entry
+	From, To int64 // positions; they differ if chunks share a line; 0: no entry
 	Kind     string
 	Time     time.Time
 	After    time.Duration // since the task began
@@ -34,50 +34,49 @@ type happening struct {
 	Title    string
 	Words    string
 	Chunks   int     // of an artifact, on this line
-	Bytes    int     // of those
-	Start    float64 // of the lane's time that had passed before, in percent
-	Width    float64 // of the lane's time that it took, in percent
+	Bytes    int     // of those chunks
+	Start    float64 // how much of the lane's time had passed before, in percent
+	Width    float64 // how much of the lane's time it took, in percent
 }
 
-// lineup makes lanes of a log. It belongs to one goroutine.
+// lineup makes lanes from a log. It belongs to one goroutine.
 type lineup struct {
 	lanes  []lane
 	begin  time.Time
-	last   time.Time // of the entry before
+	last   time.Time // of the previous entry
 	state  a2a.TaskState
 	fresh  bool // the next message begins a turn
 	open   map[string]*tally
-	in     int64 // tokens that models took
-	out    int64 // and gave
+	in     int64 // prompt tokens of models
+	out    int64 // completion tokens
 	traces []trace
 
-	// attempts is how many runs the current turn has had; 0 where that is not known.
+	// attempts is the number of runs of the current turn; 0 if not known.
 	attempts int
 }
 
 // tally is an artifact that chunks may still be appended to.
 type tally struct {
-	name string // later chunks do not have it
-	run  int    // the lane that it was begun in
+	name string // only the first chunk has it
+	run  int    // the lane in which it began
 }
 
-// newLineup returns a lineup of a task that began at a time. It puts a log in order: a
-// lane for each run of the agent, and the chunks of an artifact that came one after
-// another on one line.
+// newLineup returns a lineup of a task that began at a time. It arranges a log: each run of the
+// agent has a lane, and consecutive chunks of an artifact share a line.
 //
-// The log does not say that a process was lost. An artifact that is begun anew does,
-// unless attempts says that there was one run only.
+// The log does not say that a process was lost. An artifact that begins anew is a sign of it,
+// unless attempts says that there was only one run.
 func newLineup(began time.Time) *lineup {
 	return &lineup{begin: began, last: began, state: a2a.TaskStateSubmitted, fresh: true, open: map[string]*tally{}}
 }
 
-// add takes the next entry.
+// add adds the next entry.
 func (l *lineup) add(e *a2a.Entry) {
 	l.entry(e)
 	l.last = e.Time
 }
 
-// end returns the lanes of what was added.
+// end returns the lanes.
 func (l *lineup) end() []lane {
 	l.count()
 	for i := range l.lanes {
@@ -91,17 +90,17 @@ func (l *lineup) end() []lane {
 	return l.lanes
 }
 
-// count makes the lanes of the last turn as many as its runs, as far as that is known.
+// count makes the number of lanes of the last turn match its runs, if that is known.
 func (l *lineup) count() {
 	n := len(l.lanes)
 	if l.attempts == 0 || n == 0 {
 		return
 	}
 	last := l.lanes[n-1]
-	if first := n - last.Attempt; l.attempts == 1 && last.Attempt > 1 { // the only run began its artifacts anew by itself
+	if first := n - last.Attempt; l.attempts == 1 && last.Attempt > 1 { // the only run replaced its artifacts itself
 		one := &l.lanes[first]
 		for _, more := range l.lanes[first+1:] {
-			one.Events = append(one.Events, more.Events[1:]...) // the first one says that there is another run
+			one.Events = append(one.Events, more.Events[1:]...) // the first one only says that another run began
 			one.Took = max(one.Took, more.Began.Add(more.Took).Sub(one.Began))
 		}
 		l.lanes = l.lanes[:first+1]
@@ -112,7 +111,7 @@ func (l *lineup) count() {
 	}
 }
 
-// place says where in its lane's time each line is.
+// place computes the position of each line within its lane's time.
 func (l *lineup) place() {
 	for i := range l.lanes {
 		n := &l.lanes[i]
@@ -127,7 +126,7 @@ func (l *lineup) place() {
 	}
 }
 
-// turn begins the lane of a message's first run.
+// turn begins the lane of the first run for a message.
 func (l *lineup) turn(at time.Time) {
 	n := 1
 	if len(l.lanes) > 0 {
@@ -176,7 +175,7 @@ func (l *lineup) entry(e *a2a.Entry) {
 		case s.State == l.state && s.State == a2a.TaskStateWorking:
 			h.State, h.Title = 0, "Status"
 		}
-		if s.State != a2a.TaskStateSubmitted { // a task that begins anew does so with its message
+		if s.State != a2a.TaskStateSubmitted { // a task that begins again does so with its message
 			l.state = s.State
 		}
 	case a2a.EntryArtifact:
@@ -184,7 +183,7 @@ func (l *lineup) entry(e *a2a.Entry) {
 		return
 	case a2a.EntryStep:
 		if strings.HasPrefix(e.Step.Name, a2a.StepJoin) {
-			return // of the artifact, and no doing of the agent's
+			return // bookkeeping of an artifact, not the agent's work
 		}
 		l.step(e.Step, &h)
 	case a2a.EntryCancel:
@@ -217,17 +216,17 @@ func (l *lineup) message(e *a2a.Entry, h happening) {
 	l.put(h)
 }
 
-// maxTraces is how many traces of a task its page names: the latest.
+// maxTraces is how many traces of a task its page names, the latest ones.
 const maxTraces = 8
 
 // trace is a trace that a message of a task belongs to.
 type trace struct {
 	ID      string
-	Kept    bool   // whoever began it chose to record it
-	Address string // where to look at it; "" if nobody said
+	Kept    bool   // its beginner decided to record it
+	Address string // of its page in a trace viewer; "" if none is configured
 }
 
-// traceOf reads a traceparent.
+// traceOf parses a traceparent.
 func traceOf(parent string) trace {
 	p := strings.Split(parent, "-")
 	if len(p) < 4 || len(p[1]) != 32 {
@@ -237,14 +236,14 @@ func traceOf(parent string) trace {
 	return trace{ID: p[1], Kept: err == nil && flags&1 != 0}
 }
 
-// step says what a step did. Steps of models and tools have results that say more.
+// step describes a step. The results of models' and tools' steps have more details.
 func (l *lineup) step(s *a2a.Step, h *happening) {
 	h.Kind, h.Title = "step", "Step "+calm(s.Name)
 	if s.Nth > 1 {
 		h.Title += fmt.Sprintf(" (%d)", s.Nth)
 	}
 	h.Words = size(len(s.Result))
-	// Only its end is on record: it began with or after the entry before.
+	// Only its end is recorded: assume that it began with the previous entry.
 	h.Took, h.Time = h.Time.Sub(l.last), l.last
 	var is struct {
 		Model string `json:"model"`
@@ -322,7 +321,7 @@ func (l *lineup) chunk(e *a2a.Entry, h happening) {
 	l.put(h)
 }
 
-// chunks says how much came on one line.
+// chunks formats the size of the chunks on one line.
 func chunks(h *happening) string {
 	if h.Chunks == 1 {
 		return "1 chunk, " + size(h.Bytes)

@@ -9,15 +9,15 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// maxTokenEntries is how long a log may be that is read for a row of a list. A longer
-// one has its tokens on its page.
+// maxTokenEntries is the maximum length of a log that is read for a row of a list. For a longer
+// one, only its page shows the tokens.
 const maxTokenEntries = 2000
 
-// counted is what the models took for a task, in words; nil: nobody has counted it.
+// counted is the tokens of a task, in words; nil: not counted yet.
 type counted struct{ words atomic.Pointer[string] }
 
-// tokens says how many tokens the models of a task took and gave, as of its last change;
-// "" where none did or that is not known. The log is read once for all viewers.
+// tokens returns how many tokens the models of a task used, as of its last change; "" if none
+// or unknown. The log is read once for all viewers.
 func (c *Console) tokens(r *request, a *Agent, id, owner string, changed time.Time) string {
 	if !a.Model {
 		return ""
@@ -30,7 +30,7 @@ func (c *Console) tokens(r *request, a *Agent, id, owner string, changed time.Ti
 	n := 0
 	for batch, err := range c.opts.Log(r.ctx, a.Name, id, 0, false) {
 		if err != nil {
-			return "" // to be tried again
+			return "" // to be retried
 		}
 		if n += len(batch); n > maxTokenEntries {
 			break

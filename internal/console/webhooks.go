@@ -15,7 +15,7 @@ type webhooksData struct {
 	Did        *admin.Redelivered
 }
 
-// webhooks lists what is delivered, what is tried again and what was given up.
+// webhooks lists webhooks that deliver, that retry, and that gave up.
 func (c *Console) webhooks(w http.ResponseWriter, r *request) {
 	c.webhooksAfter(w, r, nil)
 }
@@ -36,7 +36,7 @@ func (c *Console) webhooksAfter(w http.ResponseWriter, r *request, did *admin.Re
 	c.show(w, r, "webhooks", page{Title: "Webhooks", Place: "webhooks", Data: d})
 }
 
-// again sends what was given up once more: of one configuration, or all of it.
+// again retries deliveries that were given up: those of one configuration, or all.
 func (c *Console) again(w http.ResponseWriter, r *request) {
 	what := admin.Redelivery{Task: r.FormValue("task"), ID: r.FormValue("config"), All: r.FormValue("all") == "yes"}
 	did, err := c.opts.Admin.Redeliver(r.ctx, what)
@@ -47,7 +47,7 @@ func (c *Console) again(w http.ResponseWriter, r *request) {
 	c.webhooksAfter(w, r, did)
 }
 
-// deliveryClass is the class of a state in the sheet.
+// deliveryClass returns the CSS class of a state.
 func deliveryClass(state string) string {
 	switch state {
 	case admin.DeliveryRetrying:

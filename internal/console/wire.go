@@ -15,12 +15,12 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// maxWire is how many entries a page of the wire or the log has.
+// maxWire is how many entries a page of the wire or the log shows.
 const maxWire = 200
 
-// wire is a task's traffic in its order, as it is in version 1.0 over JSON-RPC. The log
-// keeps what was said and not the bytes of every client: the view writes them again.
-// What came in headers, such as credentials, is in no log.
+// wire is a task's traffic in its order, in the form of version 1.0 over JSON-RPC. The log has
+// the content, not the bytes of every client: the view encodes it again. Headers, such as
+// credentials, are in no log.
 type wire struct {
 	Items []sent
 	Next  int64
@@ -32,14 +32,14 @@ type sent struct {
 	Time      string
 	Method    string // of a request
 	Body      string
-	Response  string // of a call that waited; "" for a stream, and while there is none
+	Response  string // of a call that waited; "" for a stream, and before there is one
 	Streamed  bool
-	Withheld  bool // it brought credentials, which are not kept
+	Withheld  bool // it brought credentials, which are not stored
 	Curl, CLI string
 	Params    string // to edit and send again
 }
 
-// wireReader makes a page of the wire of a log. It belongs to one goroutine.
+// wireReader makes a page of the wire from a log. It belongs to one goroutine.
 type wireReader struct {
 	wire
 	c     *Console
@@ -88,10 +88,10 @@ func (w *wireReader) add(e *a2a.Entry) {
 	}
 }
 
-// clock is a time to the millisecond, with its day: a task may last for weeks.
+// clock formats a time to the millisecond, with its day, because a task may last for weeks.
 func clock(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05.000Z") }
 
-// shorten keeps a document to what a page can show.
+// shorten shortens a document for a page.
 func shorten(s string) string {
 	if len(s) <= maxText {
 		return s
@@ -99,10 +99,10 @@ func shorten(s string) string {
 	return beginning(s, maxText) + fmt.Sprintf("\n… and %s more", size(len(s)-maxText))
 }
 
-// requestOf is a message as a client sends it.
+// requestOf returns a message as a client's request.
 func (c *Console) requestOf(r *request, a *Agent, e *a2a.Entry) sent {
 	m := *e.Message
-	if e.Seq <= 2 { // the message that began the task did not know it
+	if e.Seq <= 2 { // the first message did not know the task
 		m.TaskID = ""
 	}
 	req := &a2a.SendMessageRequest{Message: &m}
@@ -134,7 +134,7 @@ func (c *Console) requestOf(r *request, a *Agent, e *a2a.Entry) sent {
 	return one
 }
 
-// resend sends an edited request. Its message is another one, whatever id it has.
+// resend sends an edited request. Its message always gets a new id.
 func (c *Console) resend(w http.ResponseWriter, r *request, a *Agent) {
 	req := new(a2a.SendMessageRequest)
 	if err := json.Unmarshal([]byte(r.FormValue("params")), req); err != nil || req.Message == nil {
@@ -161,11 +161,11 @@ func (c *Console) resend(w http.ResponseWriter, r *request, a *Agent) {
 	}
 }
 
-// agentURL is where an agent is called, for people to copy: one elsewhere over JSON-RPC.
-// It is "" if that has no interface for such requests.
+// agentURL returns the address of an agent, for people to copy: for a foreign one, that of its
+// JSON-RPC interface, or "" if it has none in this version.
 func (c *Console) agentURL(r *request, a *Agent) string {
 	if a.ref != "" {
-		const ours = a2a.Version("") // in which the view writes requests
+		const ours = a2a.Version("") // the version in which the view writes requests
 		for _, i := range a.Card.SupportedInterfaces {
 			if i.ProtocolBinding == a2a.BindingJSONRPC && i.ProtocolVersion == ours.String() {
 				return i.URL
@@ -181,7 +181,7 @@ func (c *Console) agentURL(r *request, a *Agent) string {
 	return at.String()
 }
 
-// quote makes one word of a text for a shell.
+// quote quotes a text as one shell word.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 func indent(doc []byte) string {
@@ -210,7 +210,7 @@ var kindNames = map[a2a.EntryKind]string{
 	a2a.EntryArtifact: "artifact", a2a.EntryStep: "step", a2a.EntryCancel: "cancel",
 }
 
-// add adds an entry, if it is behind a position and fits on the page.
+// add adds an entry, if it is after a position and fits on the page.
 func (p *logPage) add(e *a2a.Entry, after int64) {
 	switch {
 	case p.Next > 0 || e.Seq <= after:
