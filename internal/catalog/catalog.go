@@ -1,12 +1,11 @@
-// Package catalog is lists of agents as Agentic Resource Discovery has them (ARD,
-// draft 0.91 of 2026-08-26): what a manifest is, which of its entries can be used, and
-// a search through them.
+// Package catalog handles lists of agents in the format of Agentic Resource Discovery (ARD,
+// draft 0.91 of 2026-08-26): manifests, checks of their entries, and a search through them.
 //
 //	m, findings, err := catalog.Parse(doc)
 //	found, next, err := catalog.Search(m.Entries, &catalog.Query{Text: "translate"}, 10, "")
 //
-// A manifest is somebody else's word: its entries are judged one by one, and what is
-// wrong with one is a finding that leaves the others be. Nothing here asks anybody.
+// A manifest comes from a stranger: its entries are checked one by one, and a mistake in one is
+// a finding that does not affect the others. The package makes no requests.
 package catalog
 
 import (
@@ -21,7 +20,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Where manifests are: since 0.91, and before it.
+// The paths of manifests: since 0.91, and before it.
 const (
 	Path    = "/.well-known/ard.json"
 	OldPath = "/.well-known/ai-catalog.json"
@@ -34,7 +33,7 @@ const (
 	TypeRegistry = "application/ai-registry+json"
 )
 
-// Bounds of what is read.
+// Limits on what is read.
 const (
 	MaxEntries = 1000
 	maxText    = 2000 // bytes of a member
@@ -53,7 +52,7 @@ func New(host string, entries []Entry) *Manifest {
 	return &Manifest{SpecVersion: "1.0", Host: &Host{DisplayName: host}, Entries: entries}
 }
 
-// Host is who publishes a manifest.
+// Host is the publisher of a manifest.
 type Host struct {
 	DisplayName string `json:"displayName"`
 }
@@ -81,14 +80,14 @@ func (e *Entry) IsAgent() bool {
 // IsCatalog reports whether the entry is another manifest.
 func (e *Entry) IsCatalog() bool { return strings.EqualFold(e.Type, TypeCatalog) }
 
-// Publisher is the domain that the identifier claims.
+// Publisher returns the domain that the identifier claims.
 func (e *Entry) Publisher() string {
 	rest, _ := strings.CutPrefix(e.Identifier, urn)
 	publisher, _, _ := strings.Cut(rest, ":")
 	return publisher
 }
 
-// Name is the last part of the identifier.
+// Name returns the last part of the identifier.
 func (e *Entry) Name() string { return e.Identifier[strings.LastIndexByte(e.Identifier, ':')+1:] }
 
 const urn = "urn:air:"
@@ -97,11 +96,11 @@ var identifiers = regexp.MustCompile(`^urn:air:[a-zA-Z0-9.-]+(:[a-zA-Z0-9._-]+)+
 
 // Finding says what is wrong with an entry.
 type Finding struct {
-	Entry string `json:"entry"` // its identifier, or its place: entries[3]
+	Entry string `json:"entry"` // its identifier, or its index: entries[3]
 	Text  string `json:"text"`
 }
 
-// Parse reads a manifest. Entries that cannot be used are left out and are findings.
+// Parse parses a manifest. Entries that cannot be used are left out and reported as findings.
 func Parse(doc []byte) (*Manifest, []Finding, error) {
 	var in struct {
 		SpecVersion string            `json:"specVersion"`
@@ -142,7 +141,7 @@ func Parse(doc []byte) (*Manifest, []Finding, error) {
 	return m, findings, nil
 }
 
-// check says why an entry cannot be used; "" if it can.
+// check returns why an entry cannot be used; "" if it can.
 func (e *Entry) check() string {
 	switch {
 	case !identifiers.MatchString(e.Identifier) || len(e.Identifier) > maxText:
@@ -176,7 +175,7 @@ func (e *Entry) check() string {
 	return ""
 }
 
-// OfAgent returns the entry of an agent whose card is at an address. host publishes it.
+// OfAgent returns the entry of an agent whose card is at an address. host is the publisher.
 func OfAgent(host, name string, card *a2a.AgentCard, at string) Entry {
 	e := Entry{
 		Identifier: Identifier(host, "agent", name), DisplayName: card.Name, Type: TypeAgent, URL: at,
@@ -197,7 +196,7 @@ func OfAgent(host, name string, card *a2a.AgentCard, at string) Entry {
 		}
 	}
 	if len(e.Queries) < 2 {
-		e.Queries = nil // fewer are an error in the schema of 0.9
+		e.Queries = nil // the schema of 0.9 does not allow fewer
 	}
 	return e
 }
@@ -209,8 +208,7 @@ func appendNew(list []string, s string) []string {
 	return append(list, s)
 }
 
-// Identifier returns the URN of something that a host, with or without a port,
-// publishes.
+// Identifier returns the URN of something that a host, with or without a port, publishes.
 func Identifier(host, namespace, name string) string {
 	u := url.URL{Host: host}
 	publisher := strings.Map(func(r rune) rune {

@@ -10,17 +10,16 @@ import (
 	"unicode"
 )
 
-// Query says which entries are meant (ARD §5.3.1): all that Text and Filter let
-// through.
+// Query selects entries (ARD §5.3.1): those that match both Text and Filter.
 type Query struct {
 	Text   string            `json:"text"`
 	Filter map[string]Values `json:"filter,omitempty"`
 }
 
-// Values are those of a filter: one or several, of which one suffices.
+// Values are the values of a filter, of which one must match.
 type Values []string
 
-// UnmarshalJSON takes a text for a list of one.
+// UnmarshalJSON accepts a string as a list of one.
 func (v *Values) UnmarshalJSON(doc []byte) error {
 	var one string
 	if json.Unmarshal(doc, &one) == nil {
@@ -43,8 +42,8 @@ type SearchRequest struct {
 	PageToken  string `json:"pageToken"`
 }
 
-// Result is an entry that was found. Score is from 1 to 100, and says how well it
-// fits, not whether it is to be trusted.
+// Result is a matching entry. Score is from 1 to 100, and says how well the entry matches, not
+// whether to trust it.
 type Result struct {
 	Entry
 	Score  int    `json:"score"`
@@ -64,7 +63,7 @@ type ListResponse struct {
 	PageToken string  `json:"pageToken,omitempty"`
 }
 
-// MaxPage is the largest page.
+// MaxPage is the maximum length of a page.
 const MaxPage = 100
 
 // filters are the members that a filter may name.
@@ -102,8 +101,8 @@ func ParseSearch(doc []byte) (*SearchRequest, error) {
 	return r, nil
 }
 
-// Search returns a page of the entries that a query is for, the best first, and the
-// token of the next page.
+// Search returns a page of the entries that match a query, best first, and the token of the
+// next page.
 func Search(entries []Entry, q *Query, size int, token string) (page []Result, next string, err error) {
 	wanted := words(q.Text)
 	all := []Result{}
@@ -125,7 +124,7 @@ func Search(entries []Entry, q *Query, size int, token string) (page []Result, n
 	return all[from:to], next, nil
 }
 
-// Page returns which of n elements are on a page.
+// Page returns the range of n elements that is on a page.
 func Page(n, size int, token string) (from, to int, next string, err error) {
 	if token != "" {
 		if from, err = strconv.Atoi(token); err != nil || from < 0 {
@@ -151,8 +150,8 @@ func (e *Entry) passes(filter map[string]Values) bool {
 	return true
 }
 
-// score says how well an entry fits some words: the share of them that it has, where a
-// name counts more than a mention. 0 is not at all.
+// score returns how well an entry matches some words: the share of the words that it has, with
+// names weighted more than mentions. 0 means no match.
 func (e *Entry) score(wanted []string) int {
 	if len(wanted) == 0 {
 		return 0
@@ -181,7 +180,7 @@ func (e *Entry) score(wanted []string) int {
 	return max(sum/len(wanted), 1)
 }
 
-// alike takes words of one stem for the same: translate, translation.
+// alike reports whether two words have the same stem: translate, translation.
 func alike(a, b string) bool {
 	if a == b {
 		return true
@@ -193,11 +192,11 @@ func alike(a, b string) bool {
 	return n >= 4 && n >= max(len(a), len(b))-4
 }
 
-// common are words that say nothing of what is looked for.
+// common are words that are ignored in searches.
 var common = []string{"a", "an", "and", "agent", "agents", "can", "find", "for", "i", "in", "is", "me", "my", "need", "of", "on", "or", "that", "the", "to", "tool", "tools", "want", "what", "which", "who", "with"}
 
-// words returns the words of a text that say something, in small letters; all of them
-// if none does.
+// words returns the words of a text in lower case without common ones; with them if there are
+// no others.
 func words(text string) []string {
 	all := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsNumber(r) })
 	telling := slices.DeleteFunc(slices.Clone(all), func(w string) bool { return slices.Contains(common, w) })

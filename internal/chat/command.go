@@ -22,14 +22,14 @@ const Help = `Each line is a message. Ctrl-C cancels a running task; Ctrl-C twic
   /quit          leave
   //text         send a message that begins with a slash`
 
-// Mistake is a line that cannot be done: nothing was asked of the agent.
+// Mistake is a line that cannot be executed: no request was made.
 type Mistake struct{ text string }
 
 func (m *Mistake) Error() string { return m.text }
 
 func mistakef(format string, args ...any) error { return &Mistake{fmt.Sprintf(format, args...)} }
 
-// names are the commands, as completion offers them.
+// names are the commands, for completion.
 var names = []string{"/attach", "/help", "/new", "/quit", "/save", "/task"}
 
 func (s *Session) command(ctx context.Context, line string) (leave bool, err error) {
@@ -70,7 +70,7 @@ func (s *Session) attach(path string) error {
 	return nil
 }
 
-// unquote takes a path as it is dragged into a terminal, or completed.
+// unquote decodes a path as a terminal inserts it on dragging or completion.
 func unquote(path string) string {
 	if len(path) > 1 && (path[0] == '\'' || path[0] == '"') && path[len(path)-1] == path[0] {
 		path = path[1 : len(path)-1]
@@ -116,9 +116,8 @@ func (s *Session) save(ctx context.Context, dir string) error {
 	return s.Save(ctx, s.last.ID, unquote(dir))
 }
 
-// Complete returns what a line could go on as, for the editor of lines: the names of
-// commands, and paths behind those that take one. The rest of the line, behind the
-// cursor, stays.
+// Complete returns the possible continuations of a line, for the line editor: names of
+// commands, and paths after commands that take one. The text after the cursor stays.
 func Complete(line string, at int) (head string, words []string, tail string) {
 	runes := []rune(line)
 	before, tail := string(runes[:at]), string(runes[at:])
@@ -138,7 +137,7 @@ func Complete(line string, at int) (head string, words []string, tail string) {
 	return before, nil, tail
 }
 
-// paths returns what begins with a path; folders end with their separator.
+// paths returns the paths that begin with begun; folders end with their separator.
 func paths(begun string, foldersOnly bool) (list []string) {
 	dir, name := filepath.Split(begun)
 	open := cmp.Or(unquote(dir), ".")

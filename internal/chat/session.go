@@ -1,10 +1,8 @@
-// Package chat is a conversation with an agent, a line of the user's at a time: it
-// carries the context and the task that waits for an answer from turn to turn, and
-// knows the commands that begin with a slash. Where lines come from and how answers
-// are shown is its caller's.
+// Package chat is a conversation with an agent, one line of the user's at a time. It carries
+// the context and the task that waits for an answer from turn to turn, and executes the
+// commands that begin with a slash. Its caller supplies the lines and shows the answers.
 //
-// A Session belongs to one goroutine. While a turn runs it has a second one, which it
-// waits for.
+// A Session belongs to one goroutine. During a turn it runs a second one, which it waits for.
 package chat
 
 import (
@@ -21,52 +19,50 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// ErrInterrupted is what Lines returns where the user presses Ctrl-C at the prompt.
+// ErrInterrupted is the error of Line if the user presses Ctrl-C at the prompt.
 var ErrInterrupted = errors.New("interrupted")
 
-// errStopped ends the context of a turn that the user gave up.
+// errStopped ends the context of a turn that the user stopped.
 var errStopped = errors.New("the user stopped waiting")
 
 // cancelWithin bounds the request that cancels a task.
 const cancelWithin = 10 * time.Second
 
-// Session is what a conversation needs, and where it stands. All functions must be
-// set.
+// Session is a conversation: its functions, all of which must be set, and its state.
 type Session struct {
 	// Line returns the user's next line, without its end; io.EOF ends the session.
 	Line func(ctx context.Context, prompt string) (string, error)
-	// Say shows a line of the program's.
+	// Say shows a line of the program.
 	Say func(line string)
 	// Fail shows a failure after which the conversation goes on.
 	Fail func(err error)
-	// Send sends a message and shows what comes of it. It calls seen as soon as the
-	// task's id is known. It returns the task where it stands, or for a direct message
-	// a task that has a context only.
+	// Send sends a message and shows the result. It calls seen as soon as the task's id is
+	// known. It returns the present task or, for a direct message, a task with only a context.
 	Send func(ctx context.Context, m *a2a.Message, seen func(taskID string)) (*a2a.Task, error)
 	// Cancel cancels a task.
 	Cancel func(ctx context.Context, taskID string) error
-	// Look returns a task as it is.
+	// Look returns the present state of a task.
 	Look func(ctx context.Context, taskID string) (*a2a.Task, error)
-	// Attach makes a part of a file.
+	// Attach makes a part from a file.
 	Attach func(path string) (*a2a.Part, error)
 	// Save saves the artifacts of a task in a folder.
 	Save func(ctx context.Context, taskID, dir string) error
-	// Presses has a function called for each Ctrl-C, until release.
+	// Presses makes each Ctrl-C call a function, until release.
 	Presses func(press func()) (release func())
-	// Interactive says that somebody types: a failure ends the turn only.
+	// Interactive says that a person types, so that a failure only ends the turn.
 	Interactive bool
 
-	// TaskID and ContextID are where the next message goes; "" begins anew.
+	// TaskID and ContextID are those of the next message; "" begins anew.
 	TaskID, ContextID string
 
 	last   *a2a.Task   // of the latest turn; nil before that
-	parts  []*a2a.Part // to go with the next message
+	parts  []*a2a.Part // for the next message
 	files  []string    // their names
 	warned bool        // the user was told how to leave
 }
 
-// Run converses until the user leaves. It returns the failure of a turn if nobody
-// types: what comes after it may not mean what it was meant to.
+// Run converses until the user leaves. Unless Interactive, it returns the failure of a turn,
+// because the lines after it may rely on its success.
 func (s *Session) Run(ctx context.Context) error {
 	for {
 		line, err := s.Line(ctx, s.prompt())
@@ -105,7 +101,7 @@ func (s *Session) prompt() string {
 	return "> "
 }
 
-// do does what a line says.
+// do executes a line.
 func (s *Session) do(ctx context.Context, line string) (leave bool, err error) {
 	switch {
 	case strings.HasPrefix(line, "//"):
@@ -118,7 +114,7 @@ func (s *Session) do(ctx context.Context, line string) (leave bool, err error) {
 	return s.turn(ctx, line)
 }
 
-// turn sends a message and waits for what comes of it.
+// turn sends a message and waits for the result.
 func (s *Session) turn(outer context.Context, text string) (leave bool, err error) {
 	m := &a2a.Message{MessageID: uuid.Must(uuid.NewV7()).String(), Role: a2a.RoleUser, TaskID: s.TaskID, ContextID: s.ContextID}
 	if text != "" {
@@ -156,7 +152,7 @@ func (s *Session) turn(outer context.Context, text string) (leave bool, err erro
 	return w.leave, nil
 }
 
-// at takes note of where the conversation stands.
+// at records the state of the conversation.
 func (s *Session) at(t *a2a.Task) {
 	if t.ContextID != "" {
 		s.ContextID = t.ContextID
@@ -174,8 +170,7 @@ func (s *Session) at(t *a2a.Task) {
 	}
 }
 
-// watch is what Ctrl-C does during a turn: the first one cancels the task, the second
-// one leaves.
+// watch handles Ctrl-C during a turn: the first one cancels the task, the second one leaves.
 type watch struct {
 	s       *Session
 	ctx     context.Context // of the turn

@@ -1,5 +1,5 @@
-// Package child runs commands with pipes of their own, each in a process group that
-// ends with this process where the system can see to it.
+// Package child runs commands with pipes, each in a process group that ends with this process
+// if the system supports it.
 package child
 
 import (
@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// Process is a running command. The pipes are its own and not exec.Cmd's, so that the
-// end of the command and the end of its output are two events: a process that the
-// command left behind may hold its output open for ever.
+// Process is a running command. It uses its own pipes, not exec.Cmd's, so that the end of the
+// command and the end of its output are separate events: a process that the command left behind
+// may hold its output open for ever.
 type Process struct {
-	In, Out, Err *os.File // our ends of its standard input, output and error
+	In, Out, Err *os.File // this side of its standard input, output and error
 	Work         sync.WaitGroup
 	Exited       <-chan struct{} // closed when the command's own process has ended
 	Cause        error           // why it did not succeed; set before Exited is closed
@@ -25,12 +25,12 @@ type Process struct {
 	cmd *exec.Cmd
 }
 
-// Linger is how long output may go on after the command's own process has ended, and how
-// long a pipe may stay silent after everything was killed before it is given up.
+// Linger is how long output may go on after the command's own process has ended, and how long a
+// pipe may be silent after everything was killed, before it is given up.
 const Linger = 250 * time.Millisecond
 
-// Start starts a command by begin, which is cmd.Start, or calls it. The caller has to
-// call ClosePipes and wait for Work in the end.
+// Start starts a command by begin, which is cmd.Start, or calls it. In the end the caller must
+// call ClosePipes and wait for Work.
 func Start(cmd *exec.Cmd, begin func() error) (*Process, error) {
 	exited := make(chan struct{})
 	p := &Process{cmd: cmd, Exited: exited}
@@ -55,9 +55,9 @@ func Start(cmd *exec.Cmd, begin func() error) (*Process, error) {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = theirs[0], theirs[1], theirs[2]
 	started := make(chan error, 1)
 	p.Work.Go(func() {
-		// The system ends the command with the thread that started it, where it can
-		// (see ownGroup): so that thread lives as long as the command. Nothing is lost,
-		// for waiting takes one as it is.
+		// The system may kill the command when the thread that started it ends (see ownGroup).
+		// So that thread must live as long as the command. This costs nothing, because waiting
+		// occupies a thread anyway.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := begin()
@@ -66,8 +66,8 @@ func Start(cmd *exec.Cmd, begin func() error) (*Process, error) {
 			return
 		}
 		p.Cause = cmd.Wait()
-		// Somebody who holds its input open and does not read must not keep what is
-		// written to it. An error means that the system has no deadlines of pipes: then
+		// A process that holds the command's input open without reading it must not block
+		// writes to it. An error means that pipes have no deadlines on this system: then
 		// ClosePipes ends the write.
 		_ = p.In.SetWriteDeadline(time.Now().Add(Linger))
 		close(exited)
@@ -80,7 +80,7 @@ func Start(cmd *exec.Cmd, begin func() error) (*Process, error) {
 	return p, nil
 }
 
-// ClosePipes closes our ends, which ends reads and writes that still wait.
+// ClosePipes closes this side of the pipes, which ends reads and writes under way.
 func (p *Process) ClosePipes() {
 	for _, f := range []*os.File{p.In, p.Out, p.Err} {
 		f.Close() // nil is fine
@@ -90,8 +90,8 @@ func (p *Process) ClosePipes() {
 // MaxLine caps what is kept of a line, in bytes.
 const MaxLine = 4 << 10
 
-// Lines calls each with the lines of r that are not empty, until its end. Of a line that
-// is too long only the beginning is kept.
+// Lines calls each for the lines of r that are not empty, until its end. It keeps only the
+// beginning of a line that is too long.
 func Lines(r io.Reader, each func(line string)) {
 	in := bufio.NewReaderSize(r, MaxLine)
 	for {

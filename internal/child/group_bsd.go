@@ -4,6 +4,6 @@ package child
 
 import "syscall"
 
-// dieWithUs: nobody ends the command here when we are killed. It finds its pipes
-// closed.
+// dieWithUs does nothing: this system cannot kill the command when this process is killed. The
+// command finds its pipes closed.
 func dieWithUs(*syscall.SysProcAttr) {}

@@ -4,8 +4,8 @@ package child
 
 import "os/exec"
 
-// There are no process groups here, and no polite signal: Terminate and Kill both end
-// the command's own process, at once.
+// Without process groups and polite signals, Terminate and Kill both end the command's own
+// process at once.
 
 func ownGroup(*exec.Cmd) {}
 

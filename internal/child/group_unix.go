@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// ownGroup makes the command the leader of a process group of its own, which ends
-// with us where the system can see to it.
+// ownGroup makes the command the leader of a process group of its own, which ends with this
+// process if the system supports it.
 func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	dieWithUs(cmd.SysProcAttr)
@@ -20,10 +20,9 @@ func (p *Process) Terminate() { p.signal(syscall.SIGTERM) }
 // Kill ends the command's process group.
 func (p *Process) Kill() { p.signal(syscall.SIGKILL) }
 
-// signal reaches what is left of the group, also when its leader has ended.
-// The group's number is the leader's and is free once both are gone, but only
-// comes round again after all other numbers: not in the moment between the
-// leader's end and the signals that follow it.
+// signal reaches the rest of the group even if its leader has ended. The group's number is that
+// of the leader, and is free once both have ended, but the system only reuses it after all
+// other numbers, so not in the moment between the leader's end and the signals that follow it.
 func (p *Process) signal(s syscall.Signal) {
-	syscall.Kill(-p.cmd.Process.Pid, s) // an error means that nobody is left
+	syscall.Kill(-p.cmd.Process.Pid, s) // an error means that the group is empty
 }

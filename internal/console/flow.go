@@ -112,7 +112,7 @@ type block struct {
 	Inbox          bool // the answer is sent from the inbox
 }
 
-// part is a part with what its template needs.
+// part is a part with the data for its template.
 type part struct {
 	*a2a.Part
 	ID   string

@@ -11,8 +11,8 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// Catalogs is the directory of the catalogs that the user has added, a file for each;
-// "" if there is none.
+// Catalogs is the directory of the catalogs that the user has added, with a file for each; ""
+// if there is none.
 type Catalogs string
 
 // Catalogs returns the directory of catalogs beside that of contexts.
@@ -23,8 +23,8 @@ func (d Dir) Catalogs() Catalogs {
 	return Catalogs(filepath.Join(filepath.Dir(string(d)), "catalogs"))
 }
 
-// maxCatalog is how large a document may be, in bytes: a catalog is 20 documents of a
-// MiB at most, and what is said of them.
+// maxCatalog is the maximum size of a document, in bytes: a catalog has at most 20 documents of
+// 1 MiB, and findings about them.
 const maxCatalog = 64 << 20
 
 var notInNames = regexp.MustCompile(`[^a-z0-9.-]+`)
@@ -39,7 +39,7 @@ func (d Catalogs) Name(at string) string {
 	return name[:min(len(name), 64)]
 }
 
-// Save keeps a document in place of an earlier one of the name.
+// Save stores a document, and replaces an earlier one with the same name.
 func (d Catalogs) Save(name string, doc []byte) error {
 	if !names.MatchString(name) {
 		return failure.Usagef("catalog name %s: expected the host of a catalog", plain.Quote(name))
@@ -70,7 +70,7 @@ func (d Catalogs) none(name string) error {
 	return f.WithHint("there are none yet: parley catalog add https://agents.example.org")
 }
 
-// Remove deletes a document, also one that Load refuses.
+// Remove deletes a document, even one that Load refuses.
 func (d Catalogs) Remove(name string) error {
 	if d == "" || !names.MatchString(name) {
 		return d.none(name)

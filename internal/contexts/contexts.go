@@ -1,10 +1,9 @@
-// Package contexts keeps settings of the command line under names: which agent, how it
-// is reached, and with which credentials. Each is a file of its own that only its user
-// may read, and one of them may be in use. Beside them are what the user has signed in
-// with, a file for each agent.
+// Package contexts stores settings of the command line under names: an agent, how to reach it,
+// and with which credentials. Each context is a file that only its user may read, and one of
+// them may be in use. Next to them are the user's sign-ins, a file for each agent.
 //
-// Every failure is a failure.Error. A Dir may be used by several processes: files are
-// replaced whole.
+// Every error is a failure.Error. Several processes may use a Dir: files are replaced as a
+// whole.
 package contexts
 
 import (
@@ -25,7 +24,7 @@ import (
 // Dir is the directory of the files; "" if there is none, because the user has no home.
 type Dir string
 
-// Context is the values of settings by their flags' names: "agent-card", "bearer".
+// Context maps the names of flags, such as "agent-card" and "bearer", to their values.
 type Context map[string]string
 
 const (
@@ -52,7 +51,7 @@ func (d Dir) Load(name string) (Context, error) {
 		return nil, err
 	}
 	path := d.file(name)
-	if d == "" { // its files would be those of the working directory
+	if d == "" { // its files would be in the working directory
 		return nil, d.none(name)
 	}
 	text, err := readPrivate("context "+name, path, maxFile)
@@ -70,8 +69,8 @@ func (d Dir) Load(name string) (Context, error) {
 	return c, nil
 }
 
-// readPrivate reads a file of so many bytes at most that only its user may read. The error is fs.ErrNotExist,
-// or a failure.Error.
+// readPrivate reads a file that only its user may read, of at most most bytes. The error is
+// fs.ErrNotExist, or a failure.Error.
 func readPrivate(what, path string, most int64) ([]byte, error) {
 	st, err := os.Stat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -96,12 +95,12 @@ func readPrivate(what, path string, most int64) ([]byte, error) {
 
 func parse(text []byte) (c Context, err error) {
 	if err := json.Unmarshal(text, &c); err != nil || c == nil {
-		return nil, errors.New("not a JSON object of strings") // the decoder's text may have a credential
+		return nil, errors.New("not a JSON object of strings") // the decoder's text may contain a credential
 	}
 	return c, nil
 }
 
-// none says that there is no context of a name, and which there are.
+// none returns the error for a missing context, with the existing ones.
 func (d Dir) none(name string) error {
 	f := failure.Usagef("there is no context %s", name)
 	if list, err := d.Names(); err == nil && len(list) > 0 {
@@ -110,7 +109,7 @@ func (d Dir) none(name string) error {
 	return f.WithHint("make it: parley context add %s URL", name)
 }
 
-// Save writes a context that is not there yet.
+// Save writes a new context.
 func (d Dir) Save(name string, c Context) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -125,7 +124,7 @@ func (d Dir) Save(name string, c Context) error {
 	return d.write(d.file(name), append(text, '\n'))
 }
 
-// Use says which context is in use; "" means no context.
+// Use sets the context in use; "" means none.
 func (d Dir) Use(name string) error {
 	if name == "" {
 		if d == "" {
@@ -154,7 +153,7 @@ func (d Dir) Current() (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// Remove deletes a context, credentials and all. If it was in use, none is.
+// Remove deletes a context with its credentials. If it was in use, none is then.
 func (d Dir) Remove(name string) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -175,7 +174,7 @@ func (d Dir) Remove(name string) error {
 	return nil
 }
 
-// remove deletes a file. If there is none, missing is the error.
+// remove deletes a file. missing is the error if there is none.
 func remove(path string, missing error) error {
 	switch err := os.Remove(path); {
 	case errors.Is(err, fs.ErrNotExist):
@@ -204,7 +203,7 @@ func (d Dir) Names() (list []string, err error) {
 	return list, nil
 }
 
-// write replaces a file whole: a crash leaves the old one or the new one.
+// write replaces a file as a whole: a crash leaves the old one or the new one.
 func (d Dir) write(path string, text []byte) (err error) {
 	if d == "" {
 		return failure.Usagef("contexts and sign-ins are kept in the home directory, and this user has none").WithHint("set HOME")

@@ -17,9 +17,9 @@ import (
 	"github.com/parley-a2a/parley/internal/failure"
 )
 
-// SignIn is what the user has signed in with at an agent.
+// SignIn is a user's sign-in at an agent.
 type SignIn struct {
-	Agent   string          `json:"agent"`             // as it was named
+	Agent   string          `json:"agent"`             // as the user named it
 	Context string          `json:"context,omitempty"` // "" if no context named it
 	Session json.RawMessage `json:"session"`
 }
@@ -27,7 +27,7 @@ type SignIn struct {
 // SignIns is the directory of the files; "" if there is none.
 type SignIns string
 
-// SignIns returns the directory of sign-ins beside that of contexts.
+// SignIns returns the directory of sign-ins, next to that of contexts.
 func (d Dir) SignIns() SignIns {
 	if d == "" {
 		return ""
@@ -35,14 +35,14 @@ func (d Dir) SignIns() SignIns {
 	return SignIns(filepath.Join(filepath.Dir(string(d)), "signed-in"))
 }
 
-// file is a name that says nothing of the agent, and that any file system takes.
+// file returns a name that does not reveal the agent, and that is valid in any file system.
 func (d SignIns) file(agent, context string) string {
 	sum := sha256.Sum256([]byte(context + "\x00" + agent))
 	return filepath.Join(string(d), hex.EncodeToString(sum[:16])+extension)
 }
 
-// Load returns the sign-in at an agent that a context names, or "" for one that none
-// does; nil if there is none. It refuses a file that other users may read.
+// Load returns the sign-in at an agent, with the context that names the agent, or "" if none
+// does; nil if there is no sign-in. It refuses a file that other users may read.
 func (d SignIns) Load(agent, context string) (*SignIn, error) {
 	if d == "" {
 		return nil, nil
@@ -69,7 +69,7 @@ func (d SignIns) read(path string) (*SignIn, error) {
 	return s, nil
 }
 
-// Save keeps a sign-in in place of an earlier one.
+// Save stores a sign-in, and replaces an earlier one.
 func (d SignIns) Save(s *SignIn) error {
 	text, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
@@ -78,14 +78,14 @@ func (d SignIns) Save(s *SignIn) error {
 	return Dir(d).write(d.file(s.Agent, s.Context), append(text, '\n'))
 }
 
-// Remove deletes a sign-in. The file of its lock stays: another process may wait for it,
-// and would have the lock beside one that made the file anew.
+// Remove deletes a sign-in. It keeps the lock file: another process may be waiting for it, and
+// would then hold the lock at the same time as one that made the file anew.
 func (d SignIns) Remove(s *SignIn) error {
 	return remove(d.file(s.Agent, s.Context), nil)
 }
 
-// List returns all sign-ins, by agent and context. One that cannot be read is an error
-// of its own, and the others are there all the same.
+// List returns all sign-ins, by agent and context. One that cannot be read is an error in
+// failed, and does not affect the others.
 func (d SignIns) List() (list []*SignIn, failed []error, err error) {
 	files, err := os.ReadDir(string(d))
 	if errors.Is(err, fs.ErrNotExist) || d == "" {
@@ -112,8 +112,8 @@ func (d SignIns) List() (list []*SignIn, failed []error, err error) {
 
 const lockExtension = ".lock"
 
-// Lock keeps other processes from renewing a sign-in at the same time: a server that
-// replaces refresh tokens takes each one once. It waits until ctx ends.
+// Lock keeps other processes from renewing a sign-in at the same time, because a server that
+// rotates refresh tokens accepts each one only once. It waits until ctx ends.
 func (d SignIns) Lock(ctx context.Context, s *SignIn) (unlock func(), err error) {
 	if d == "" {
 		return nil, errors.New("there is no directory of sign-ins")
@@ -132,7 +132,7 @@ func (d SignIns) Lock(ctx context.Context, s *SignIn) (unlock func(), err error)
 			return nil, errors.Join(unusable(path, err), f.Close())
 		}
 		select {
-		case <-time.After(50 * time.Millisecond): // another process says nothing when it is done
+		case <-time.After(50 * time.Millisecond): // the other process gives no sign when it is done
 		case <-ctx.Done():
 			_ = f.Close()
 			return nil, context.Cause(ctx)

@@ -15,17 +15,17 @@ import (
 // Prefix begins the name of every variable that is read.
 const Prefix = "A2ACLI_"
 
-// maxSize is of a file, in bytes.
+// maxSize is the maximum size of a file, in bytes.
 const maxSize = 1 << 20
 
-// File is a configuration file: one A2ACLI_NAME=value a line.
+// File is a configuration file, with A2ACLI_NAME=value lines.
 type File struct {
 	Path   string
 	Values map[string]string
 }
 
-// Read reads a .env file of at most 1 MiB. Such files belong to many programs, so
-// variables without our prefix are skipped, whatever is wrong with them.
+// Read reads a .env file of at most 1 MiB. Such files are shared by many programs, so variables
+// without the prefix are skipped, even if they are invalid.
 func Read(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -50,9 +50,9 @@ func Read(path string) (*File, error) {
 	return &File{path, values}, nil
 }
 
-// parse reads NAME=value lines: an optional "export", comments from # on,
-// values bare, in 'single quotes' as they are, or in "double quotes" with \n,
-// \t, \", \\ and \$. Errors begin with the number of the line.
+// parse reads NAME=value lines, with an optional "export", and comments from # on. Values are
+// bare, in 'single quotes' as they are, or in "double quotes" with \n, \t, \", \\ and \$.
+// Errors begin with the line number.
 func parse(doc []byte) (map[string]string, error) {
 	values := map[string]string{}
 	lines := bufio.NewScanner(bytes.NewReader(bytes.TrimPrefix(doc, []byte("\uFEFF"))))
@@ -130,8 +130,8 @@ func afterQuote(rest string, closed bool, quote byte) error {
 	return nil
 }
 
-// FindUp returns the nearest file of that name in dir or above it, as git
-// finds its repository, or "".
+// FindUp returns the nearest file of that name in dir or a directory above it, as git finds its
+// repository, or "".
 func FindUp(dir, name string) string {
 	for {
 		path := filepath.Join(dir, name)

@@ -10,11 +10,11 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// maxName bounds a name, in bytes; file systems have 255, and a copy needs room for
-// its number.
+// maxName limits a name, in bytes; file systems allow 255, and a copy needs room for its
+// number.
 const maxName = 200
 
-// devices are names that stand for no file on Windows, whatever follows their dot.
+// devices are names that denote no file on Windows, with any extension.
 var devices = map[string]bool{"con": true, "prn": true, "aux": true, "nul": true, "conin$": true, "conout$": true, "clock$": true}
 
 func init() {
@@ -23,9 +23,9 @@ func init() {
 	}
 }
 
-// Name makes of what an agent calls a file a name that is safe in any folder on any
-// system: the last part of a path, without characters that some system forbids or
-// that show nothing, no device, not hidden, and not too long. It never returns "".
+// Name turns an agent's name for a file into a name that is safe in any folder on any system:
+// the last part of a path, without characters that some system forbids or that are invisible,
+// no device, not hidden, and not too long. It never returns "".
 func Name(theirs string) string {
 	theirs = plain.Line(theirs)
 	if i := strings.LastIndexAny(theirs, `/\`); i >= 0 {
@@ -35,7 +35,7 @@ func Name(theirs string) string {
 		switch {
 		case strings.ContainsRune(`<>:"|?*`, r):
 			return '_'
-		case !unicode.IsPrint(r), r == utf8.RuneError: // also what has no width
+		case !unicode.IsPrint(r), r == utf8.RuneError: // also characters without width
 			return -1
 		}
 		return r
@@ -43,13 +43,13 @@ func Name(theirs string) string {
 	name = strings.Trim(name, " ")
 	name = strings.TrimRight(name, ". ")
 	if rest := strings.TrimLeft(name, "."); rest != name && rest != "" {
-		name = "_" + rest // a name that begins with a dot is hidden, and may be read by programs
+		name = "_" + rest // a name that begins with a dot is hidden, and some programs read such files
 	}
 	if name = strings.TrimLeft(name, " "); name == "" {
 		return "file"
 	}
 	if strings.HasPrefix(name, "-") {
-		name = "_" + name // an option, where somebody writes *
+		name = "_" + name // would be read as an option in commands with *
 	}
 	stem, _, _ := strings.Cut(name, ".")
 	if devices[strings.ToLower(strings.TrimSpace(stem))] {
@@ -65,7 +65,7 @@ func Name(theirs string) string {
 	return strings.TrimRight(name, ". ")
 }
 
-// numbered is the n-th file of a name.
+// numbered returns the name of the n-th file with the same name.
 func numbered(name string, n int) string {
 	if n < 2 {
 		return name

@@ -1,9 +1,9 @@
-// Package download writes the artifacts of a task into a folder: under names that
-// agents cannot choose freely ([Name]), never outside of the folder, never over what
-// is there unless that is asked for, and each file whole or not at all.
+// Package download writes the artifacts of a task into a folder: under names that agents cannot
+// choose freely ([Name]), never outside the folder, never over existing files unless requested,
+// and each file as a whole or not at all.
 //
-// The functions may be used by several goroutines; two that write to one folder may
-// find each other's files.
+// The functions may be used by several goroutines. Two that write to one folder may see each
+// other's files.
 package download
 
 import (
@@ -24,20 +24,20 @@ import (
 // File is something to save, and where it was saved.
 type File struct {
 	Path       string `json:"path,omitempty"` // "": not saved
-	URL        string `json:"url,omitempty"`  // of a file that the agent only refers to
+	URL        string `json:"url,omitempty"`  // of a file that the agent only links to
 	ArtifactID string `json:"artifactId"`
 	MediaType  string `json:"mediaType,omitempty"`
 	Size       int    `json:"size"`
 
-	Part    int    `json:"-"` // where it begins among the artifact's parts
-	Name    string `json:"-"` // safe, and no other file's; "" of what has a URL
+	Part    int    `json:"-"` // its first index among the artifact's parts
+	Name    string `json:"-"` // safe and unique; "" if there is a URL
 	Content []byte `json:"-"`
 }
 
-// ExistsError says that there is something of the name in the folder.
+// ExistsError says that the name exists in the folder.
 type ExistsError struct {
 	Path   string
-	Device bool // it is no regular file, and is not replaced either way
+	Device bool // it is no regular file, and is never replaced
 }
 
 func (e *ExistsError) Error() string {
@@ -47,13 +47,12 @@ func (e *ExistsError) Error() string {
 	return e.Path + " is there already"
 }
 
-// Files lists what there is to save: a file for each part with bytes, one for the
-// texts of an artifact that follow each other, one for each piece of data. What the
-// agent only refers to has a URL.
+// Files lists the files to save: one for each part with bytes, one for consecutive texts of an
+// artifact, one for each data part. A file that the agent only links to has a URL.
 func Files(artifacts []*a2a.Artifact) []*File {
 	var files []*File
-	taken := map[string]bool{} // case does not count on every system
-	last := map[string]int{}   // numbers that names have got
+	taken := map[string]bool{} // some systems ignore case
+	last := map[string]int{}   // the last number used for each name
 	name := func(theirs string) string {
 		base := Name(theirs)
 		name := base
@@ -105,7 +104,7 @@ var extensions = map[string]string{
 	"application/pdf": ".pdf", "image/png": ".png", "image/jpeg": ".jpg", "image/svg+xml": ".svg", "application/zip": ".zip",
 }
 
-// named gives a name without an extension that of the media type.
+// named adds the extension of the media type to a name without one.
 func named(base, mediaType string) string {
 	if filepath.Ext(base) != "" {
 		return base
@@ -114,9 +113,9 @@ func named(base, mediaType string) string {
 	return base + extensions[t]
 }
 
-// Save writes the files that have content into dir, which is made if it is missing,
-// and sets their paths. If anything of their names is there it writes nothing, and
-// with force it replaces regular files only.
+// Save writes the files that have content into dir, creating it if necessary, and sets their
+// paths. If any of their names exists, it writes nothing; with force, it replaces regular files
+// only.
 func Save(dir string, files []*File, force bool) (err error) {
 	if err := os.MkdirAll(dir, 0o777); err != nil {
 		return err
@@ -129,7 +128,7 @@ func Save(dir string, files []*File, force bool) (err error) {
 	var temps []string
 	defer func() {
 		for _, temp := range temps {
-			_ = root.Remove(temp) // those that have their name are gone from here
+			_ = root.Remove(temp) // those that were renamed no longer exist here
 		}
 	}()
 	type pending struct {
@@ -180,8 +179,8 @@ func write(root *os.Root, name string, content []byte) error {
 	return errors.Join(err, f.Close())
 }
 
-// place gives a file its name. Without force it is an error if the name is taken in
-// the meantime, where the file system has links to tell.
+// place gives a file its name. Without force it is an error if the name has come to exist
+// meanwhile, if the file system has links to detect that.
 func place(root *os.Root, temp, name string, force bool) error {
 	if force {
 		return root.Rename(temp, name)

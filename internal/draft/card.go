@@ -11,13 +11,13 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// IsCard reports whether a name is that of a card's file.
+// IsCard reports whether name is the name of a card's file.
 func IsCard(name string) bool {
 	return !strings.Contains(name, "://") && strings.HasSuffix(strings.ToLower(name), ".json")
 }
 
-// cardOf puts into the file what a card says. alone says that nothing else tells
-// what the agent is: it is then the one that the card leads to.
+// cardOf copies a card's fields into the agent. alone says that nothing else describes the
+// agent: it is then a proxy of the agent that the card names.
 func cardOf(name string, agent *config.Agent, alone bool) error {
 	doc, err := keyfile.Read(name, keyfile.MaxCard)
 	if err != nil {
@@ -32,7 +32,7 @@ func cardOf(name string, agent *config.Agent, alone bool) error {
 			return failure.Usagef("%s says what the agent's card says, and nothing what the agent is", plain.Quote(name)).
 				WithHint("name its command: parley init %s -- ./agent.py", plain.Quote(name))
 		}
-		// Its card is the proxy's to ask for, and to follow.
+		// The proxy fetches its card itself, and follows changes.
 		*agent = config.Agent{Name: slug(card.Name), Proxy: &config.Proxy{Agent: card.SupportedInterfaces[0].URL}}
 		return nil
 	}

@@ -1,5 +1,5 @@
-// Package draft finds out what an agent is that somebody names by a script, a URL or a
-// card, and describes it as parley.yaml does. URLs are asked with GET requests alone.
+// Package draft finds out what kind of agent a script, a URL or a card is, and describes it in
+// the form of parley.yaml. It makes only GET requests to URLs.
 package draft
 
 import (
@@ -13,9 +13,9 @@ import (
 	"github.com/parley-a2a/parley/internal/serve"
 )
 
-// Agent is the agent that a command line describes: args is at most one script, URL or
-// file of a card, argv a command, s the options. name and card, a file, replace what is
-// found; token is how the file names the credentials of what is behind the agent.
+// Agent returns the agent that a command line describes: args is at most one script, URL or
+// file of a card, argv a command, s the options. name and card, a file, override what is found;
+// token is the file's text for the credentials of the service behind the agent.
 func Agent(ctx context.Context, s *serve.Settings, args, argv []string, name, card string, token a2a.Secret) (config.Agent, error) {
 	var agent config.Agent
 	form := s.Chosen()
@@ -38,7 +38,7 @@ func Agent(ctx context.Context, s *serve.Settings, args, argv []string, name, ca
 			return agent, err
 		}
 	}
-	agent.Default = true // as it is alone: said, it keeps its tasks when others come
+	agent.Default = true // the only agent: stated, so that it keeps its tasks when others are added
 	if agent.Name == "" || name != "" {
 		agent.Name = name
 	}
@@ -55,7 +55,7 @@ func orDash(form string) string {
 	return "--" + form
 }
 
-// nameOf makes a name for an agent of what it is.
+// nameOf derives a name for an agent from its description.
 func nameOf(c *config.Agent) string {
 	name := c.Builtin
 	switch {
@@ -77,7 +77,7 @@ func nameOf(c *config.Agent) string {
 	return slug(name)
 }
 
-// slug is a name as agents have it.
+// slug turns a name into a valid name of an agent.
 func slug(s string) string {
 	var b strings.Builder
 	for _, c := range strings.ToLower(s) {

@@ -16,7 +16,7 @@ func Create(name string, text []byte) error {
 	}
 	_, err = f.Write(text)
 	if err = errors.Join(err, f.Close()); err != nil {
-		_ = os.Remove(name) // half of it would be there the next time
+		_ = os.Remove(name) // otherwise half a file would exist the next time
 		return failure.New(failure.CodeServe, fmt.Sprintf("write %s: %v", name, err), err)
 	}
 	return nil

@@ -20,7 +20,7 @@ import (
 	"github.com/parley-a2a/parley/internal/serve"
 )
 
-// find makes an agent of a script, or of what a URL turns out to be.
+// find returns the agent for a script, or for the kind of service at a URL.
 func find(ctx context.Context, what string, s *serve.Settings, token a2a.Secret) (config.Agent, error) {
 	if !strings.Contains(what, "://") {
 		st, err := os.Stat(what)
@@ -72,8 +72,8 @@ func find(ctx context.Context, what string, s *serve.Settings, token a2a.Secret)
 	return config.Agent{HTTP: &config.HTTP{URL: what, Headers: bearer}}, nil
 }
 
-// models asks an endpoint for its models, and returns the first. answered says
-// that there is something at all.
+// models requests an endpoint's models, and returns the first. answered says that something
+// answered at all.
 func models(ctx context.Context, c *http.Client, at string) (base, first string, ok, answered bool) {
 	for _, base := range []string{at, at + "/v1"} {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/models", nil)
@@ -85,7 +85,7 @@ func models(ctx context.Context, c *http.Client, at string) (base, first string,
 			continue
 		}
 		answered = true
-		doc, _ := io.ReadAll(io.LimitReader(res.Body, 1<<20)) // a list that is cut off is no JSON
+		doc, _ := io.ReadAll(io.LimitReader(res.Body, 1<<20)) // a truncated list is invalid JSON
 		_ = res.Body.Close()                                  // only read
 		var list struct {
 			Data []struct {
@@ -94,7 +94,7 @@ func models(ctx context.Context, c *http.Client, at string) (base, first string,
 		}
 		switch {
 		case res.StatusCode == http.StatusUnauthorized && strings.HasSuffix(base, "/v1"):
-			return base, "", true, true // it has to be told who asks
+			return base, "", true, true // it requires credentials
 		case res.StatusCode == http.StatusOK && json.Unmarshal(doc, &list) == nil && list.Data != nil:
 			if len(list.Data) > 0 {
 				first = list.Data[0].ID
@@ -105,7 +105,7 @@ func models(ctx context.Context, c *http.Client, at string) (base, first string,
 	return "", "", false, answered
 }
 
-// script is an agent that is a file of this machine.
+// script returns the agent for a file on this machine.
 func script(name string, st os.FileInfo, s *serve.Settings) (config.Agent, error) {
 	c := &config.Exec{Processes: s.Processes}
 	if !filepath.IsAbs(name) && !strings.ContainsAny(name, `/\`) {
@@ -130,8 +130,8 @@ func script(name string, st os.FileInfo, s *serve.Settings) (config.Agent, error
 	return agent, nil
 }
 
-// WhatIsHere is a script of the working directory that is named as an agent's; ""
-// if there is none.
+// WhatIsHere returns a script in the working directory that is named like an agent's; "" if
+// there is none.
 func WhatIsHere() (string, error) {
 	var found []string
 	for _, name := range []string{"agent", "agent.py", "agent.js", "agent.mjs", "agent.sh"} {
@@ -145,7 +145,7 @@ func WhatIsHere() (string, error) {
 	return strings.Join(found, ""), nil
 }
 
-// hostIn is the host of a URL or of an address.
+// hostIn returns the host of a URL or of an address.
 func hostIn(s string) string {
 	if u, err := url.Parse(s); err == nil && u.Host != "" {
 		return u.Hostname()

@@ -1,5 +1,5 @@
-// Package failure is what a command reports when it could not do its job: the
-// error envelope of a2a-cli Appendix B, and the exit code that agrees with it.
+// Package failure is the error that a failed command reports: the error envelope of a2a-cli
+// Appendix B, and the matching exit code.
 package failure
 
 import "fmt"
@@ -8,13 +8,13 @@ import "fmt"
 type Error struct {
 	Code    string // the protocol's name, or one of the codes below
 	Message string
-	Hint    string // what to do about it; "" if that is not known
-	A2ACode string // as the peer's binding has it: a number, or a name of gRPC; "" if there is none
+	Hint    string // what to do about it; "" if unknown
+	A2ACode string // the peer's code on its binding: a number, or a name of gRPC; "" if there is none
 
-	Lines    []string  // more of the message, such as the mistakes of a file
-	Problems []Problem // the same for programs; nil if there are none
+	Lines    []string  // further lines of the message, such as the mistakes in a file
+	Problems []Problem // the same for programs; may be nil
 
-	Cause error // for the log; nil if there is none
+	Cause error // only logged; may be nil
 }
 
 // Problem is one mistake in a file.
@@ -26,8 +26,8 @@ type Problem struct {
 	Message string `json:"message"`
 }
 
-// Codes of failures that are the program's own (a2a-cli Appendix D). Those of
-// ours that it has no name for have a prefix of their own.
+// Codes of the program's own failures (a2a-cli Appendix D). Those without a name there have a
+// prefix of their own.
 const (
 	CodeUsage              = "A2ACLI_ERR_USAGE"
 	CodeCardNotFound       = "A2ACLI_ERR_CARD_NOT_FOUND"
@@ -40,11 +40,11 @@ const (
 
 	CodeInterrupted = "PARLEY_ERR_INTERRUPTED" // by a signal
 	CodeServe       = "PARLEY_ERR_SERVE"       // the server cannot start or go on
-	CodeAdmin       = "PARLEY_ERR_ADMIN"       // the tasks on disk cannot be worked with
+	CodeAdmin       = "PARLEY_ERR_ADMIN"       // the tasks on disk cannot be used
 )
 
-// Codes of conditions that a server reports and the protocol has no name for. HTTP
-// has, and so does package a2a, but §11.4 wants a prefix of ours.
+// Codes of a server's errors that have no name in the protocol. They have one in HTTP and in
+// package a2a, but §11.4 requires a prefix of the program's own.
 const (
 	CodeRateLimited      = "PARLEY_ERR_RATE_LIMITED"
 	CodeUnavailable      = "PARLEY_ERR_UNAVAILABLE"
@@ -62,7 +62,7 @@ const (
 	ExitUnreachable = 3
 	ExitAuth        = 4
 	ExitTimeout     = 5
-	ExitInterrupted = 130 // as shells have it for SIGINT
+	ExitInterrupted = 130 // as in shells, for SIGINT
 )
 
 // ExitCodes explains the exit codes to people.
@@ -88,8 +88,8 @@ With --exit-status, a command that did its job exits as its task ended:
 
 With -o json a failure is also on standard output, with its code and a hint.`
 
-// exits is the Exit column of Appendix D. Codes that are not in it exit 1, as
-// all errors of the protocol do.
+// exits is the Exit column of Appendix D. Codes that it lacks exit 1, like all errors of the
+// protocol.
 var exits = map[string]int{
 	CodeUsage:              ExitUsage,
 	CodeCardNotFound:       ExitUnreachable,
@@ -116,7 +116,7 @@ func (e *Error) WithHint(format string, args ...any) *Error {
 	return e
 }
 
-// Exit returns the exit code of a command that fails like this.
+// Exit returns the exit code of a command with this failure.
 func (e *Error) Exit() int {
 	if exit, ok := exits[e.Code]; ok {
 		return exit

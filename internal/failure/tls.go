@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// TLSHint says what to do about a connection that TLS stands in the way of; "" if it
-// does not.
+// TLSHint says what to do about a connection that failed because of TLS; "" if it failed for
+// another reason.
 func TLSHint(err error) string {
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
 	var invalid x509.CertificateInvalidError
-	var plain tls.RecordHeaderError // the peer answered, and not in TLS
+	var plain tls.RecordHeaderError // the peer answered, but not with TLS
 	switch {
 	case err == nil:
 	case errors.As(err, &unknown) && unknown.Cert != nil && bytes.Equal(unknown.Cert.RawIssuer, unknown.Cert.RawSubject):

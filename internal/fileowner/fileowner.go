@@ -1,6 +1,6 @@
-// Package fileowner opens files of a server that commands of root may make, such as
-// parley key create under sudo. The server runs as another user, and must be able to
-// go on with them.
+// Package fileowner opens files of a server that commands of root may create, such as parley
+// key create under sudo. The server runs as another user, and must be able to use them
+// afterwards.
 package fileowner
 
 import (
@@ -9,13 +9,13 @@ import (
 	"os"
 )
 
-// Open opens a file, or makes it with mode 0600. One that root makes belongs to the owner
-// of like. One that was there before keeps its owner: it may be a link to somewhere else.
+// Open opens a file, or creates it with mode 0600. A file that root creates gets the owner of
+// like. An existing file keeps its owner, because it may be a link to another place.
 func Open(name, like string, flag int) (*os.File, error) {
 	f, err := os.OpenFile(name, flag|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return os.OpenFile(name, flag|os.O_CREATE, 0o600) // it may be removed just now
+		return os.OpenFile(name, flag|os.O_CREATE, 0o600) // it may be removed at this moment
 	case err == nil:
 		give(f, like)
 	}

@@ -7,8 +7,8 @@ import (
 	"syscall"
 )
 
-// give gives a file to the owner of another one. Where that fails, as on file systems
-// without owners, it stays root's.
+// give gives a file the owner of another file. If that fails, as on file systems without
+// owners, it stays root's.
 func give(f *os.File, like string) {
 	if os.Geteuid() != 0 {
 		return

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Address returns a value that is an address to listen on; what *to has is the default.
+// Address returns a value for an address to listen on, with the default in *to.
 func Address(to *string) *Value {
 	return Of("address", to, ParseAddress, func(s string) string { return s })
 }
 
-// ParseAddress returns an address to listen on. A port alone is one of this machine
-// alone: nobody else is let in by a short form.
+// ParseAddress parses an address to listen on. A port alone means this machine only, so that a
+// short form never admits others.
 func ParseAddress(s string) (string, error) {
 	host, port, err := net.SplitHostPort(s)
 	if strings.Trim(s, "0123456789") == "" && s != "" {

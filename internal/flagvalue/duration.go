@@ -11,8 +11,8 @@ const maxDays = 100_000
 
 var errDuration = errors.New("must be a duration such as 500ms, 90s, 12h or 30d")
 
-// ParseDuration returns the duration that s stands for: what time.ParseDuration takes,
-// with whole days of 24 hours in front of it, as in 30d or 1d12h.
+// ParseDuration parses a duration as time.ParseDuration does, with optional whole days of 24
+// hours before it, as in 30d or 1d12h.
 func ParseDuration(s string) (time.Duration, error) {
 	days, rest, ok := strings.Cut(s, "d")
 	if !ok {
@@ -38,11 +38,10 @@ func ParseDuration(s string) (time.Duration, error) {
 	return whole, nil
 }
 
-// Span returns a value that is any duration; what *to has is the default.
+// Span returns a value for any duration, with the default in *to.
 func Span(to *time.Duration) *Value { return Of("duration", to, ParseDuration, FormatDuration) }
 
-// Duration returns a value that is a positive duration; a plain number means
-// seconds.
+// Duration returns a value for a positive duration; a plain number means seconds.
 func Duration(to *time.Duration) *Value {
 	return Of("duration", to, func(s string) (time.Duration, error) {
 		d, err := ParseDuration(s)
@@ -56,7 +55,7 @@ func Duration(to *time.Duration) *Value {
 	}, showDuration)
 }
 
-// showDuration shows none as nothing, so that help has no default of it.
+// showDuration formats zero as "", so that help shows no default.
 func showDuration(d time.Duration) string {
 	if d == 0 {
 		return ""
@@ -64,8 +63,8 @@ func showDuration(d time.Duration) string {
 	return FormatDuration(d)
 }
 
-// FormatDuration returns a duration as ParseDuration reads it, in days where it has
-// whole ones, and without parts that are zero.
+// FormatDuration formats a duration for ParseDuration, in days if it is whole days, and without
+// parts that are zero.
 func FormatDuration(d time.Duration) string {
 	const day = 24 * time.Hour
 	if d > day && d%day == 0 {

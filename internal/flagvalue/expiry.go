@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// Expiry is when something ends: a time from now, or a date. The zero value is never.
+// Expiry is the time at which something expires: relative, or a date. The zero value is never.
 type Expiry struct {
 	after time.Duration
 	at    time.Time
 }
 
-// Time returns when that is; zero means never.
+// Time returns the time of expiry; zero means never.
 func (e *Expiry) Time(now time.Time) time.Time {
 	if e.after > 0 {
 		return now.Add(e.after)
@@ -19,8 +19,7 @@ func (e *Expiry) Time(now time.Time) time.Time {
 	return e.at
 }
 
-// ParseExpiry returns the Expiry that s stands for: what ParseDuration takes, a date, or a
-// time as RFC 3339 has it.
+// ParseExpiry parses an Expiry: a duration for ParseDuration, a date, or an RFC 3339 time.
 func ParseExpiry(s string) (Expiry, error) {
 	if d, err := ParseDuration(s); err == nil && d > 0 {
 		return Expiry{after: d}, nil

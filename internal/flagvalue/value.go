@@ -1,5 +1,5 @@
-// Package flagvalue makes values of flags (pflag.Value) of functions that parse
-// one word. Values are set by one goroutine at a time.
+// Package flagvalue makes values of flags (pflag.Value) from functions that parse one word. One
+// goroutine at a time may set values.
 package flagvalue
 
 import (
@@ -19,18 +19,17 @@ type Value struct {
 	set  func(string) error
 	show func() string
 
-	// Words are what Tab offers for it; nil: the shell's choice.
+	// Words are for completion; nil leaves it to the shell.
 	Words []string
 }
 
-// New returns a value that each word on the command line is given to. kind is
-// what help calls such a word. show returns what is printed as the default and
-// as the value in force; nil prints nothing.
+// New returns a value that passes each word on the command line to set. kind is help's name for
+// such a word. show formats the default and the present value; nil shows nothing.
 func New(kind string, set func(word string) error, show func() string) *Value {
 	return &Value{kind: kind, set: set, show: show}
 }
 
-// Of returns a value that keeps in *to what parse makes of the last word.
+// Of returns a value that parses each word into *to.
 func Of[T any](kind string, to *T, parse func(string) (T, error), show func(T) string) *Value {
 	set := func(word string) error {
 		v, err := parse(word)
@@ -42,8 +41,8 @@ func Of[T any](kind string, to *T, parse func(string) (T, error), show func(T) s
 	return New(kind, set, shown(to, show))
 }
 
-// List returns a value of a flag that may be repeated: parse makes of each word
-// what is appended to *to.
+// List returns a value for a flag that may be repeated: it appends the result of parsing each
+// word to *to.
 func List[T any](kind string, to *[]T, parse func(string) ([]T, error), show func([]T) string) *Value {
 	set := func(word string) error {
 		list, err := parse(word)
@@ -62,7 +61,7 @@ func shown[T any](of *T, show func(T) string) func() string {
 	return func() string { return show(*of) }
 }
 
-// One makes of a parser of one thing the parser of a List.
+// One turns a parser of one element into a parser for List.
 func One[T any](parse func(string) (T, error)) func(string) ([]T, error) {
 	return func(word string) ([]T, error) {
 		v, err := parse(word)
@@ -70,7 +69,7 @@ func One[T any](parse func(string) (T, error)) func(string) ([]T, error) {
 	}
 }
 
-// Commas shows a list of words.
+// Commas formats a list of words.
 func Commas(list []string) string { return strings.Join(list, ",") }
 
 func (v *Value) String() string {
@@ -83,7 +82,7 @@ func (v *Value) String() string {
 func (v *Value) Type() string          { return v.kind }
 func (v *Value) Set(word string) error { return v.set(word) }
 
-// Choice returns a value that is one of a few words, in any case.
+// Choice returns a value that must be one of a few words, in any case.
 func Choice(to *string, words ...string) *Value {
 	v := Of("string", to, func(s string) (string, error) {
 		for _, w := range words {
@@ -102,7 +101,7 @@ func named(words []string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return w == "" })
 }
 
-// AnyOf lists words, of which an empty one stands for the default.
+// AnyOf lists words in a sentence, without the empty one, which stands for the default.
 func AnyOf(words []string) string {
 	words = named(words)
 	last := len(words) - 1
@@ -114,7 +113,7 @@ var units = []struct {
 	bytes int64
 }{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}}
 
-// Size returns a value that is a number of bytes, with a unit or without.
+// Size returns a value for a number of bytes, with or without a unit.
 func Size(to *int64) *Value {
 	return Of("size", to, ParseSize, func(n int64) string {
 		for _, u := range units {
@@ -126,8 +125,7 @@ func Size(to *int64) *Value {
 	})
 }
 
-// ParseSize returns the number of bytes that s stands for: 65536, 64KiB, 8MiB
-// or 1GiB, in any case.
+// ParseSize parses a number of bytes: 65536, 64KiB, 8MiB or 1GiB, in any case.
 func ParseSize(s string) (int64, error) {
 	unit := int64(1)
 	for _, u := range units {
@@ -142,8 +140,8 @@ func ParseSize(s string) (int64, error) {
 	return n * unit, nil
 }
 
-// ParseBindings returns the protocol bindings that a word names, separated by
-// commas: by their names in cards or by those that people use.
+// ParseBindings parses protocol bindings separated by commas, with their names in cards or with
+// common names.
 func ParseBindings(word string) ([]string, error) {
 	var list []string
 	for name := range strings.SplitSeq(word, ",") {

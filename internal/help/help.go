@@ -1,6 +1,6 @@
-// Package help lays out what --help prints: commands in groups, a command's own
-// options first, the shared ones below it in sections, and every line broken at the
-// width of the reader's terminal.
+// Package help formats the output of --help: commands in groups, a command's own options first,
+// the shared ones below in sections, and every line wrapped to the width of the reader's
+// terminal.
 //
 // A Page belongs to one tree of commands and to one goroutine.
 package help
@@ -17,8 +17,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Section is a part of the options under a title of its own: there are too many for
-// one list.
+// Section is a titled part of the options, because there are too many for one list.
 type Section struct {
 	Title string
 	Flags *pflag.FlagSet
@@ -40,13 +39,12 @@ type Group struct {
 
 // Page is the help of a tree of commands.
 type Page struct {
-	// Width returns how many characters a line has room for. Nil means 80.
+	// Width returns the number of characters in a line. Nil means 80.
 	Width func() int
-	// Groups are the commands of the root as its help lists them. Commands in none of
-	// them come last.
+	// Groups are the root's commands, in the order of its help. Commands in no group come last.
 	Groups []Group
-	// Shared are the persistent options of the root. Commands show those that are not
-	// hidden; the root and groups of commands show none.
+	// Shared are the persistent options of the root. Commands show those that are not hidden;
+	// the root and groups of commands show none.
 	Shared []Section
 	// More are the last lines of the root's help.
 	More []string
@@ -59,7 +57,7 @@ func (p *Page) Install(root *cobra.Command) {
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
 		about := cmp.Or(cmd.Long, cmd.Short+".")
 		text := strings.TrimSpace(strings.Join([]string{Fill(about, p.width()), strings.TrimPrefix(p.usage(cmd), "\n")}, "\n\n"))
-		_, _ = io.WriteString(cmd.OutOrStdout(), text+"\n") // nobody wants help to fail
+		_, _ = io.WriteString(cmd.OutOrStdout(), text+"\n") // an error of help is ignored
 	})
 	root.SetUsageFunc(func(cmd *cobra.Command) error {
 		_, err := io.WriteString(cmd.OutOrStdout(), p.usage(cmd))
@@ -67,8 +65,7 @@ func (p *Page) Install(root *cobra.Command) {
 	})
 }
 
-// Sections has the options of a command shown in these sections. Options that are in
-// none come last.
+// Sections sets the sections for a command's options. Options in no section come last.
 func (p *Page) Sections(cmd *cobra.Command, sections []Section) {
 	if p.own == nil {
 		p.own = map[*cobra.Command][]Section{}
@@ -118,7 +115,7 @@ func (p *Page) usage(cmd *cobra.Command) string {
 	return out.String()
 }
 
-// worksAlone reports whether a command that has others below it does something without them.
+// worksAlone reports whether a command with subcommands also works without them.
 func (p *Page) worksAlone(cmd *cobra.Command) bool {
 	return cmd.HasParent() && slices.ContainsFunc(p.ownOf(cmd), func(s Section) bool { return s.Flags.HasAvailableFlags() })
 }
@@ -129,7 +126,7 @@ func (p *Page) examples(out *strings.Builder, cmd *cobra.Command) {
 	}
 }
 
-// commands lists the commands below cmd by their groups.
+// commands lists the subcommands of cmd in their groups.
 func (p *Page) commands(out *strings.Builder, cmd *cobra.Command) {
 	groups, width := p.groupsOf(cmd), 0
 	for _, sub := range cmd.Commands() {
@@ -144,7 +141,7 @@ func (p *Page) commands(out *strings.Builder, cmd *cobra.Command) {
 	}
 }
 
-// groupsOf returns the commands below cmd by their groups; those in none come last.
+// groupsOf returns the subcommands of cmd in their groups; those in no group come last.
 func (p *Page) groupsOf(cmd *cobra.Command) []Group {
 	rest := Group{Title: "Commands"}
 	var groups []Group
@@ -168,10 +165,10 @@ func (p *Page) ownOf(cmd *cobra.Command) []Section {
 		title = "Other"
 	}
 	rest := NewSection(title, func(fs *pflag.FlagSet) {
-		cmd.Flags().SortFlags = false // as they were declared
+		cmd.Flags().SortFlags = false // in the order of declaration
 		cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			elsewhere := slices.ContainsFunc(sections, func(s Section) bool { return s.Flags.Lookup(f.Name) != nil })
-			if !elsewhere && f.Name != "help" { // whoever reads it knows
+			if !elsewhere && f.Name != "help" { // the reader knows it
 				fs.AddFlag(f)
 			}
 		})
@@ -179,7 +176,7 @@ func (p *Page) ownOf(cmd *cobra.Command) []Section {
 	return append(sections[:len(sections):len(sections)], rest)
 }
 
-// sharedBy returns the shared options that cmd has, and has no other of that name.
+// sharedBy returns the shared options of cmd that it does not redefine.
 func (p *Page) sharedBy(cmd *cobra.Command) (sections []Section) {
 	inherited := cmd.InheritedFlags()
 	for _, s := range p.Shared {
@@ -204,7 +201,7 @@ func (p *Page) options(sections []Section) string {
 	return out.String()
 }
 
-// Fill breaks paragraphs at a width. Lines that begin with a space stay as they are.
+// Fill wraps paragraphs to a width. Lines that begin with a space stay unchanged.
 func Fill(text string, width int) string {
 	var out, paragraph []string
 	end := func() {

@@ -11,11 +11,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Manual is what manual pages say that help does not.
+// Manual is the information in manual pages that help does not have.
 type Manual struct {
 	Version string // of the program
-	Date    string // of that version; "" leaves it out, so that the same program has the same pages
-	// Shared is the topic that lists the shared options, for pages of commands that have them.
+	Date    string // of that version; "" omits it, so that the same program always has the same pages
+	// Shared is the topic with the shared options, for pages of commands that have them.
 	Shared *cobra.Command
 	// HasShared reports whether a command has the shared options. Nil: none has.
 	HasShared func(*cobra.Command) bool
@@ -31,7 +31,7 @@ func ManName(cmd *cobra.Command) string {
 	return strings.ReplaceAll(cmd.CommandPath(), " ", "-") + "." + section
 }
 
-// WriteMan writes the manual pages of a command and of those below it to a directory.
+// WriteMan writes the manual pages of a command and its subcommands to a directory.
 func (p *Page) WriteMan(cmd *cobra.Command, m *Manual, dir string) error {
 	if err := os.WriteFile(filepath.Join(dir, ManName(cmd)), []byte(p.Man(cmd, m)), 0o666); err != nil {
 		return err
@@ -62,7 +62,7 @@ func (p *Page) Man(cmd *cobra.Command, m *Manual) string {
 	if cmd.HasAvailableSubCommands() {
 		p.manCommands(&out, cmd)
 	}
-	if cmd.HasParent() { // the root's are the shared ones
+	if cmd.HasParent() { // the root's own options are the shared ones
 		sections := p.ownOf(cmd)
 		if topic && cmd == m.Shared {
 			sections = p.Shared
@@ -100,7 +100,7 @@ func (p *Page) manSynopsis(out *strings.Builder, cmd *cobra.Command) {
 	fmt.Fprintf(out, "\\fB%s\\fR%s\n", roff(name), roff(strings.TrimPrefix(line, name)))
 }
 
-// manCommands lists the pages of the commands below cmd, by their groups.
+// manCommands lists the pages of the subcommands of cmd, in their groups.
 func (p *Page) manCommands(out *strings.Builder, cmd *cobra.Command) {
 	fmt.Fprint(out, ".SH COMMANDS\n")
 	for _, g := range p.groupsOf(cmd) {
@@ -140,7 +140,7 @@ func manOptions(out *strings.Builder, s Section, first bool) {
 		}
 		one := pflag.NewFlagSet("", pflag.ContinueOnError)
 		one.AddFlag(f)
-		// pflag knows what the value is called and whether there is a default to tell.
+		// pflag knows the name of the value, and whether there is a default to show.
 		_, usage, _ := strings.Cut(strings.TrimSpace(one.FlagUsages()), "   ")
 		name := "\\fB\\-\\-" + roff(f.Name) + "\\fR"
 		if f.Shorthand != "" {
@@ -158,7 +158,7 @@ func manRef(cmd *cobra.Command) string {
 	return "\\fB" + roff(name) + "\\fR(" + section + ")"
 }
 
-// paragraphs fills text as Fill does: lines that begin with a space stay as they are.
+// paragraphs formats text as Fill does: lines that begin with a space stay unchanged.
 func paragraphs(text string) string {
 	var out strings.Builder
 	verbatim, begun := false, false
@@ -180,11 +180,11 @@ func paragraphs(text string) string {
 	if verbatim {
 		out.WriteString(".EE\n")
 	}
-	// A paragraph that an example follows begins only once.
+	// A paragraph before an example begins only once.
 	return strings.ReplaceAll(out.String(), ".PP\n.PP\n", ".PP\n")
 }
 
-// roff escapes text: a hyphen stays one that can be copied, and no line is a request.
+// roff escapes text, so that hyphens can be copied and no line is a request.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, "-", `\-`, `"`, `\(dq`, "\t", "    ").Replace(text)
 	lines := strings.Split(text, "\n")

@@ -10,17 +10,16 @@ import (
 	"syscall"
 )
 
-// Context returns a context that ends with the first SIGINT or SIGTERM. The
-// second one ends the process at once, as if nobody had asked for signals,
-// however soon it comes, even if the process was started with SIGINT ignored, as
-// a shell's script starts what it puts in the background. stop ends all that; the
-// context ends, too.
+// Context returns a context that ends with the first SIGINT or SIGTERM. The second one ends the
+// process at once, as without a signal handler, even if it comes immediately, and even if the
+// process was started with SIGINT ignored, as a shell script starts background commands. stop
+// ends the handling of signals and the context.
 func Context() (_ context.Context, stop func()) {
 	h := new(holder)
 	ctx, cancel := context.WithCancel(context.WithValue(context.Background(), holderKey{}, h))
-	// With room for both: what signal.NotifyContext gets while it ends is lost.
+	// Capacity for both: signal.NotifyContext loses a signal that comes while it ends.
 	signals := make(chan os.Signal, 2)
-	ignored := signal.Ignored(os.Interrupt) // which Notify ends, and Reset brings back
+	ignored := signal.Ignored(os.Interrupt) // Notify changes it, and Reset restores it
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	stopped := make(chan struct{})
 	go func() {
@@ -50,10 +49,10 @@ func Context() (_ context.Context, stop func()) {
 	}
 }
 
-// holder is who takes the SIGINTs of a context in place of its end.
+// holder holds the function that handles the SIGINTs of a context instead of ending it.
 type holder struct {
 	mu   sync.Mutex // protects the field below
-	take func()     // nil: nobody
+	take func()     // nil: none
 }
 
 type holderKey struct{}
@@ -69,8 +68,8 @@ func (h *holder) press() bool {
 	return true
 }
 
-// Catch has press called for each SIGINT in place of ending ctx, which Context has
-// made, until release. For any other context it does nothing.
+// Catch makes each SIGINT call press instead of ending ctx, until release. It works for
+// contexts of Context, and does nothing for others.
 func Catch(ctx context.Context, press func()) (release func()) {
 	h, ok := ctx.Value(holderKey{}).(*holder)
 	if !ok {
@@ -85,10 +84,10 @@ func Catch(ctx context.Context, press func()) (release func()) {
 	return func() { set(nil) }
 }
 
-// end lets a signal do what it does to a program that does not know it.
+// end sends a signal to this process with its default action.
 func end(sig os.Signal) {
 	signal.Reset(sig)
 	if p, err := os.FindProcess(os.Getpid()); err != nil || p.Signal(sig) != nil {
-		os.Exit(1) // a system that cannot send it
+		os.Exit(1) // the system cannot send it
 	}
 }

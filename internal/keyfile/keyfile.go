@@ -16,13 +16,13 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// How long files may be, in bytes.
+// Size limits of files, in bytes.
 const (
 	MaxCard = 1 << 20
 	MaxKey  = 256 << 10
 )
 
-// Read returns what is in a file of at most limit bytes.
+// Read returns the content of a file of at most limit bytes.
 func Read(name string, limit int64) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -49,8 +49,8 @@ func Signing(flag, name string) (*auth.Key, error) {
 	return key, nil
 }
 
-// Trust is the keys that cards must be signed with, from files. The zero value
-// has none: cards then need no signature.
+// Trust is the set of keys, from files, one of which must have signed a card. The zero value is
+// empty: cards then need no signature.
 type Trust struct {
 	Keys  auth.KeySet
 	files []string

@@ -45,7 +45,7 @@ func (p *Text) Card(c *a2a.AgentCard, chosen *a2a.AgentInterface, validated bool
 		f("Security requirement", requirementLine(r))
 	}
 	switch {
-	case p.signedBy != "": // the payload that was signed has none
+	case p.signedBy != "": // the signed payload has none
 		f("Signatures", "verified with key "+p.signedBy)
 	case len(c.Signatures) > 0:
 		f("Signatures", cmp.Or(p.verdict, "present, not verified"))
@@ -64,10 +64,10 @@ func (p *Text) Card(c *a2a.AgentCard, chosen *a2a.AgentInterface, validated bool
 	return p.out.Flush()
 }
 
-// judged takes note of what can be said of the signatures of the next card.
+// Judged sets what is known of the signatures of the next card.
 func (p *Text) Judged(words string) { p.verdict = words }
 
-// signed takes note of the key that the next card is signed with.
+// Signed sets the key that the next card is signed with.
 func (p *Text) Signed(by string) { p.signedBy = by }
 
 func (p *Text) skill(s *a2a.AgentSkill, schema a2a.JSON) {
@@ -130,8 +130,8 @@ func requirementLine(r a2a.SecurityRequirement) string {
 
 func is(b *bool) bool { return b != nil && *b }
 
-// argumentsIn lists the arguments of a skill, as far as a schema of the usual form says
-// them: those that are required first.
+// argumentsIn lists the arguments of a skill, required ones first, if its schema has the usual
+// form.
 func argumentsIn(schema a2a.JSON) string {
 	var in struct {
 		Properties map[string]struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/parley-a2a/parley/internal/terminal"
 )
 
-// Human is the output for a person at a terminal who asks for no format.
-// Everything but a task is shown as in text.
+// Human is the output for a person at a terminal who chose no format. It shows everything
+// except tasks as Text does.
 type Human struct {
 	*Text
 	r      *terminal.Renderer
@@ -19,8 +19,8 @@ type Human struct {
 	err    io.Writer
 }
 
-// NewHuman returns the printer of a screen. Failures go to err, in text's format where
-// nobody watches.
+// NewHuman returns the printer of a screen. Failures go to err, in the text format if standard
+// error is no terminal.
 func NewHuman(screen *terminal.Screen, err io.Writer, text *Text) *Human {
 	c := text.commands
 	r := terminal.NewRenderer(screen, terminal.Hints{
@@ -38,10 +38,10 @@ func NewHuman(screen *terminal.Screen, err io.Writer, text *Text) *Human {
 	return &Human{text, r, screen, err}
 }
 
-// Render makes r render what follows, with hints of its own.
+// Render makes r render further output, with its own hints.
 func (p *Human) Render(r *terminal.Renderer) { p.r = r }
 
-// End ends what is shown of a stream.
+// End ends the output of a stream.
 func (p *Human) End() { p.r.End() }
 
 func (p *Human) Sent(r *a2a.SendMessageResponse) error {
@@ -59,13 +59,13 @@ func (p *Human) Unfinished(t *a2a.Task) error {
 	return nil
 }
 
-// failure is worded for people only if they see it: standard error may be a file.
+// Failure uses the format for people only if standard error is a terminal.
 func (p *Human) Failure(f *failure.Error) error {
 	if !p.screen.Watched() {
 		return p.Text.Failure(f)
 	}
 	code := f.Code
-	if code == failure.CodeUsage || code == failure.CodeInterrupted { // the message says it all
+	if code == failure.CodeUsage || code == failure.CodeInterrupted { // the message is enough
 		code = ""
 	}
 	_, err := io.WriteString(p.err, p.screen.Failure(code, f.Message, f.Lines, f.Hint))

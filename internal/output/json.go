@@ -14,26 +14,24 @@ import (
 	"github.com/parley-a2a/parley/internal/shape"
 )
 
-// JSON writes the protocol's own types, unmodified (a2a-cli Appendix
-// B): one indented document, or with lines one object a line. Other forms are made of
-// the same documents.
+// JSON writes the protocol's own types, unmodified (a2a-cli Appendix B): one indented document
+// or, with Lines, one object per line. Other forms are made from the same documents.
 type JSON struct {
 	Out      io.Writer
 	Lines    bool
 	Form     shape.Form          // nil: JSON
-	Named    string              // the flag that asks for the form
-	Failures *Text               // shows failures, where the form has none; nil: Out does
-	Safe     func(string) string // makes a form fit for a terminal, where JSON gets escapes; nil: it is as it is
-	Ctx      context.Context     // of the one command that prints
+	Named    string              // the flag for the form
+	Failures *Text               // shows failures that the form cannot; nil: Out does
+	Safe     func(string) string // makes a form safe for a terminal (JSON is escaped); nil: no change
+	Ctx      context.Context     // of the command that prints
 }
 
-// encoder is what all types of package a2a are.
+// encoder is implemented by all types of package a2a.
 type encoder interface{ AppendJSON([]byte) []byte }
 
 func (p *JSON) write(v encoder) error { return p.writeDoc(v.AppendJSON(nil)) }
 
-// writeDoc formats the document anew: raw JSON of an agent may have line
-// breaks, or none.
+// writeDoc reformats the document: raw JSON of an agent may have line breaks, or none.
 func (p *JSON) writeDoc(doc []byte) error {
 	var b bytes.Buffer
 	var err error
@@ -58,7 +56,7 @@ func (p *JSON) writeDoc(doc []byte) error {
 	}
 	b.WriteByte('\n')
 	out := b.Bytes()
-	if p.Safe != nil { // JSON escapes neither C1 controls nor what turns text around
+	if p.Safe != nil { // JSON escapes neither C1 controls nor characters that reverse text
 		out = []byte(plain.JSON(b.String()))
 	}
 	_, err = p.Out.Write(out)
@@ -112,7 +110,7 @@ func Envelope(f *failure.Error) []byte {
 		Hint    *string `json:"hint"`
 		A2ACode any     `json:"a2aCode"` // a number, or a name of gRPC
 
-		Problems []failure.Problem `json:"problems,omitempty"` // of a file
+		Problems []failure.Problem `json:"problems,omitempty"` // in a file
 	}
 	b := body{Code: f.Code, Problems: f.Problems, Message: strings.Join(append([]string{f.Message}, f.Lines...), "\n")}
 	if f.Hint != "" {
@@ -125,9 +123,9 @@ func Envelope(f *failure.Error) []byte {
 	}
 	var doc bytes.Buffer
 	enc := json.NewEncoder(&doc)
-	enc.SetEscapeHTML(false) // hints have <message> in them
+	enc.SetEscapeHTML(false) // hints contain <message>
 	if err := enc.Encode(map[string]body{"error": b}); err != nil {
-		panic(err) // strings and numbers cannot fail
+		panic(err) // cannot fail for strings and numbers
 	}
 	return doc.Bytes()
 }

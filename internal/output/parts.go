@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// message shows who says what under a label. Nil shows nothing.
+// message shows a message and its role under a label. Nil shows nothing.
 func (p *Text) message(label string, m *a2a.Message) {
 	if m == nil {
 		return
@@ -47,9 +47,9 @@ func (p *Text) metadata(v a2a.JSON) {
 	}
 }
 
-// parts shows every part: text as text, data as JSON, files by name, type and
-// size (a2a-cli §10.2). Unless verbose, texts that follow each other are one,
-// joined by sep where they have no line break of their own.
+// parts shows every part: text as text, data as JSON, files by name, type and size (a2a-cli
+// §10.2). Unless verbose, consecutive texts are joined, by sep if they have no line break of
+// their own.
 func (p *Text) parts(list []*a2a.Part, sep string) {
 	for i := 0; i < len(list); i++ {
 		part := list[i]

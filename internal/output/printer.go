@@ -1,6 +1,6 @@
-// Package output writes what a command of parley has to say on standard output: as
-// text for people and pipes, for a person at a terminal, or as the protocol's own JSON
-// and what is made of it (a2a-cli §11).
+// Package output writes the results of parley's commands to standard output: as text for people
+// and pipes, for a person at a terminal, or as the protocol's own JSON and forms made from it
+// (a2a-cli §11).
 package output
 
 import (
@@ -9,9 +9,9 @@ import (
 	"github.com/parley-a2a/parley/internal/failure"
 )
 
-// Printer writes results in one format. Each method writes whole and flushes.
+// Printer writes results in one format. Each method writes a complete result and flushes.
 type Printer interface {
-	// Sending shows a message on its way out; only verbose text does.
+	// Sending shows a message that is about to be sent; only verbose text does.
 	Sending(*a2a.Message) error
 	// Sent shows the outcome of a send.
 	Sent(*a2a.SendMessageResponse) error
@@ -22,16 +22,16 @@ type Printer interface {
 	PushDeleted(taskID, id string) error
 	// Event shows an element of a stream as it arrives.
 	Event(*a2a.StreamResponse) error
-	// Saved lists what a task's artifacts were saved as.
+	// Saved lists the files to which a task's artifacts were saved.
 	Saved([]*download.File) error
-	// Card shows a card; chosen is the interface that calls go to, nil if the
-	// card has none that this program speaks.
+	// Card shows a card; chosen is the interface for calls, nil if this program speaks none of
+	// the card's.
 	Card(card *a2a.AgentCard, chosen *a2a.AgentInterface, validated bool) error
-	// Doc shows a document of ours: the JSON of doc, or what text writes.
+	// Doc shows a document of this program: doc as JSON, or the output of text.
 	Doc(doc any, text func(*Writer)) error
-	// Unfinished names the task that a failure leaves behind; nothing where
-	// standard output has the failure itself.
+	// Unfinished names the task that a failure leaves behind; it shows nothing if the failure
+	// itself goes to standard output.
 	Unfinished(*a2a.Task) error
-	// Failure shows what went wrong.
+	// Failure shows a failure.
 	Failure(*failure.Error) error
 }

@@ -12,8 +12,7 @@ func (p *Text) Push(c *a2a.TaskPushNotificationConfig) error {
 	return p.out.Flush()
 }
 
-// config shows a webhook. Its token is a secret of the receiver's, and shown only
-// with --verbose.
+// config shows a webhook. Its token is a secret of the receiver, and only shown with --verbose.
 func (p *Text) config(c *a2a.TaskPushNotificationConfig) {
 	f := p.out.Field
 	f("Task ID", c.TaskID)
@@ -47,7 +46,7 @@ func (p *Text) PushDeleted(taskID, id string) error {
 	return p.out.Flush()
 }
 
-// sourced is a webhook as the protocol has it, and its source beside that.
+// sourced is a webhook in the protocol's form, with its source added.
 type sourced struct {
 	*a2a.TaskPushNotificationConfig
 }
@@ -57,7 +56,7 @@ func (c sourced) AppendJSON(b []byte) []byte {
 	if c.Source == "" {
 		return b
 	}
-	return append(strconv.AppendQuote(append(b[:len(b)-1], `,"source":`...), c.Source), '}') // url is always there
+	return append(strconv.AppendQuote(append(b[:len(b)-1], `,"source":`...), c.Source), '}') // url is always present
 }
 
 func (p *JSON) Push(c *a2a.TaskPushNotificationConfig) error { return p.write(sourced{c}) }
@@ -82,5 +81,5 @@ func (p *JSON) Pushes(r *a2a.ListTaskPushNotificationConfigsResponse) error {
 	}{configs, r.NextPageToken}, nil)
 }
 
-// pushDeleted prints what the protocol answers, which is empty.
+// PushDeleted prints the protocol's answer, which is empty.
 func (p *JSON) PushDeleted(string, string) error { return p.writeDoc([]byte("{}")) }

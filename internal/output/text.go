@@ -13,13 +13,13 @@ import (
 // Text writes the text format. Results go to out, failures to err.
 type Text struct {
 	out, err *Writer
-	verbose  bool // parts, ids and metadata one by one
-	history  bool // messages of the history, too
+	verbose  bool // show parts, ids and metadata one by one
+	history  bool // show messages of the history, too
 	commands Commands
-	names    map[string]string // of artifacts by id: later chunks do not repeat them
+	names    map[string]string // of artifacts by id, which later chunks do not repeat
 	begun    map[string]bool   // artifacts by id, in a stream
-	signedBy string            // the key of the last card; "" if nobody looked
-	verdict  string            // on the signatures of the last card; "" if nobody looked
+	signedBy string            // the key of the last card; "" if not checked
+	verdict  string            // on the signatures of the last card; "" if not checked
 }
 
 func NewText(out, err io.Writer, verbose, history bool, c Commands) *Text {
@@ -49,7 +49,7 @@ func (p *Text) Sent(r *a2a.SendMessageResponse) error {
 	return p.Task(r.Task)
 }
 
-// direct shows a message that answers without a task.
+// direct shows a direct message.
 func (p *Text) direct(m *a2a.Message) error {
 	p.out.Field("Task ID", m.TaskID)
 	p.out.Field("Context ID", m.ContextID)
@@ -57,8 +57,7 @@ func (p *Text) direct(m *a2a.Message) error {
 	return p.out.Flush()
 }
 
-// head begins whatever is said about a task; the labels are the same
-// everywhere (a2a-cli §11.2).
+// head shows the first lines for a task, always with the same labels (a2a-cli §11.2).
 func (p *Text) head(id, contextID string, s *a2a.TaskStatus) {
 	p.out.Field("Task ID", id)
 	p.out.Field("Context ID", contextID)
@@ -76,7 +75,7 @@ func (p *Text) Task(t *a2a.Task) error {
 	return p.out.Flush()
 }
 
-// whole shows all of a task, and how to answer it if it waits for that.
+// whole shows a complete task, and how to answer it if it waits for that.
 func (p *Text) whole(t *a2a.Task) {
 	p.head(t.ID, t.ContextID, &t.Status)
 	p.metadata(t.Metadata)

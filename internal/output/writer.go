@@ -9,13 +9,12 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// Writer writes the text format of a2a-cli §11.2: fields, a "Label: value"
-// line each, and blocks, a "Label:" line, the content and a blank line. All
-// that it is given is cleaned. An empty line inside a block is written as one
-// space: the first blank line always closes the block, so that no content can
-// pass for fields.
+// Writer writes the text format of a2a-cli §11.2: fields, each a "Label: value" line, and
+// blocks, each a "Label:" line, the content and a blank line. It cleans all its input. It
+// writes an empty line inside a block as one space: the first blank line always ends the block,
+// so that no content can be mistaken for fields.
 //
-// Nothing is visible before Flush; the first error of the writer below stays.
+// Nothing is visible before Flush; the first error of the underlying writer stays.
 type Writer struct{ w *bufio.Writer }
 
 func NewWriter(w io.Writer) *Writer { return &Writer{bufio.NewWriter(w)} }
@@ -27,7 +26,7 @@ func (t *Writer) Field(label, value string) {
 	}
 }
 
-// Block writes a block, however short the content is.
+// Block writes a block, even if the content is short.
 func (t *Writer) Block(label, content string) { t.writeBlock(label, plain.Text(content)) }
 
 // JSONBlock writes a block of JSON.
@@ -48,5 +47,5 @@ func (t *Writer) writeBlock(label, content string) {
 // Blank writes a blank line.
 func (t *Writer) Blank() { _ = t.w.WriteByte('\n') }
 
-// Flush makes what was written visible.
+// Flush makes the output visible.
 func (t *Writer) Flush() error { return t.w.Flush() }

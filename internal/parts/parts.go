@@ -1,5 +1,5 @@
-// Package parts makes the parts of a message of what a command line says: texts, files,
-// URLs, JSON documents and standard input, in their order (a2a-cli §10.2).
+// Package parts makes the parts of a message from a command line: texts, files, URLs, JSON
+// documents and standard input, in their order (a2a-cli §10.2).
 package parts
 
 import (
@@ -26,15 +26,15 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// maxFile caps what is read into one part, in bytes. Agents take far less;
-// the cap only keeps a slip from filling the memory.
+// maxFile caps the input for one part, in bytes. Agents accept far less; the cap only keeps a
+// mistake from filling the memory.
 const maxFile = 64 << 20
 
-// flag is one of --text, --file and --data as it was given.
+// flag is one --text, --file or --data.
 type flag struct {
 	kind      string // the flag's name
 	value     string
-	mediaType string // of the --media-type behind it; "" if there is none
+	mediaType string // of the --media-type after it; "" if there is none
 }
 
 // List collects the parts of a message in the order of the command line, across flags.
@@ -48,7 +48,7 @@ func (p *List) Register(fs *pflag.FlagSet) {
 	fs.Var(flagvalue.New("string", p.setMediaType, nil), "media-type", "media `type` of the part just before, such as text/markdown")
 }
 
-// add returns what appends a part of a kind.
+// add returns a value that appends a part of this kind.
 func (p *List) add(kind string) *flagvalue.Value {
 	return flagvalue.New("string", func(s string) error {
 		*p = append(*p, flag{kind: kind, value: s})
@@ -56,7 +56,7 @@ func (p *List) add(kind string) *flagvalue.Value {
 	}, nil)
 }
 
-// setMediaType takes the value of --media-type.
+// setMediaType sets the value of --media-type.
 func (p *List) setMediaType(s string) error {
 	if len(*p) == 0 {
 		return errors.New("put it behind the --text, --file or --data it is about")
@@ -72,9 +72,9 @@ func (p *List) setMediaType(s string) error {
 	return nil
 }
 
-// Of makes the parts of a message: the positional text first, then
-// the flags in their order. - stands for standard input once. Blank texts are left out,
-// as of a script whose variable is empty, and there must be something else.
+// Of makes the parts of a message: the positional text first, then the flags in their order. -
+// stands for standard input, once. Blank texts are left out, such as from a script whose
+// variable is empty; at least one part must remain.
 func Of(ctx context.Context, args []string, list List, stdin io.Reader) ([]*a2a.Part, error) {
 	if len(args) > 0 {
 		list = append(List{{kind: "text", value: args[0]}}, list...)
@@ -128,8 +128,7 @@ func Of(ctx context.Context, args []string, list List, stdin io.Reader) ([]*a2a.
 	return parts, nil
 }
 
-// piped reports whether something else than a person's terminal is behind standard
-// input: a file or another program.
+// piped reports whether standard input is not a terminal, but a file or another program.
 func piped(stdin io.Reader) bool {
 	f, ok := stdin.(*os.File)
 	if !ok {
@@ -141,7 +140,7 @@ func piped(stdin io.Reader) bool {
 
 // onceReader is standard input, which two parts cannot share.
 type onceReader struct {
-	ctx  context.Context // of the one command that reads it
+	ctx  context.Context // of the command that reads it
 	r    io.Reader
 	used bool
 }
@@ -156,7 +155,7 @@ func (o *onceReader) readAll() ([]byte, error) {
 		err error
 	}
 	done := make(chan result, 1)
-	go func() { // a terminal cannot be told to stop reading; the process ends instead
+	go func() { // reading from a terminal cannot be interrupted; the process ends instead
 		b, err := readCapped(o.r)
 		done <- result{b, err}
 	}()
@@ -208,7 +207,7 @@ func dataPart(file string, in *onceReader) (*a2a.Part, error) {
 
 var urlScheme = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9+.-]*://`)
 
-// File makes a part of a path, or of a URL that the agent fetches.
+// File makes a part from a path, or from a URL that the agent fetches.
 func File(value string) (*a2a.Part, error) {
 	if urlScheme.MatchString(value) {
 		u, err := url.Parse(value)
@@ -238,7 +237,7 @@ func File(value string) (*a2a.Part, error) {
 	return a2a.RawPart(b, mediaType, name), nil
 }
 
-// ReadFile reads a file of at most 64 MiB. Its errors leave the name to the caller.
+// ReadFile reads a file of at most 64 MiB. Its errors do not contain the name.
 func ReadFile(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err == nil {
@@ -273,8 +272,7 @@ func typeByExtension(name string) string {
 	return bare(mime.TypeByExtension(ext))
 }
 
-// bare returns a media type without parameters: which charset a file has is a
-// guess nobody made.
+// bare returns a media type without parameters, because the charset of a file is not known.
 func bare(mediaType string) string {
 	t, _, _ := strings.Cut(mediaType, ";")
 	return strings.TrimSpace(t)

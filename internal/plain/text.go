@@ -1,6 +1,5 @@
-// Package plain makes text fit to be read by people at a terminal: without the
-// control sequences that a peer put in ([Text], [Line], [JSON], [Quote]), and
-// without credentials ([Writer]).
+// Package plain makes text fit for people at a terminal: without control sequences that a peer
+// put in ([Text], [Line], [JSON], [Quote]), and without credentials ([Writer]).
 //
 // The functions are pure. A Writer may be used by several goroutines at a time.
 package plain
@@ -12,13 +11,12 @@ import (
 	"unicode/utf8"
 )
 
-// Text makes text of an agent safe to print: terminal escape sequences go,
-// and of the control characters only line feeds and tabs stay. Characters that
-// reorder what is around them go too (bidirectional embeddings, overrides and
-// isolates), since they make a text read otherwise than it is written. Line
-// separators of any kind become line feeds. The result is valid UTF-8, and
-// nothing readable is lost: a sequence that is never closed loses its
-// introducer only.
+// Text makes text of an agent safe to print. It removes terminal escape sequences, and all
+// control characters except line feeds and tabs. It also removes characters that reorder the
+// text around them (bidirectional embeddings, overrides and isolates), because they make a text
+// read differently than it is written. Line separators of any kind become line feeds. The
+// result is valid UTF-8, and nothing readable is lost: an unterminated sequence loses only its
+// introducer.
 func Text(s string) string {
 	if safe(s) {
 		return s
@@ -55,8 +53,8 @@ func Line(s string) string {
 	}, Text(s)))
 }
 
-// JSON makes valid JSON safe to print and leaves its meaning: what Text
-// takes away is written as an escape, for in JSON it stands in strings only.
+// JSON makes valid JSON safe to print and keeps its meaning: it writes the characters that Text
+// would remove as escapes, because in JSON they occur only in strings.
 func JSON(s string) string {
 	if safe(s) {
 		return s
@@ -72,8 +70,8 @@ func JSON(s string) string {
 	return b.String()
 }
 
-// Quote makes one word of s for a POSIX shell. Ids come from servers: pasted
-// as they are, they could be commands. Control characters do not survive.
+// Quote makes s one word for a POSIX shell. Ids come from servers: pasted unquoted, they could
+// be commands. It removes control characters.
 func Quote(s string) string {
 	s = Line(s)
 	if s != "" && strings.Trim(s, wordChars) == "" {
@@ -82,10 +80,10 @@ func Quote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// wordChars need no quotes in any common shell.
+// wordChars need no quotes in common shells.
 const wordChars = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:@%+,"
 
-// Count is n things: "1 task", "2 tasks", "2 entries".
+// Count formats a number of things: "1 task", "2 tasks", "2 entries".
 func Count[N int | int64](n N, thing string) string {
 	switch {
 	case n == 1:
@@ -96,7 +94,7 @@ func Count[N int | int64](n N, thing string) string {
 	return fmt.Sprint(n, " ", thing, "s")
 }
 
-// Bytes is a size for people.
+// Bytes formats a size for people.
 func Bytes(n int64) string {
 	switch {
 	case n < 1<<10:
@@ -109,7 +107,7 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%.1f GiB", float64(n)/(1<<30))
 }
 
-// Date is a time of day in UTC, to the second; "" if there is none.
+// Date formats a time in UTC, to the second; "" for the zero time.
 func Date(t time.Time) string {
 	if t.IsZero() {
 		return ""
@@ -138,7 +136,7 @@ func printable(r rune) bool {
 	return true
 }
 
-// C1 controls that begin a sequence, as ESC and the byte 0x40 below do.
+// C1 controls that begin a sequence; ESC with the byte 0x40 lower is equivalent.
 const (
 	esc = 0x1b
 	dcs = 0x90
@@ -158,8 +156,8 @@ func isIntroducer(r rune) bool {
 	return false
 }
 
-// sequence returns the length of the control sequence that s begins with, as
-// ECMA-48 has them, or that of its introducer if it is never closed.
+// sequence returns the length of the control sequence at the beginning of s, by ECMA-48, or
+// that of its introducer if it is unterminated.
 func sequence(s string) int {
 	kind, n := utf8.DecodeRuneInString(s)
 	if kind == esc {
@@ -197,11 +195,11 @@ func sequence(s string) int {
 	return 1
 }
 
-// maxSequence bounds what a sequence may take away, in bytes.
+// maxSequence limits how much a sequence may remove, in bytes.
 const maxSequence = 1 << 12
 
-// stringEnd returns where the control string that begins at s[from] ends: at
-// BEL, ESC \ or ST, on the same line. It returns from if it does not.
+// stringEnd returns the end of the control string that begins at s[from]: at BEL, ESC \ or ST,
+// on the same line. It returns from if there is none.
 func stringEnd(s string, from int) int {
 	for i := from; i < len(s) && i < from+maxSequence; {
 		r, n := utf8.DecodeRuneInString(s[i:])
@@ -210,7 +208,7 @@ func stringEnd(s string, from int) int {
 			return i + n
 		case r == esc && strings.HasPrefix(s[i+1:], `\`):
 			return i + 2
-		case r == '\n' || isIntroducer(r): // another sequence: to look on would cost the square of the text
+		case r == '\n' || isIntroducer(r): // another sequence; looking further would take quadratic time
 			return from
 		}
 		i += n

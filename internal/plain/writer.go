@@ -10,26 +10,24 @@ import (
 	"sync"
 )
 
-// Redacted stands where a secret was.
+// Redacted replaces a secret.
 const Redacted = "[redacted]"
 
-// Writer is what all diagnostics are written through: it takes credentials out,
-// whoever put them in, and no flag turns it off (a2a-cli §12.1). A secret must
-// come in one Write, as log records and messages do.
+// Writer is for all diagnostics: it removes credentials, from any source, and no flag turns it
+// off (a2a-cli §12.1). A secret must come in one Write, as in log records and messages.
 type Writer struct {
 	w io.Writer
 
 	mu      sync.Mutex        // protects the fields below, and w
 	secrets []string          // longest first, each once
-	names   map[string]string // what replaces each
+	names   map[string]string // the replacement for each
 }
 
 // NewWriter returns a Writer to w that hides nothing yet.
 func NewWriter(w io.Writer) *Writer { return &Writer{w: w, names: map[string]string{}} }
 
-// HideAs adds a secret that name replaces, and the forms in which it appears in URLs, JSON
-// and quoted text. Those that were added before keep their replacement; an empty one is
-// ignored.
+// HideAs adds a secret that name replaces, with the forms in which it appears in URLs, JSON and
+// quoted text. A secret that was added before keeps its replacement; an empty one is ignored.
 func (r *Writer) HideAs(name, secret string) {
 	if secret == "" {
 		return
@@ -45,13 +43,13 @@ func (r *Writer) HideAs(name, secret string) {
 	slices.SortFunc(r.secrets, func(a, b string) int { return len(b) - len(a) })
 }
 
-// formsOf are those in which a secret appears in URLs, JSON and quoted text.
+// formsOf returns the forms in which a secret appears in URLs, JSON and quoted text.
 func formsOf(s string) []string {
 	quoted := strconv.Quote(s)
 	return []string{s, quoted[1 : len(quoted)-1], url.QueryEscape(s), url.PathEscape(s)}
 }
 
-// Hide is HideAs for secrets that Redacted replaces.
+// Hide is HideAs with Redacted as the replacement.
 func (r *Writer) Hide(secrets ...string) {
 	for _, s := range secrets {
 		r.HideAs(Redacted, s)
@@ -81,12 +79,12 @@ func (r *Writer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// shownTooShort is the length in bytes below which a secret is left in results: an
-// agent's text has the same letters by chance.
+// shownTooShort is the length in bytes below which a secret stays in results, because an
+// agent's text may contain the same letters by chance.
 const shownTooShort = 8
 
-// Results returns a writer to w for what an agent says, in case it repeats a secret. It
-// takes out those of 8 bytes and more, each of which must come in one Write.
+// Results returns a writer to w for an agent's text, which may repeat a secret. It removes
+// secrets of 8 bytes or more, each of which must come in one Write.
 func Results(w io.Writer, secrets ...string) io.Writer {
 	r := NewWriter(w)
 	for _, s := range secrets {

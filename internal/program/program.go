@@ -1,6 +1,6 @@
-// Package program is what agents have in common that are programs, commands and HTTP
-// services: the text that a message is to them, its caller and skill, and the message that
-// their words become. Its functions are pure.
+// Package program is shared by agents that are programs: commands and HTTP services. It
+// converts messages to the programs' text, caller and skill, and the programs' output to
+// messages. Its functions are pure.
 package program
 
 import (
@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Caller is who sent a message.
+// Caller identifies the sender of a message.
 type Caller struct {
 	Subject string `json:"subject"`
 	Tenant  string `json:"tenant"`
@@ -21,9 +21,9 @@ type Skill struct {
 	Arguments a2a.JSON `json:"arguments"`
 }
 
-// Text returns the message's text, joined by line feeds, and whether there is any: its
-// text parts, its files of a text type unless files come in another way, and its data as
-// JSON.
+// Text returns the message's text, joined by line feeds, and whether there is any: its text
+// parts, its files of a text type unless files says that they are passed in another way, and
+// its data as JSON.
 func Text(m *a2a.Message, files bool) (string, bool) {
 	var texts []string
 	for _, p := range m.Parts {
@@ -46,7 +46,7 @@ func isText(media string) bool {
 	return strings.HasPrefix(media, "text/") || media == "application/json"
 }
 
-// Message is what a program says as a message, or nil. Metadata alone is beside an empty
+// Message returns a program's output as a message, or nil. Metadata without parts gets an empty
 // text.
 func Message(parts []*a2a.Part, metadata a2a.JSON) *a2a.Message {
 	if len(parts) == 0 {

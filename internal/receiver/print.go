@@ -13,16 +13,16 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// arrival is a webhook that came, and what became of it.
+// arrival is a webhook that came, and its outcome.
 type arrival struct {
 	at        time.Time
 	delivery  *a2aclient.WebhookDelivery // nil if it was refused
-	anySource bool                       // it may be any caller's
+	anySource bool                       // the key accepts any caller's
 	status    int                        // of the answer
 	reason    string                     // why it was refused
 }
 
-// Hello prints where the receiver is.
+// Hello prints the receiver's URL.
 func (r *Receiver) Hello(url string) error {
 	if r.o.JSON {
 		return r.line(map[string]string{"url": url})
@@ -52,7 +52,7 @@ func (r *Receiver) line(doc any) error {
 // maxNames bounds the names of artifacts that are remembered.
 const maxNames = 1000
 
-// name is what an artifact is called: only its first chunk says. r.mu is held.
+// name returns the name of an artifact, which only its first chunk has. r.mu is held.
 func (r *Receiver) name(a *a2a.Artifact) string {
 	switch {
 	case a.Name != "":
@@ -67,7 +67,7 @@ func (r *Receiver) name(a *a2a.Artifact) string {
 	return a.ArtifactID
 }
 
-// text is the line for people.
+// text returns the line for people.
 func (a *arrival) text(name func(*a2a.Artifact) string) string {
 	at := a.at.UTC().Format(time.RFC3339)
 	if a.delivery == nil {
@@ -93,7 +93,7 @@ func (a *arrival) text(name func(*a2a.Artifact) string) string {
 	return fmt.Sprintf("%s %s %s [%s]", at, task, a.what(name), strings.Join(marks, ", "))
 }
 
-// by lists what vouches for a delivery, and for its being ours.
+// by lists what verified a delivery, and that it is for this receiver.
 func (a *arrival) by() (by []string) {
 	if a.delivery.ByKey && !a.anySource {
 		by = append(by, "key")
@@ -104,7 +104,7 @@ func (a *arrival) by() (by []string) {
 	return by
 }
 
-// what is what happened, in short.
+// what briefly describes the event.
 func (a *arrival) what(name func(*a2a.Artifact) string) string {
 	d := a.delivery
 	if d.Task != nil {
@@ -131,7 +131,7 @@ func statusLine(s *a2a.TaskStatus) string {
 	return s.State.String() + textOf(s.Message.Parts)
 }
 
-// textOf is the text of parts, cut to what a line has room for.
+// textOf returns the text of parts, shortened to fit a line.
 func textOf(parts []*a2a.Part) string {
 	const most = 60
 	var b strings.Builder
@@ -148,8 +148,7 @@ func textOf(parts []*a2a.Part) string {
 	return ": " + string(text)
 }
 
-// arrivalDoc is the line for programs. Event and Task are as the protocol has
-// them.
+// arrivalDoc is the line for programs. Event and Task are in the protocol's form.
 type arrivalDoc struct {
 	Received  time.Time           `json:"received"`
 	Answered  int                 `json:"answered"`
@@ -157,7 +156,7 @@ type arrivalDoc struct {
 	ID        string              `json:"id,omitempty"`
 	Sent      *time.Time          `json:"sent,omitempty"`
 	TaskID    string              `json:"taskId,omitempty"`
-	Source    string              `json:"source,omitempty"` // proven by a signature
+	Source    string              `json:"source,omitempty"` // verified by a signature
 	Verified  []string            `json:"verifiedBy,omitempty"`
 	Duplicate bool                `json:"duplicate,omitempty"`
 	Event     *a2a.StreamResponse `json:"event,omitempty"`

@@ -1,5 +1,5 @@
-// Package receiver takes webhooks on this machine: it verifies each, prints it as a line
-// and answers it as it is told, to try an agent's deliveries by hand.
+// Package receiver receives webhooks on this machine, to try an agent's deliveries by hand: it
+// verifies each, prints it as a line, and gives the configured answer.
 package receiver
 
 import (
@@ -19,39 +19,39 @@ import (
 
 // Options say what a Receiver answers and prints.
 type Options struct {
-	Out       io.Writer // a line for each delivery
-	JSON      bool      // as an object
-	AnySource bool      // a key alone does not say whose a delivery is
-	Status    int       // of answers to deliveries that are in order; 0 is 200
-	Fail      int       // so many get Status, the others 200; 0: all do
-	Count     int       // it ends after so many, duplicates not counted; 0: it does not
+	Out       io.Writer // gets a line for each delivery
+	JSON      bool      // print JSON objects
+	AnySource bool      // a key alone does not tell whose a delivery is
+	Status    int       // the answer to valid deliveries; 0 is 200
+	Fail      int       // how many get Status, before others get 200; 0: all
+	Count     int       // stop after so many deliveries, without duplicates; 0: never
 }
 
-// Receiver takes webhooks.
+// Receiver receives webhooks.
 type Receiver struct {
 	o        Options
 	verifier *a2aclient.WebhookVerifier
-	done     chan error // capacity one: the end
+	done     chan error // capacity 1: the end
 
 	mu     sync.Mutex // protects the fields below, and o.Out
-	failed int        // answers with o.Status that were given
+	failed int        // how many were answered with o.Status
 	taken  int
 	names  map[string]string // of artifacts by id
 	ended  bool
 }
 
-// New returns a receiver of what v verifies.
+// New returns a receiver that accepts deliveries verified by v.
 func New(v *a2aclient.WebhookVerifier, o Options) *Receiver {
 	o.Status = cmp.Or(o.Status, http.StatusOK)
 	return &Receiver{o: o, verifier: v, done: make(chan error, 1)}
 }
 
-// maxDelivery is the most that is read of one, in bytes.
+// maxDelivery is the maximum size of a delivery, in bytes.
 const maxDelivery = 16 << 20
 
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if req.Method != http.MethodPost {
-		r.verifier.Handler(nil).ServeHTTP(w, req) // which answers the challenge of 0.1
+		r.verifier.Handler(nil).ServeHTTP(w, req) // it answers the challenge of 0.1
 		return
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, req.Body, maxDelivery))
@@ -64,14 +64,13 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	d, err := r.verifier.Verify(req.Context(), req.Header, body)
-	if req.Context().Err() != nil { // the sender has gone, or we are ending
+	if req.Context().Err() != nil { // the sender has left, or the receiver ends
 		if err == nil && !d.Duplicate {
-			r.verifier.Forget(d) // or its next attempt, the first to be printed, would not count
+			r.verifier.Forget(d) // otherwise its next attempt, which is the first to be printed, would be a duplicate
 		}
 		return
 	}
-	// Printed before it is answered: so what one configuration sends is printed
-	// in order.
+	// Print before answering, so that the deliveries of one configuration are printed in order.
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	at := arrival{at: time.Now(), delivery: d, status: http.StatusOK, anySource: r.o.AnySource}
@@ -99,8 +98,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
-// fails reports whether a delivery that is in order is to be answered with
-// o.Status. r.mu is held.
+// fails reports whether to answer a valid delivery with o.Status. r.mu is held.
 func (r *Receiver) fails() bool {
 	if r.o.Status == http.StatusOK || r.o.Fail > 0 && r.failed >= r.o.Fail {
 		return false
@@ -109,8 +107,8 @@ func (r *Receiver) fails() bool {
 	return true
 }
 
-// Serve takes webhooks until there were enough, or ctx ends, which is an error only if
-// its time is over: that of its cause.
+// Serve receives webhooks until there were enough or ctx ends. That is only an error if ctx's
+// time is over: then it is ctx's cause.
 func (r *Receiver) Serve(ctx context.Context, l net.Listener) (err error) {
 	srv := a2aserver.HTTPServer(r)
 	srv.ReadTimeout, srv.ErrorLog = time.Minute, log.New(io.Discard, "", 0)

@@ -1,6 +1,6 @@
-// Package scarce is about what this machine runs out of for a while: file
-// descriptors, processes, memory for either. Such a failure says nothing about the
-// command, file or peer that was wanted, so callers wait and try again:
+// Package scarce handles resources of this machine that run out for a while: file descriptors,
+// processes, memory for either. Such a failure says nothing about the command, file or peer
+// that was wanted, so callers wait and try again:
 //
 //	err := scarce.Again(ctx, func() error { return cmd.Start() })
 //
@@ -19,15 +19,15 @@ import (
 	"time"
 )
 
-// errnos are the errors of a system that has run out of something. EAGAIN is what
-// starting a process returns at the limit of processes.
+// errnos are the errors of a system that has run out of something. Starting a process at the
+// limit of processes returns EAGAIN.
 var errnos = []syscall.Errno{syscall.EMFILE, syscall.ENFILE, syscall.EAGAIN, syscall.ENOMEM, syscall.ENOBUFS}
 
-// Is reports whether err says that this machine, or this process's share of it, has
-// run out of something that others will give back.
+// Is reports whether err says that this machine, or this process's share of it, has run out of
+// something that will be freed.
 func Is(err error) bool {
-	// Go moves descriptors out of the way before it starts a process. Where the next
-	// number is beyond the limit, the system calls that a bad descriptor.
+	// Go moves descriptors out of the way before it starts a process. If the next number is
+	// beyond the limit, the system reports a bad descriptor.
 	if path, ok := errors.AsType[*fs.PathError](err); ok && path.Op == "fork/exec" && errors.Is(err, syscall.EBADF) {
 		return true
 	}
@@ -67,10 +67,10 @@ func Again(ctx context.Context, f func() error) error {
 	}
 }
 
-// A DialFunc is what transports dial with.
+// A DialFunc is the dial function of a transport.
 type DialFunc func(ctx context.Context, network, address string) (net.Conn, error)
 
-// Dial returns dial with Again around it.
+// Dial returns dial wrapped in Again.
 func Dial(dial DialFunc) DialFunc {
 	return func(ctx context.Context, network, address string) (c net.Conn, err error) {
 		err = Again(ctx, func() error {

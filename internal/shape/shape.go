@@ -1,6 +1,6 @@
-// Package shape makes other forms of a JSON document: YAML, a table, what a jq filter
-// or a Go template makes of it. The document is read once, with its numbers and the
-// order of its members as they are written, where the form has an order.
+// Package shape converts a JSON document to other forms: YAML, a table, or the output of a jq
+// filter or a Go template. Numbers stay as written, and so does the order of members if the
+// form has an order.
 //
 // The functions are pure, and a Form may be used by several goroutines.
 package shape
@@ -16,11 +16,11 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// Form makes text of a JSON document.
+// Form converts a JSON document to text.
 type Form func(ctx context.Context, doc []byte) ([]byte, error)
 
-// JQ is the form that a jq filter makes: a line for each result, texts as they are and
-// anything else as JSON.
+// JQ returns the form of a jq filter: a line for each result, strings without quotes and other
+// values as JSON.
 func JQ(filter string) (Form, error) {
 	query, err := gojq.Parse(filter)
 	if err != nil {
@@ -61,8 +61,8 @@ func JQ(filter string) (Form, error) {
 	}, nil
 }
 
-// Template is the form that a Go template makes. It has the functions json, which
-// prints a value as JSON, and join, which joins a list by a separator.
+// Template returns the form of a Go template. It has the functions json, which prints a value
+// as JSON, and join, which joins a list with a separator.
 func Template(text string) (Form, error) {
 	t, err := template.New("template").Funcs(template.FuncMap{
 		"json": func(v any) (string, error) {
@@ -98,7 +98,7 @@ func Template(text string) (Form, error) {
 
 func decode(doc []byte) (any, error) {
 	d := json.NewDecoder(bytes.NewReader(doc))
-	d.UseNumber() // a number stays as it is written
+	d.UseNumber() // a number stays as written
 	var v any
 	err := d.Decode(&v)
 	return v, err

@@ -12,10 +12,9 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// Table is the document as a table. The only list of objects that it has becomes one
-// row each, with a column for each value in them; any other document becomes one row
-// for each value. Names are paths, such as status.state, and a list within is its
-// length.
+// Table formats the document as a table. If it has exactly one list of objects, each object is
+// a row, with a column for each value in them; otherwise each value is a row. Names are paths,
+// such as status.state, and a list inside an object is shown by its length.
 func Table(_ context.Context, doc []byte) ([]byte, error) {
 	v, err := decode(doc)
 	if err != nil {
@@ -51,7 +50,7 @@ func listOf(v any) (rows []map[string]string, ok bool) {
 			continue
 		}
 		if ok {
-			return nil, false // two
+			return nil, false // two lists
 		}
 		ok = true
 		for _, element := range list {
@@ -84,7 +83,7 @@ func writeRows(w *tabwriter.Writer, rows []map[string]string) {
 	}
 }
 
-// byImportance has ids first and lists last.
+// byImportance sorts ids first and lists last.
 func byImportance(a, b string) int {
 	rank := func(name string) int {
 		switch {

@@ -10,7 +10,7 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// YAML is the document as YAML, the members in their order.
+// YAML formats the document as YAML, with the members in their order.
 func YAML(_ context.Context, doc []byte) ([]byte, error) {
 	d := json.NewDecoder(bytes.NewReader(doc))
 	d.UseNumber()
@@ -72,7 +72,7 @@ func node(d *json.Decoder) (*yaml.Node, error) {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}, nil
 }
 
-// lastOfEach leaves one member of each name: JSON may repeat them, YAML may not.
+// lastOfEach keeps one member of each name, because JSON may repeat names and YAML may not.
 func lastOfEach(members []*yaml.Node) []*yaml.Node {
 	at := map[string]int{}
 	var kept []*yaml.Node

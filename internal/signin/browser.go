@@ -17,8 +17,8 @@ import (
 	"github.com/parley-a2a/parley/internal/failure"
 )
 
-// Browse opens an address that has been judged to be http or https. A browser may stay;
-// it ends with ctx at the latest.
+// Browse opens an address that was checked to be http or https. The browser may stay open; it
+// ends at the latest with ctx.
 func Browse(ctx context.Context, address string) error {
 	name, args := "xdg-open", []string{address}
 	switch runtime.GOOS {
@@ -49,10 +49,9 @@ func HasBrowser(lookup func(string) (string, bool)) bool {
 	return false
 }
 
-// Pasted takes the address that a browser on another machine ended at, a line of input, to
-// where a browser on this machine would have come: the listener judges it as it judges
-// every request. asked is the address that the browser began with. It reads until ctx or
-// the input ends.
+// Pasted reads the address at which a browser on another machine ended, and requests it on this
+// machine, as a local browser would have done: the listener checks it like every request. asked
+// is the address at which the browser began. It reads until ctx or the input ends.
 func Pasted(ctx context.Context, asked string, line func(ctx context.Context, prompt string) (string, error), note func(string)) {
 	u, err := url.Parse(asked)
 	if err != nil {
@@ -76,7 +75,7 @@ func Pasted(ctx context.Context, asked string, line func(ctx context.Context, pr
 		if err == nil {
 			var res *http.Response
 			if res, err = here.Do(req); err == nil {
-				_ = res.Body.Close() // what the page says, the sign-in says, too
+				_ = res.Body.Close() // the sign-in reports the same as the page
 			}
 		}
 		if err != nil {
@@ -85,8 +84,8 @@ func Pasted(ctx context.Context, asked string, line func(ctx context.Context, pr
 	}
 }
 
-// Name is the name under which a sign-in at an agent is kept: its address, in one
-// spelling. An address without a scheme is https, but http on this machine.
+// Name returns the name under which a sign-in at an agent is stored: its address, in one
+// spelling. An address without a scheme means https, or http on this machine.
 func Name(agent string) string {
 	agent = strings.TrimRight(agent, "/")
 	if !strings.Contains(agent, "://") {
@@ -108,7 +107,7 @@ func Name(agent string) string {
 	return agent
 }
 
-// Explain says what to do about a sign-in that did not succeed.
+// Explain says what to do about a sign-in that failed.
 func Explain(ctx context.Context, err error) error {
 	_, known := errors.AsType[*failure.Error](err)
 	_, address := errors.AsType[*a2aclient.AddressError](err)

@@ -1,5 +1,5 @@
-// Package signin uses what parley auth login left: the tokens for one agent, renewed
-// when their time is nearly over, whichever process does it first.
+// Package signin uses the result of parley auth login: the tokens for one agent. It renews them
+// shortly before they expire, in whichever process needs them first.
 package signin
 
 import (
@@ -22,23 +22,23 @@ import (
 	"github.com/parley-a2a/parley/internal/failure"
 )
 
-// Tokens are those of one agent. The exported fields are set before the first call,
-// then constant. Its methods may be called concurrently.
+// Tokens are the tokens for one agent. The exported fields are set before the first call, then
+// constant. Its methods may be called concurrently.
 type Tokens struct {
 	Dir            contexts.SignIns
-	Agent, Context string          // under which a sign-in is kept; no agent has none
+	Agent, Context string          // the key of the sign-in; without an agent there is none
 	Client         *http.Client    // to issuers
-	Hide           func(...string) // is told every secret
-	Warn           func(error)     // is told why a sign-in is of no use, once
+	Hide           func(...string) // receives every secret
+	Warn           func(error)     // receives the reason, once, why a sign-in cannot be used
 	Again          string          // the command that signs in
 	Log            *slog.Logger
 
 	used atomic.Bool // a request had a token
 
 	made    sync.Once
-	turn    chan struct{} // holds a token while one call uses the fields below, and while it renews
+	turn    chan struct{} // held by a call that uses the fields below, and while it renews
 	looked  bool
-	kept    *contexts.SignIn // as the file was read or written last; nil: there is nothing
+	kept    *contexts.SignIn // as last read from or written to the file; nil: no sign-in
 	session *auth.OAuthSession
 	warned  bool
 }
@@ -82,8 +82,8 @@ func (t *Tokens) Token(ctx context.Context, card *a2a.AgentCard, to *url.URL) (s
 	return t.session.Access, nil
 }
 
-// look reads the sign-in once. One that cannot be read is an error of every request:
-// without its token the agent would take the user for somebody else.
+// look reads the sign-in once. If it cannot be read, every request fails: without its token the
+// agent would take the user for somebody else.
 func (t *Tokens) look() (err error) {
 	if t.looked || t.Agent == "" {
 		return nil
@@ -106,7 +106,7 @@ func (t *Tokens) take(kept *contexts.SignIn) error {
 	return nil
 }
 
-// Secrets are the texts of a session that nobody is to see.
+// Secrets returns the secret texts of a session.
 func Secrets(s *auth.OAuthSession) []string { return []string{s.Access, s.Refresh, s.ClientSecret} }
 
 // renew gets another token, unless another process has just done so.
@@ -123,14 +123,14 @@ func (t *Tokens) renew(ctx context.Context) error {
 	if kept == nil {
 		return t.over(errors.New("another process signed out"))
 	}
-	// If the file is as before, this process has what is in it, or newer tokens that
-	// could not be kept.
+	// If the file is unchanged, this process has its content, or newer tokens that could not be
+	// stored.
 	if !bytes.Equal(kept.Session, t.kept.Session) {
 		if err := t.take(kept); err != nil || t.session.Good(renewBefore) {
 			return err
 		}
 	}
-	// The answer has the next refresh token, and the one that was sent is used up.
+	// The answer has the next refresh token; the one that was sent is then used up.
 	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
 	defer context.AfterFunc(ctx, func() { time.AfterFunc(lastAnswer, cancel) })()
@@ -141,15 +141,15 @@ func (t *Tokens) renew(ctx context.Context) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.As(err, &refused) && refused.Status < http.StatusInternalServerError && refused.Status != http.StatusTooManyRequests:
-		return t.over(err) // an issuer that is overloaded or down has refused nothing
+		return t.over(err) // an issuer that is overloaded or down has not refused
 	case t.session.Good(0):
 		t.Log.Debug("the token is not renewed yet", "error", err)
 		return nil
 	case t.session.Refresh == "" && t.session.Grant != auth.GrantClient:
 		return t.over(err)
 	default:
-		// To the client it is as if the agent were out of reach: nothing was sent, and it
-		// may try again.
+		// For the client this is like an unreachable agent: nothing was sent, and it may try
+		// again.
 		lost := &a2aclient.TransportError{Host: t.session.TokenURL, Unreachable: true, Err: err}
 		return failure.New(failure.CodeUnreachable, fmt.Sprintf("your token has expired, and its issuer did not renew it: %v", err), lost).WithHint("try again later")
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 )
 
-// locate finds where in a value that does not fit a schema the reason is, and says what
-// it is. The library says where in the schema.
+// locate finds where and why a value does not match a schema. The library only says where in
+// the schema.
 func (c *check) locate(s *jsonschema.Schema, doc []byte, at string, depth int) (pointer, what string) {
 	if depth > maxRefs {
 		return at, unfit
@@ -52,12 +52,12 @@ func (c *check) locate(s *jsonschema.Schema, doc []byte, at string, depth int) (
 	return at, c.reason(s, doc)
 }
 
-// checker returns what validates values by a part of the schema, whose references mean the
-// whole's. A part that is nil takes everything, and so does any part once the check has
-// taken all the work it may.
+// checker returns a function that validates values by a part of the schema, with references to
+// the whole schema. If the part is nil, or if the check has used up its work limit, the
+// function accepts everything.
 func (c *check) checker(s *jsonschema.Schema) func(doc []byte) error {
 	fits := func([]byte) error { return nil }
-	if c.left -= len(c.parts) / 4; s == nil || c.left < 0 { // a step is worth about four copies of a schema
+	if c.left -= len(c.parts) / 4; s == nil || c.left < 0 { // a step costs as much as about four copies of a schema
 		return fits
 	}
 	alone := *s
@@ -75,10 +75,10 @@ func (c *check) checker(s *jsonschema.Schema) func(doc []byte) error {
 	}
 }
 
-// unfit is the reason where the schema shows no better one.
+// unfit is the reason if there is no more precise one.
 const unfit = "does not fit the skill's schema"
 
-// reason says why a value does not fit, in words of ours where the reason is a usual one.
+// reason says why a value does not match, in this package's words for common reasons.
 func (c *check) reason(s *jsonschema.Schema, doc []byte) string {
 	types := s.Types
 	if s.Type != "" {
@@ -90,7 +90,7 @@ func (c *check) reason(s *jsonschema.Schema, doc []byte) string {
 	if len(s.Enum) > 0 && c.checker(&jsonschema.Schema{Enum: s.Enum})(doc) != nil {
 		var all []string
 		for _, v := range s.Enum {
-			doc, _ := json.Marshal(v) // it came out of JSON
+			doc, _ := json.Marshal(v) // it came from JSON
 			all = append(all, string(doc))
 		}
 		return "must be one of " + strings.Join(all, ", ")
@@ -105,11 +105,11 @@ func (c *check) reason(s *jsonschema.Schema, doc []byte) string {
 	return unfit + ": " + err.Error()
 }
 
-// maxRefs bounds how far a chain of schemas is followed.
+// maxRefs limits the length of a chain of schemas.
 const maxRefs = 64
 
-// checkRefs refuses references that lead out of the schema, and such that lead back to
-// themselves with the same value, on which no validation ends.
+// checkRefs refuses references to outside the schema, and references that lead back to
+// themselves for the same value, because validation would never end.
 func checkRefs(root *jsonschema.Schema) error {
 	seen := map[*jsonschema.Schema]int{} // 1: under way, 2: done
 	var walk func(s *jsonschema.Schema) error
@@ -148,14 +148,14 @@ func checkRefs(root *jsonschema.Schema) error {
 	return nil
 }
 
-// inPlace lists those in a schema that judge the same value, its reference apart.
+// inPlace lists the schemas within a schema that apply to the same value, except its reference.
 func inPlace(s *jsonschema.Schema) []*jsonschema.Schema {
 	list := slices.Concat(s.AllOf, s.AnyOf, s.OneOf, []*jsonschema.Schema{s.Not, s.If, s.Then, s.Else})
 	list = slices.AppendSeq(list, maps.Values(s.DependentSchemas))
 	return slices.AppendSeq(list, maps.Values(s.DependencySchemas))
 }
 
-// everywhere lists a schema and those in it.
+// everywhere lists a schema and all schemas within it.
 func everywhere(s *jsonschema.Schema) []*jsonschema.Schema {
 	if s == nil {
 		return nil
@@ -175,12 +175,12 @@ func everywhere(s *jsonschema.Schema) []*jsonschema.Schema {
 	return list
 }
 
-// whole is what rooted calls the schema itself among its definitions.
-// No name in JSON is equal to it, for it is not UTF-8.
+// whole is rooted's name for the schema itself among its definitions. It equals no name in
+// JSON, because it is not UTF-8.
 const whole = "\xff"
 
-// rooted returns a schema whose references mean the same in a part of it: see checker. All
-// of them are to $defs, and no part has an $id, with which it would be a whole of its own.
+// rooted returns a schema whose references also work in a part of it: see checker. They all
+// refer to $defs, and no part has an $id, which would make it a separate schema.
 func rooted(root *jsonschema.Schema) *jsonschema.Schema {
 	root = root.CloneSchemas()
 	self := root.CloneSchemas()
@@ -201,29 +201,29 @@ func rooted(root *jsonschema.Schema) *jsonschema.Schema {
 	return root
 }
 
-// target is the schema that a reference within root names; nil for others.
+// target returns the schema that a reference within root names; nil for other references.
 func target(root *jsonschema.Schema, ref string) *jsonschema.Schema {
 	name, ok := strings.CutPrefix(ref, "#/$defs/")
-	name, err := url.PathUnescape(name) // as the library reads it
+	name, err := url.PathUnescape(name) // as the library does
 	if !ok || err != nil {
 		return nil
 	}
 	return root.Defs[unescape(name)]
 }
 
-// only reports whether a schema is nothing but a reference.
+// only reports whether a schema is only a reference.
 func only(s *jsonschema.Schema) bool {
 	return s.Type == "" && s.Types == nil && s.Properties == nil && s.Required == nil && s.AllOf == nil && s.AnyOf == nil && s.OneOf == nil && s.Enum == nil
 }
 
-// never reports whether a schema takes nothing: false in JSON, which the library reads as
+// never reports whether a schema accepts nothing: false in JSON, which the library reads as
 // {"not": {}}.
 func never(s *jsonschema.Schema) bool {
 	doc, err := json.Marshal(s)
 	return err == nil && (string(doc) == "false" || string(doc) == `{"not":{}}` || string(doc) == `{"not":true}`)
 }
 
-// escape writes a name as a step of a JSON Pointer (RFC 6901).
+// escape escapes a name for a JSON Pointer (RFC 6901).
 func escape(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Set is the skills of a card that can be called. A nil Set checks nothing: the card
-// does not offer it.
+// Set is the callable skills of a card. A nil Set checks nothing: the card does not offer
+// calls.
 type Set struct {
 	ids     []string // on the card
 	schemas map[string]*Schema
@@ -32,12 +32,12 @@ type Set struct {
 type Schema struct {
 	root     *jsonschema.Schema
 	resolved *jsonschema.Resolved
-	parts    map[*jsonschema.Schema]part // it and all schemas in it
+	parts    map[*jsonschema.Schema]part // it and all schemas within it
 }
 
-// New returns the skills of a card; nil if it does not declare the extension. The error
-// names the skills whose schemas cannot be used; the others are in the Set all the same,
-// and those take any arguments.
+// New returns the skills of a card; nil if it does not declare the extension. The error names
+// the skills whose schemas cannot be used; the Set still contains all others, and a skill with
+// an unusable schema accepts any arguments.
 func New(card *a2a.AgentCard) (*Set, error) {
 	docs, ok := card.CallableSkills()
 	if !ok {
@@ -62,7 +62,7 @@ func New(card *a2a.AgentCard) (*Set, error) {
 	return s, errors.Join(wrong...)
 }
 
-// Compile reads a schema. The error is for a schema by which values cannot be checked.
+// Compile reads a schema. The error says why the schema cannot be used to check values.
 func Compile(doc a2a.JSON) (*Schema, error) {
 	root := new(jsonschema.Schema)
 	if err := json.Unmarshal(doc, root); err != nil {
@@ -89,8 +89,8 @@ func Compile(doc a2a.JSON) (*Schema, error) {
 // Has reports whether the skill can be called.
 func (s *Set) Has(id string) bool { return s != nil && slices.Contains(s.ids, id) }
 
-// Check judges the skill that a message names, if it names one. The error is
-// InvalidParams and names the argument.
+// Check checks the skill call of a message, if it has one. The error is InvalidParams and names
+// the argument.
 func (s *Set) Check(m *a2a.Message) error {
 	if s == nil {
 		return nil
@@ -120,11 +120,11 @@ func (s *Set) Check(m *a2a.Message) error {
 	return a2a.InvalidSkill(pointer, cut(what))
 }
 
-// ErrTooMuch says that a value was not judged.
+// ErrTooMuch says that a value was not checked.
 var ErrTooMuch = errors.New("would take too long to compare with the schema; send less, and nest it less deeply")
 
-// Validate returns why a JSON value does not fit the schema, in the words of the library,
-// or ErrTooMuch.
+// Validate returns why a JSON value does not match the schema, in the library's words, or
+// ErrTooMuch.
 func (k *Schema) Validate(doc a2a.JSON) error {
 	var value any
 	if err := json.Unmarshal(doc, &value); err != nil {
@@ -136,7 +136,7 @@ func (k *Schema) Validate(doc a2a.JSON) error {
 	return k.resolved.Validate(value)
 }
 
-// maxText bounds what an error says of a schema or a value, in bytes.
+// maxText limits the text of a schema or a value in an error, in bytes.
 const maxText = 300
 
 func cut(s string) string {

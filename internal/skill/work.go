@@ -15,16 +15,16 @@ import (
 	jsons "github.com/parley-a2a/parley/internal/json"
 )
 
-// A recursive schema that uses itself twice for one value, as {"properties": {"x":
-// {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}} does, doubles the work with each level of the
-// arguments, and anybody may send fifty levels. So a check counts its work first.
+// A recursive schema that uses itself twice for one value, such as {"properties": {"x":
+// {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}}, doubles the work with each level of the
+// arguments, and any caller may send fifty levels. So a check first counts its work.
 const (
-	freeSteps   = 1 << 14 // of any check; each byte of the value allows for one more
-	stepBytes   = 256     // printed or compared in the time that a step takes, some microseconds
-	maxPatterns = 1 << 15 // the size of all patterns of a schema; a{1000} is short and large
+	freeSteps   = 1 << 14 // for any check; each byte of the value allows one more
+	stepBytes   = 256     // as many are printed or compared in the time of a step, some microseconds
+	maxPatterns = 1 << 15 // the size of all patterns of a schema; a{1000} is short but large
 )
 
-// check is one look at the arguments of a call.
+// check is one check of the arguments of a call.
 type check struct {
 	*Schema
 	left int // steps that it may still take
@@ -32,8 +32,8 @@ type check struct {
 
 func (k *Schema) check(value []byte) *check { return &check{k, freeSteps + len(value)} }
 
-// affords counts the steps that judging a value by these schemas takes at most, and reports
-// whether the check may take as many. Those that are nil take none.
+// affords counts the steps that checking a value by these schemas takes at most, and reports
+// whether the check may take as many. nil schemas take none.
 func (c *check) affords(doc []byte, by ...*jsonschema.Schema) bool {
 	for _, s := range by {
 		if s == nil {
@@ -52,7 +52,7 @@ func (c *check) affords(doc []byte, by ...*jsonschema.Schema) bool {
 func (c *check) affordsInside(doc []byte, s *jsonschema.Schema) bool {
 	has := cmp.Or(s.AdditionalProperties, s.UnevaluatedProperties, s.PropertyNames, s.Items, s.AdditionalItems, s.Contains, s.UnevaluatedItems) != nil
 	if !has && len(s.Properties)+len(s.PatternProperties)+len(s.PrefixItems)+len(s.ItemsArray) == 0 {
-		return true // it says nothing of them
+		return true // the schema has no rules for them
 	}
 	members, elements := inside(doc)
 	for name, value := range members {
@@ -76,8 +76,8 @@ func (c *check) affordsInside(doc []byte, s *jsonschema.Schema) bool {
 	return true
 }
 
-// inside returns the members of an object, or the elements of an array. Nothing is copied:
-// a schema may look at the same bytes on each level.
+// inside returns the members of an object, or the elements of an array. It copies nothing,
+// because a schema may read the same bytes on each level.
 func inside(doc []byte) (members map[string]json.RawMessage, elements []json.RawMessage) {
 	r := jsons.Read(doc)
 	switch r.Peek() {
@@ -95,17 +95,17 @@ func inside(doc []byte) (members map[string]json.RawMessage, elements []json.Raw
 	return members, elements
 }
 
-// part is what work there is in a schema.
+// part describes the work of a schema.
 type part struct {
-	inPlace  []*jsonschema.Schema // those that judge the same value
-	patterns int                  // how large its patterns are
-	size     int                  // bytes to compare with, whatever the value
+	inPlace  []*jsonschema.Schema // the schemas that apply to the same value
+	patterns int                  // the size of its patterns
+	size     int                  // bytes to compare with any value
 }
 
-// types are those of JSON Schema; "" is that of a schema without one.
+// types are the types of JSON Schema; "" is for a schema without one.
 var types = []string{"", "array", "boolean", "integer", "null", "number", "object", "string"}
 
-// measure finds out how much work there is in the schema.
+// measure computes the work of the schema.
 func (k *Schema) measure() error {
 	total := 0
 	k.parts = map[*jsonschema.Schema]part{}
@@ -117,7 +117,7 @@ func (k *Schema) measure() error {
 		}
 		p := part{inPlace: append(inPlace(s), target(k.root, s.Ref)), size: 16 * (len(s.Required) + len(s.Properties))}
 		if s.Enum != nil || s.Const != nil {
-			values, _ := json.Marshal([]any{s.Enum, s.Const}) // they came out of JSON
+			values, _ := json.Marshal([]any{s.Enum, s.Const}) // they came from JSON
 			p.size += len(values)
 		}
 		for _, pattern := range slices.AppendSeq([]string{s.Pattern}, maps.Keys(s.PatternProperties)) {
@@ -139,7 +139,7 @@ func (k *Schema) measure() error {
 	return nil
 }
 
-// sizeOf is about how many instructions a pattern has.
+// sizeOf returns roughly how many instructions a pattern has.
 func sizeOf(re *syntax.Regexp) int {
 	n := 1
 	if re.Op == syntax.OpLiteral {

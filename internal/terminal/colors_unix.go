@@ -2,6 +2,5 @@
 
 package terminal
 
-// enableColors reports whether the terminal knows control sequences, and has it
-// heed them.
+// enableColors makes the terminal interpret control sequences, and reports whether it does.
 func enableColors(int) bool { return true }

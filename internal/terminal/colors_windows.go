@@ -2,8 +2,7 @@ package terminal
 
 import "golang.org/x/sys/windows"
 
-// enableColors reports whether the terminal knows control sequences, and has it
-// heed them.
+// enableColors makes the terminal interpret control sequences, and reports whether it does.
 func enableColors(fd int) bool {
 	var mode uint32
 	if err := windows.GetConsoleMode(windows.Handle(fd), &mode); err != nil {

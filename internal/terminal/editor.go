@@ -12,18 +12,18 @@ import (
 	"github.com/peterh/liner"
 )
 
-// ErrAborted is what Line returns for Ctrl-C.
+// ErrAborted is the error of Line for Ctrl-C.
 var ErrAborted = liner.ErrPromptAborted
 
-// Editor reads lines from the terminal that standard input is, with the keys that
-// shells have, completion and a history.
+// Editor reads lines from the terminal on standard input, with the usual keys of shells,
+// completion and a history.
 type Editor struct {
 	state   *liner.State
 	history string // the file; "" keeps none
 }
 
-// NewEditor returns an editor. complete may be nil; history is the file that lines are
-// kept in, of mode 0600, and "" keeps none. It must be closed.
+// NewEditor returns an editor. complete may be nil; history is the file for the lines, of mode
+// 0600, and "" keeps none. The editor must be closed.
 func NewEditor(history string, complete func(line string, at int) (head string, words []string, tail string)) *Editor {
 	e := &Editor{state: liner.NewLiner(), history: history}
 	e.state.SetCtrlCAborts(true)
@@ -38,8 +38,8 @@ func NewEditor(history string, complete func(line string, at int) (head string, 
 	return e
 }
 
-// Line shows a prompt and returns what is typed. Ctrl-C is ErrAborted, Ctrl-D io.EOF.
-// Lines that begin with a space are not kept, as in shells.
+// Line shows a prompt and returns the line typed. Ctrl-C is ErrAborted, Ctrl-D io.EOF. Lines
+// that begin with a space are not kept in the history, as in shells.
 func (e *Editor) Line(ctx context.Context, prompt string) (string, error) {
 	line, err := within(ctx, func() (string, error) { return e.state.Prompt(prompt) })
 	if err == nil && strings.TrimSpace(line) != "" && !strings.HasPrefix(line, " ") {
@@ -48,7 +48,7 @@ func (e *Editor) Line(ctx context.Context, prompt string) (string, error) {
 	return line, err
 }
 
-// Close writes the history and gives the terminal back as it was.
+// Close writes the history and restores the terminal.
 func (e *Editor) Close() error {
 	var err error
 	if e.history != "" {
@@ -57,8 +57,8 @@ func (e *Editor) Close() error {
 	return errors.Join(err, e.state.Close())
 }
 
-// keep writes the history in a file of its own that then takes the place of the old
-// one: nobody else ever reads it, and a crash leaves one of the two.
+// keep writes the history to a new file that then replaces the old one: no other user can ever
+// read it, and a crash leaves one of the two.
 func (e *Editor) keep() error {
 	dir := filepath.Dir(e.history)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -78,10 +78,10 @@ func (e *Editor) keep() error {
 	return err
 }
 
-// maxLine bounds a line that is no terminal's, in bytes.
+// maxLine limits a line that does not come from a terminal, in bytes.
 const maxLine = 4 << 20
 
-// Lines returns a reader of lines where there is no terminal: it shows no prompt.
+// Lines returns a reader of lines without a terminal: it shows no prompt.
 func Lines(r io.Reader) func(ctx context.Context, prompt string) (string, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, maxLine)
@@ -98,8 +98,8 @@ func Lines(r io.Reader) func(ctx context.Context, prompt string) (string, error)
 	}
 }
 
-// within reads until the context ends. What reads cannot be told to stop; the process
-// ends instead.
+// within reads until the context ends. The read cannot be interrupted; the process ends
+// instead.
 func within(ctx context.Context, read func() (string, error)) (string, error) {
 	type result struct {
 		line string

@@ -6,8 +6,8 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// Failure words a failure for a person: what went wrong, more lines of it, and what to
-// do. A code is what to search for, and stands behind; "" shows none.
+// Failure formats a failure for a person: what went wrong, further lines, and what to do. A
+// code, for searches, follows the message; "" shows none.
 func (s *Screen) Failure(code, message string, lines []string, hint string) string {
 	var out strings.Builder
 	out.WriteString(s.paint(red, "Error:") + " " + plain.Line(message))

@@ -11,11 +11,11 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// shortID is how much of an id is shown at least.
+// shortID is the minimum length of a shown id.
 const shortID = 8
 
-// List shows tasks, one line each: as much of the id as tells it from the others,
-// the state, how long ago it changed and the first words.
+// List shows tasks, one per line: as much of the id as distinguishes it from the others, the
+// state, how long ago it changed and the first words.
 func (r *Renderer) List(tasks []*a2a.Task, now time.Time) error {
 	n := shortID
 	for i, t := range tasks {
@@ -53,16 +53,16 @@ func (r *Renderer) List(tasks []*a2a.Task, now time.Time) error {
 	return r.w.flush()
 }
 
-// Summary ends a list.
+// Summary prints the last line of a list.
 func (r *Renderer) Summary(format string, args ...any) error {
 	r.w.line(r.w.s.paint(dim, plain.Line(fmt.Sprintf(format, args...))))
 	return r.w.flush()
 }
 
-// Said is what an agent says of the state of a task, on one line and cut, or "".
+// Said returns the agent's status message, on one line and shortened, or "".
 func Said(t *a2a.Task) string { return Cut(plain.Line(textOf(t.Status.Message)), 60) }
 
-// About is a task in a few words: its state, its age and what it is about.
+// About briefly describes a task: its state, its age and its first words.
 func About(t *a2a.Task, now time.Time) string {
 	about := Word(t.Status.State)
 	if !t.Status.Timestamp.IsZero() {
@@ -86,7 +86,7 @@ func styleOf(s a2a.TaskState) string {
 	return cyan
 }
 
-// common is how many bytes two ids begin with together.
+// common returns the length of the common prefix of two ids.
 func common(a, b string) int {
 	n := 0
 	for n < len(a) && n < len(b) && a[n] == b[n] {
@@ -95,8 +95,8 @@ func common(a, b string) int {
 	return n
 }
 
-// firstWords is what the client said first, as far as the task tells, or else the
-// agent's words about its state.
+// firstWords returns the client's first message, if the task has it, or else the agent's status
+// message.
 func firstWords(t *a2a.Task) string {
 	for _, m := range t.History {
 		if m.Role == a2a.RoleUser {
@@ -106,7 +106,7 @@ func firstWords(t *a2a.Task) string {
 	return plain.Line(textOf(t.Status.Message))
 }
 
-// Age is a time that has passed, in one unit.
+// Age formats how long ago something was, in one unit.
 func Age(d time.Duration) string {
 	switch {
 	case d < time.Minute:

@@ -10,19 +10,18 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// worthMetering is how large a body must be before anybody is told how far it is, in
-// bytes.
+// worthMetering is the minimum size of a body for which progress is shown, in bytes.
 const worthMetering = 1 << 20
 
-// Pauses between two looks at a meter: of a bar that is rewritten, and of lines.
+// Pauses between two updates of a meter: of a rewritten bar, and of lines.
 const (
 	barPause  = 200 * time.Millisecond
 	linePause = 10 * time.Second
 )
 
-// Meter returns a body that shows how far it was read: as a bar in the status line,
-// elsewhere as a line every ten seconds. total is its length, and not above 0 if that
-// is not known. A small body is returned as it is.
+// Meter returns a body that shows how much of it was read: as a bar in the status line,
+// otherwise as a line every ten seconds. total is its length, 0 or less if it is not known. A
+// small body is returned unchanged.
 func (s *Screen) Meter(body io.ReadCloser, what string, total int64, line func(string)) io.ReadCloser {
 	if total > 0 && total < worthMetering {
 		return body
@@ -30,7 +29,7 @@ func (s *Screen) Meter(body io.ReadCloser, what string, total int64, line func(s
 	return &meter{ReadCloser: body, s: s, what: what, total: total, line: line, told: time.Now()}
 }
 
-// meter belongs to the goroutine that reads it, but for Close.
+// meter belongs to the goroutine that reads it, except for Close.
 type meter struct {
 	io.ReadCloser
 	s     *Screen
@@ -41,7 +40,7 @@ type meter struct {
 	read int64
 	told time.Time
 
-	begun, closed atomic.Bool // it has the status line; it may be closed by another goroutine than reads
+	begun, closed atomic.Bool // it uses the status line; another goroutine than the reader may close it
 }
 
 func (m *meter) Read(p []byte) (int, error) {
@@ -77,7 +76,7 @@ func (m *meter) tell(now time.Time) {
 
 func (m *meter) text() string { return howFar(m.what, m.read, m.total, plain.Bytes) }
 
-// howFar says how far something is: with a bar if the end is known.
+// howFar formats progress, with a bar if the total is known.
 func howFar(what string, done, total int64, word func(int64) string) string {
 	if total <= 0 {
 		return what + " " + word(done)

@@ -5,13 +5,12 @@ import (
 	"time"
 )
 
-// blink is how long a connection may be lost before anybody is told.
+// blink is how long a connection may be lost before a line is shown.
 const blink = 2 * time.Second
 
-// Outage tells of a connection that stays lost. Its method Lost is what a2aclient
-// calls.
+// Outage reports a connection that stays lost. a2aclient calls its method Lost.
 type Outage struct {
-	// Say gets each line.
+	// Say receives each line.
 	Say func(line string)
 
 	mu    sync.Mutex  // protects the fields below
@@ -19,7 +18,7 @@ type Outage struct {
 	said  bool
 }
 
-// Lost says that the connection is lost, or with a nil error that it is there again.
+// Lost reports that the connection is lost, or with a nil error that it is back.
 func (o *Outage) Lost(taskID string, err error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -46,7 +45,7 @@ func (o *Outage) Lost(taskID string, err error) {
 	}
 }
 
-// Stop forgets a loss: nobody tries again.
+// Stop ends the report of a loss, because the client no longer retries.
 func (o *Outage) Stop() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -6,10 +6,9 @@ import (
 	"time"
 )
 
-// Progress shows how far long work is until stop is called: as a bar in the status line,
-// elsewhere as a line every ten seconds. Work that ends within a second shows nothing.
-// look says how far it is, from another goroutine; a total that is not known is 0. word
-// is a count in words.
+// Progress shows the progress of long work until stop is called: as a bar in the status line,
+// otherwise as a line every ten seconds. Work that ends within a second shows nothing. look
+// returns the progress, in another goroutine; an unknown total is 0. word formats a count.
 func (s *Screen) Progress(what string, look func() (done, total int64), word func(int64) string, line func(string)) (stop func()) {
 	began, pause := time.Now(), linePause
 	if s.Rewrites() {
@@ -34,8 +33,8 @@ func (s *Screen) Progress(what string, look func() (done, total int64), word fun
 	})
 }
 
-// begin runs what shows signs of life until stop is called, which waits for it and
-// removes the status line. It may be called again.
+// begin runs a display until stop is called, which waits for it and removes the status line.
+// stop may be called again.
 func (s *Screen) begin(run func(over <-chan struct{})) (stop func()) {
 	over := make(chan struct{})
 	var ended sync.WaitGroup

@@ -11,8 +11,8 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// Hints words the commands that go on from a task. Where a function is nil or
-// returns "", no command is shown.
+// Hints returns the commands to continue after a task. If a function is nil or returns "", no
+// command is shown.
 type Hints struct {
 	Answer func(*a2a.Task) string // the task waits for its client
 	GoOn   func(*a2a.Task) string // the task has ended
@@ -20,26 +20,26 @@ type Hints struct {
 	Save   func(*a2a.Task) string // the task has files
 }
 
-// Renderer shows one task after another, as they are or as they grow: an element of
-// a stream adds only what was not shown yet, whether it is a chunk or the whole task
-// again after a lost connection.
+// Renderer shows tasks one after another, whole or as they grow: of an element of a stream it
+// shows only what is new, whether it is a chunk or the whole task again after a lost
+// connection.
 type Renderer struct {
-	// History has messages of the history shown, too.
+	// History says to show messages of the history, too.
 	History bool
 
 	w     words
 	hints Hints
 	task  *a2a.Task          // the ids and the status last seen
-	told  string             // the status that was shown, by its state and words
-	parts map[string]*extent // what was shown of each artifact, by id
-	last  string             // the artifact that the last text belongs to; "" if it belongs to no artifact
+	told  string             // the last shown status, by its state and words
+	parts map[string]*extent // how much of each artifact was shown, by id
+	last  string             // the artifact that the last text belongs to; "" if none
 	files bool               // there was a file that can be saved
 }
 
 // extent is how much of an artifact was shown.
 type extent struct {
 	name string
-	size int // in bytes of what content returns
+	size int // of the bytes of content
 	sum  hash.Hash64
 }
 
@@ -48,8 +48,8 @@ func NewRenderer(s *Screen, hints Hints) *Renderer {
 	return &Renderer{w: words{s: s}, hints: hints, task: new(a2a.Task), parts: map[string]*extent{}}
 }
 
-// Event shows an element of a stream, as far as it is new. The state in which
-// waiting ends is followed by the task's id and the command that goes on.
+// Event shows an element of a stream, as far as it is new. The state in which waiting ends is
+// followed by the task's id and the command to continue.
 func (r *Renderer) Event(e *a2a.StreamResponse) error {
 	switch {
 	case e.Message != nil:
@@ -68,7 +68,7 @@ func (r *Renderer) Event(e *a2a.StreamResponse) error {
 	return r.w.flush()
 }
 
-// Task shows a task, and how to go on from it.
+// Task shows a task, and how to continue.
 func (r *Renderer) Task(t *a2a.Task) error {
 	r.whole(t)
 	if s := t.Status.State; !s.Terminal() && !s.Interrupted() {
@@ -78,7 +78,7 @@ func (r *Renderer) Task(t *a2a.Task) error {
 	return r.w.flush()
 }
 
-// message shows a message that answers without a task.
+// message shows a direct message.
 func (r *Renderer) message(m *a2a.Message) {
 	r.content(m.Parts, "\n")
 	r.w.endLine(false)
@@ -86,10 +86,10 @@ func (r *Renderer) message(m *a2a.Message) {
 	r.hint("continue", r.hints.GoOn)
 }
 
-// End ends the line that text is in: the rest of the stream does not come.
+// End ends the current line of text: the rest of the stream will not come.
 func (r *Renderer) End() {
 	r.w.endLine(false)
-	_ = r.w.flush() // of the screen; the next write reports the same
+	_ = r.w.flush() // an error of the screen; the next write reports it again
 }
 
 func (r *Renderer) seen(id, contextID string, s a2a.TaskStatus) {
@@ -119,7 +119,7 @@ func (r *Renderer) whole(t *a2a.Task) {
 	r.status()
 }
 
-// artifact shows what is new of a whole artifact.
+// artifact shows the new part of a whole artifact.
 func (r *Renderer) artifact(a *a2a.Artifact) {
 	old, known := r.parts[a.ArtifactID]
 	if known {
@@ -134,7 +134,7 @@ func (r *Renderer) artifact(a *a2a.Artifact) {
 	r.add(a, a.Parts)
 }
 
-// behind returns what follows what was shown, if parts begin with that.
+// behind returns the parts after those that were shown, if parts begin with them.
 func (e *extent) behind(parts []*a2a.Part) (rest []*a2a.Part, ok bool) {
 	sum, left := fnv.New64a(), e.size
 	for i, p := range parts {
@@ -153,7 +153,7 @@ func (e *extent) behind(parts []*a2a.Part) (rest []*a2a.Part, ok bool) {
 	return nil, left == 0 && sum.Sum64() == e.sum.Sum64()
 }
 
-// chunk shows an artifact, or what is added to it.
+// chunk shows an artifact, or the parts appended to it.
 func (r *Renderer) chunk(a *a2a.Artifact, appended bool) {
 	if _, known := r.parts[a.ArtifactID]; !appended || !known {
 		r.begin(a, known)
@@ -161,7 +161,7 @@ func (r *Renderer) chunk(a *a2a.Artifact, appended bool) {
 	r.add(a, a.Parts)
 }
 
-// begin heads an artifact.
+// begin prepares an artifact that begins.
 func (r *Renderer) begin(a *a2a.Artifact, again bool) {
 	r.parts[a.ArtifactID] = &extent{sum: fnv.New64a()}
 	r.last = ""
@@ -170,8 +170,8 @@ func (r *Renderer) begin(a *a2a.Artifact, again bool) {
 	}
 }
 
-// add shows parts of an artifact, under its name where they do not follow others of
-// it.
+// add shows parts of an artifact, under its name unless they follow others of the same
+// artifact.
 func (r *Renderer) add(a *a2a.Artifact, parts []*a2a.Part) {
 	e := r.parts[a.ArtifactID]
 	if a.Name != "" {
@@ -192,7 +192,7 @@ func (r *Renderer) add(a *a2a.Artifact, parts []*a2a.Part) {
 	r.content(parts, "")
 }
 
-// content is what stands for a part where it is counted.
+// content returns the bytes that represent a part in an extent.
 func content(p *a2a.Part) []byte {
 	if p.Kind == a2a.PartText {
 		return []byte(p.Text)
@@ -240,8 +240,8 @@ func fileLine(p *a2a.Part, more string) string {
 	return strings.Join(words, ", ")
 }
 
-// status shows the status, unless it was shown. Being submitted, or at work without a
-// word, is nothing to be told.
+// status shows the status, unless it was shown. It does not show that a task is submitted, or
+// working without a message.
 func (r *Renderer) status() {
 	s := r.task.Status
 	text := textOf(s.Message)
@@ -260,7 +260,7 @@ func (r *Renderer) status() {
 		return
 	}
 	r.state(text)
-	if s.Message != nil { // what is no text
+	if s.Message != nil { // parts other than text
 		var others []*a2a.Part
 		for _, p := range s.Message.Parts {
 			if p.Kind != a2a.PartText {
@@ -280,13 +280,13 @@ func (r *Renderer) status() {
 	}
 }
 
-// state shows the state with the task's id, and the agent's words about it.
+// state shows the state with the task's id, and the agent's message about it.
 func (r *Renderer) state(text string) {
 	style := styleOf(r.task.Status.State)
 	word, id := "● "+Word(r.task.Status.State), r.task.ID
 	switch {
 	case text == "" && id != "" && isToken(id):
-		r.w.line(r.w.s.paint(style, word) + r.w.s.paint(dim, " · task "+id)) // whole, to be copied
+		r.w.line(r.w.s.paint(style, word) + r.w.s.paint(dim, " · task "+id)) // the whole id, to be copied
 		return
 	case text == "":
 		r.w.ours(style, word, "")
@@ -306,7 +306,7 @@ func (r *Renderer) state(text string) {
 }
 
 func (r *Renderer) hint(label string, command func(*a2a.Task) string) {
-	// Without colors an id could hold a line of ours, where the terminal breaks it.
+	// Without colors an id could fake a line of this program where the terminal wraps it.
 	if command == nil || !r.w.s.colors && !(isToken(r.task.ID) && isToken(r.task.ContextID)) {
 		return
 	}
@@ -315,7 +315,7 @@ func (r *Renderer) hint(label string, command func(*a2a.Task) string) {
 	}
 }
 
-// isToken reports whether an id is a word without anything that could pass for more.
+// isToken reports whether an id is one plain word that cannot be mistaken for more.
 func isToken(id string) bool {
 	return strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.:/") == ""
 }
@@ -333,7 +333,7 @@ func textOf(m *a2a.Message) string {
 	return strings.Join(texts, "\n")
 }
 
-// Word is a state as people write it: completed, input required.
+// Word formats a state for people: completed, input required.
 func Word(s a2a.TaskState) string {
 	return strings.ReplaceAll(strings.ToLower(strings.TrimPrefix(s.String(), "TASK_STATE_")), "_", " ")
 }

@@ -1,12 +1,12 @@
-// Package terminal draws for a person at a terminal what agents do: text that
-// flows as it arrives, states as short lines, lists as a line a task, and one line
-// that is rewritten in place while there is nothing else to show.
+// Package terminal shows a person at a terminal what agents do: text that flows as it arrives,
+// states as short lines, lists with one line per task, and one status line that is rewritten in
+// place while there is nothing else to show.
 //
-// An agent's text cannot move the cursor, and cannot pass for this program's own.
-// Everything goes through package plain. On a terminal with colors, all lines of
-// ours are colored and nothing of an agent's is. Without colors (NO_COLOR,
-// TERM=dumb), each line of an agent's is broken at the width of the terminal and
-// begins with [Indent], and no line of ours does.
+// An agent's text cannot move the cursor, and cannot be mistaken for this program's own. All
+// text goes through package plain. On a terminal with colors, all lines of this program are
+// colored and no text of an agent is. Without colors (NO_COLOR, TERM=dumb), each line of an
+// agent's text is wrapped to the width of the terminal and begins with [Indent], and no line of
+// this program does.
 //
 // A Screen may be used by several goroutines; a Renderer belongs to one.
 package terminal
@@ -24,9 +24,9 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// Screen is the standard output and standard error of a program, which may be one
-// terminal. Its status line is on standard error, and disappears before anything is
-// written to either.
+// Screen is the standard output and standard error of a program, which may be the same
+// terminal. Its status line is on standard error, and is erased before anything is written to
+// either.
 type Screen struct {
 	// set by New, then constant
 	out, err   io.Writer
@@ -34,14 +34,14 @@ type Screen struct {
 	errIs      bool // standard error is a terminal that can rewrite a line
 	watched    bool // standard error is a terminal of any kind
 	colors     bool
-	widthOf    func() int // 0 if it is not known
-	sharesLine bool       // both are terminals: what one writes stands in the line of the other
+	widthOf    func() int // 0 if not known
+	sharesLine bool       // both are terminals, so that both write to the same line
 
-	meters atomic.Int32 // how many have the status line, which waits leave to them
+	meters atomic.Int32 // how many meters use the status line, which has priority over waits
 
 	mu     sync.Mutex // protects the fields below, and the writers
-	status bool       // the line is on the screen
-	open   bool       // the last line of standard output has no end yet
+	status bool       // the status line is shown
+	open   bool       // the last line of standard output has no line feed yet
 }
 
 // New returns the screen of two writers; lookup is os.LookupEnv.
@@ -93,8 +93,8 @@ func (s *Screen) Watched() bool { return s.watched }
 // Rewrites reports whether Status shows anything.
 func (s *Screen) Rewrites() bool { return s.errIs }
 
-// Width is how many characters a line has room for: 80 if nobody knows, and never
-// less than what a line of a few words needs.
+// Width is the number of characters in a line: 80 if not known, and at least enough for a few
+// words.
 func (s *Screen) Width() int {
 	if w := s.widthOf(); w > 0 {
 		return max(w, 20)
@@ -102,7 +102,7 @@ func (s *Screen) Width() int {
 	return 80
 }
 
-// Out is standard output, and the same writer where there is no terminal.
+// Out is standard output, and the original writer if there is no terminal.
 func (s *Screen) Out() io.Writer {
 	if !s.outIs && !s.errIs {
 		return s.out
@@ -118,7 +118,7 @@ func (s *Screen) Out() io.Writer {
 	})
 }
 
-// Err is standard error. What is written begins a line of its own.
+// Err is standard error. Each write begins a new line.
 func (s *Screen) Err() io.Writer {
 	if !s.errIs {
 		return s.err
@@ -143,9 +143,9 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
 const eraseLine = "\r\x1b[K"
 
-// Status puts a text into the status line, in place of what was there; "" removes
-// it. It shows nothing where a line cannot be rewritten, and while a line of text is
-// still growing: there the text itself is the sign of life.
+// Status shows a text in the status line, in place of the previous one; "" removes it. It shows
+// nothing if lines cannot be rewritten, or while a line of text is still growing, which is
+// itself a sign of life.
 func (s *Screen) Status(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -160,7 +160,7 @@ func (s *Screen) Status(text string) {
 		text = dim + text + reset
 	}
 	s.status = true
-	_, _ = io.WriteString(s.err, eraseLine+text) // a sign of life is worth no failure
+	_, _ = io.WriteString(s.err, eraseLine+text) // an error does not matter here
 }
 
 func (s *Screen) wipeLocked() {
@@ -170,16 +170,16 @@ func (s *Screen) wipeLocked() {
 	}
 }
 
-// Cut shortens a line to a width, with an ellipsis in place of the rest.
+// Cut shortens a line to a width, with an ellipsis at the end.
 func Cut(text string, width int) string {
 	return runewidth.Truncate(strings.ReplaceAll(text, string(wider), ""), width, "…")
 }
 
-// wider asks for the character before it as an emoji, which some terminals show two cells
-// wide and others one. Where cells are counted, it is left out.
+// wider requests the emoji form of the character before it, which some terminals show two cells
+// wide and others one. Cut removes it, because it counts cells.
 const wider = '\uFE0F'
 
-// Styles: the bullet of a state has the color of its kind, other words of ours are dim.
+// Styles: the bullet of a state has the color of its kind; this program's other words are dim.
 const (
 	reset  = "\x1b[0m"
 	dim    = "\x1b[2m"
@@ -189,7 +189,7 @@ const (
 	cyan   = "\x1b[36m"
 )
 
-// paint colors one line of ours.
+// paint colors one line of this program.
 func (s *Screen) paint(style, text string) string {
 	if !s.colors || text == "" {
 		return text

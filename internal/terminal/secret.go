@@ -13,8 +13,8 @@ import (
 	"golang.org/x/term"
 )
 
-// Secrets reads lines that nobody should see: from a terminal with a prompt and without
-// showing what is typed, from anything else line by line.
+// Secrets reads secret lines: from a terminal with a prompt and without echo, from other inputs
+// line by line.
 type Secrets struct {
 	in    *os.File // the terminal; nil if there is none
 	lines *bufio.Reader
@@ -30,7 +30,7 @@ func NewSecrets(in io.Reader, out io.Writer) *Secrets {
 	return s
 }
 
-// Terminal reports whether somebody types.
+// Terminal reports whether the input is a terminal.
 func (s *Secrets) Terminal() bool { return s.in != nil }
 
 // Line returns the next line without its end; "" if there is none.
@@ -58,7 +58,7 @@ func (s *Secrets) Line(ctx context.Context, prompt string) (string, error) {
 		return string(line), err
 	})
 	if ctx.Err() != nil {
-		_ = term.Restore(fd, before) // the reader is still there, and would leave the terminal without echo
+		_ = term.Restore(fd, before) // the reader still runs, and would leave the terminal without echo
 	}
 	<-asked
 	fmt.Fprintln(s.out)
@@ -68,10 +68,9 @@ func (s *Secrets) Line(ctx context.Context, prompt string) (string, error) {
 	return line, err
 }
 
-// hidden returns when term.ReadPassword, which runs meanwhile, has stopped the terminal
-// from showing what is typed: a prompt that came earlier would invite people to type a
-// password that is shown. A terminal that showed nothing before does not change; it is
-// waited for a second.
+// hidden returns when term.ReadPassword, which runs concurrently, has turned off the terminal's
+// echo: an earlier prompt would invite people to type a password visibly. If the terminal had
+// no echo before, its state does not change, so hidden returns after a second.
 func hidden(ctx context.Context, fd int, before *term.State) {
 	for since := time.Now(); time.Since(since) < time.Second && ctx.Err() == nil; time.Sleep(time.Millisecond) {
 		if now, err := term.GetState(fd); err != nil || !reflect.DeepEqual(now, before) {

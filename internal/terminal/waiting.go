@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// Waiting keeps the status line at a wait: what is waited for, and for how long.
+// Waiting shows a wait in the status line: its subject, and how long it has lasted.
 type Waiting struct {
 	s     *Screen
 	since time.Time
@@ -20,7 +20,7 @@ type Waiting struct {
 	what string
 }
 
-// silence is how long a wait says nothing: most are shorter.
+// silence is how long a wait shows nothing: most are shorter.
 const silence = time.Second
 
 // Wait begins a wait. It must be stopped.
@@ -54,7 +54,7 @@ func (w *Waiting) show() {
 	w.s.Status(Cut(plain.Line(what), w.s.Width()-1-runewidth.StringWidth(lasted)) + lasted)
 }
 
-// Say replaces what is waited for; the time goes on.
+// Say replaces the subject; the time goes on.
 func (w *Waiting) Say(what string) {
 	w.mu.Lock()
 	w.what = what

@@ -8,19 +8,19 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// Indent begins each line of an agent's where there are no colors.
+// Indent begins each line of an agent's text if there are no colors.
 const Indent = "  "
 
-// words writes what agents say, and keeps it apart from lines of ours.
+// words writes the texts of agents, and keeps them apart from this program's lines.
 type words struct {
 	s      *Screen
 	b      []byte // not yet flushed
-	column int    // in cells; only where there are no colors
-	inside bool   // the line has something in it
+	column int    // in cells; only used without colors
+	inside bool   // the line is not empty
 	cr     bool   // the last text ended with a carriage return, which a line feed may follow
 }
 
-// text appends to what the agent said before, in the same line unless that has ended.
+// text appends to the agent's previous text, on the same line unless that has ended.
 func (w *words) text(s string) {
 	if w.cr && strings.HasPrefix(s, "\n") {
 		s = s[1:]
@@ -29,7 +29,7 @@ func (w *words) text(s string) {
 	w.clean(plain.Text(s))
 }
 
-// clean appends what is safe to print.
+// clean appends text that is safe to print.
 func (w *words) clean(s string) {
 	if s == "" {
 		return
@@ -39,7 +39,7 @@ func (w *words) clean(s string) {
 		w.inside = s[len(s)-1] != '\n'
 		return
 	}
-	width := w.s.Width() - 1 // a terminal may break the line behind its last cell
+	width := w.s.Width() - 1 // a terminal may wrap the line after its last cell
 	for _, r := range s {
 		if r == '\n' {
 			w.endLine(true)
@@ -64,7 +64,7 @@ func (w *words) clean(s string) {
 	}
 }
 
-// endLine ends the line that text is in; with empty, it ends an empty one, too.
+// endLine ends the current line of text; with empty, it ends an empty one, too.
 func (w *words) endLine(empty bool) {
 	if w.inside || empty {
 		w.b = append(w.b, '\n')
@@ -72,21 +72,21 @@ func (w *words) endLine(empty bool) {
 	w.inside = false
 }
 
-// ours writes a line of ours. Words of an agent's in it are what follows, uncolored
-// and cut to what there is room for.
+// ours writes a line of this program. An agent's words in it follow uncolored and are shortened
+// to fit.
 func (w *words) ours(style, text, theirs string) {
 	theirs = plain.Line(theirs)
 	w.line(w.s.paint(style, text) + Cut(theirs, max(w.s.Width()-1-runewidth.StringWidth(text), 1)))
 }
 
-// line writes a line that is ready.
+// line writes a finished line.
 func (w *words) line(line string) {
 	w.endLine(false)
 	w.cr = false
 	w.b = append(append(w.b, line...), '\n')
 }
 
-// fits reports whether an agent's words can stand behind a text of ours.
+// fits reports whether an agent's words fit on a line after this program's text.
 func (w *words) fits(text, theirs string) bool {
 	return !strings.Contains(strings.TrimSpace(plain.Text(theirs)), "\n") &&
 		runewidth.StringWidth(text)+runewidth.StringWidth(plain.Line(theirs)) < w.s.Width()

@@ -1,9 +1,9 @@
 // Package crawl reads the catalog of a host, with the catalogs that it names, and the
 // cards of the agents in it.
 //
-// Whoever publishes a catalog decides what is in it: documents, agents and the time for
-// each are bounded, no document is read twice, and addresses are judged by where the
-// document that names them came from.
+// The publisher of a catalog decides what is in it. So the number of documents and agents and
+// the time for each are limited, no document is read twice, and which addresses a document may
+// name depends on where it came from.
 package crawl
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/parley-a2a/parley/internal/catalog"
 )
 
-// Bounds of a catalog.
+// Limits of a catalog.
 const (
 	MaxDocuments = 20
 	MaxAgents    = 200
@@ -32,32 +32,32 @@ const (
 	cardTimeout  = 15 * time.Second
 )
 
-// Catalog is what was found.
+// Catalog is the result of reading a catalog.
 type Catalog struct {
-	Source   string            `json:"source"` // as it was named
+	Source   string            `json:"source"` // as the user gave it
 	Fetched  time.Time         `json:"fetched"`
 	Agents   []Agent           `json:"agents"`
 	Findings []catalog.Finding `json:"findings,omitempty"`
 }
 
-// Agent is an agent of a catalog. URL is its card's.
+// Agent is an agent of a catalog. URL is the URL of its card.
 type Agent struct {
 	catalog.Entry
-	From     *a2aclient.Source `json:"from"`               // names the URL
+	From     *a2aclient.Source `json:"from"`               // the document that names the URL
 	Findings []string          `json:"findings,omitempty"` // of its card
 }
 
-// Options says how to ask.
+// Options says how to make requests.
 type Options struct {
-	// Own asks the host that the user named; with credentials, if there are any.
+	// Own is for requests to the host that the user named, with credentials if there are any.
 	Own *a2aclient.Options
-	// Others asks whoever catalogs name. It must have no credentials.
+	// Others is for requests to hosts that catalogs name. It must have no credentials.
 	Others *a2aclient.Options
 	// Now is the time.
 	Now func() time.Time
 }
 
-// crawler is one reading. It is used by one goroutine, but for the cards.
+// crawler reads one catalog. It belongs to one goroutine, except for the cards.
 type crawler struct {
 	opts *Options
 	out  *Catalog
@@ -65,8 +65,8 @@ type crawler struct {
 	docs int
 }
 
-// Read reads the catalog at a host, a base URL or the URL of a manifest. An error says
-// that there is none; a mistake in a part of it is a finding.
+// Read reads the catalog at a host, a base URL or the URL of a manifest. An error says that
+// there is no catalog; a mistake in a part of it is a finding.
 func Read(ctx context.Context, at string, o *Options) (*Catalog, error) {
 	c := &crawler{opts: o, out: &Catalog{Source: at, Fetched: o.Now().UTC().Truncate(time.Second), Agents: []Agent{}}, seen: map[string]bool{}}
 	doc, from, where, err := c.first(ctx, at)
@@ -82,7 +82,7 @@ func Read(ctx context.Context, at string, o *Options) (*Catalog, error) {
 	return c.out, context.Cause(ctx)
 }
 
-// first finds the manifest that the user means.
+// first fetches the manifest that the user named.
 func (c *crawler) first(ctx context.Context, at string) (doc []byte, from *a2aclient.Source, where string, err error) {
 	urls, err := manifests(at)
 	if err != nil {
@@ -101,7 +101,7 @@ func (c *crawler) first(ctx context.Context, at string) (doc []byte, from *a2acl
 	return nil, nil, "", err
 }
 
-// manifests returns where the manifest of a reference may be.
+// manifests returns the possible URLs of a reference's manifest.
 func manifests(at string) ([]string, error) {
 	if !strings.Contains(at, "://") {
 		scheme := "https://"
@@ -127,7 +127,7 @@ func (c *crawler) find(entry, format string, args ...any) {
 	}
 }
 
-// take notes the agents of a manifest, and reads the catalogs in it.
+// take adds the agents of a manifest, and reads the catalogs in it.
 func (c *crawler) take(ctx context.Context, m *catalog.Manifest, findings []catalog.Finding, from *a2aclient.Source, depth int) {
 	for _, f := range findings {
 		c.find(f.Entry, "%s", f.Text)
@@ -166,7 +166,7 @@ func (c *crawler) nested(ctx context.Context, e catalog.Entry, from *a2aclient.S
 	if e.URL != "" {
 		switch {
 		case c.seen[e.URL]:
-			return // two that name each other
+			return // two catalogs name each other
 		case c.docs == MaxDocuments:
 			c.find(e.Identifier, "it is not read: %d documents of a catalog are", MaxDocuments)
 			return
@@ -191,7 +191,7 @@ func (c *crawler) nested(ctx context.Context, e catalog.Entry, from *a2aclient.S
 	c.take(ctx, m, findings, from, depth+1)
 }
 
-// cards fetches the card of each agent and says what is wrong with it.
+// cards fetches the card of each agent and records its mistakes.
 func (c *crawler) cards(ctx context.Context) {
 	var g errgroup.Group
 	g.SetLimit(atOnce)
@@ -232,7 +232,7 @@ func within(host, publisher string) bool {
 	return host == publisher || strings.HasSuffix(host, "."+publisher)
 }
 
-// reason is what is wrong, without the name of what is.
+// reason returns an error's text without the name of the card.
 func reason(err error) string {
 	if e, ok := errors.AsType[*a2aclient.CardError](err); ok {
 		return e.Err.Error()

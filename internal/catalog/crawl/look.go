@@ -7,8 +7,8 @@ import (
 	"github.com/parley-a2a/parley/internal/catalog"
 )
 
-// Search returns the agents of catalogs that a text finds, best first: as results, and
-// as the catalogs have them. Of several with an identifier the first one counts.
+// Search returns the agents of catalogs that match a text, best first: as results, and as the
+// catalogs have them. If several have one identifier, the first one counts.
 func Search(list []*Catalog, text string) ([]catalog.Result, []*Agent, error) {
 	var entries []catalog.Entry
 	agents, source := map[string]*Agent{}, map[string]string{}
@@ -32,8 +32,8 @@ func Search(list []*Catalog, text string) ([]catalog.Result, []*Agent, error) {
 	return found, of, nil
 }
 
-// Named returns the agents of catalogs that ref names: an identifier of theirs, or their
-// name. Those of one address count once.
+// Named returns the agents of catalogs that ref names by identifier or by name. Agents with the
+// same address count once.
 func Named(list []*Catalog, ref string) (found []*Agent) {
 	urn := strings.HasPrefix(ref, "urn:")
 	for _, c := range list {

@@ -1,8 +1,8 @@
-// Package v03 holds the protocol buffers of version 0.3, generated from
-// a2a.proto and never edited. Package dialect converts them; nothing else
-// should use them.
+// Package v03 holds the protocol buffers of version 0.3, generated from a2a.proto and never
+// edited. Package dialect converts them. Otherwise only package acts, which shares no code with
+// dialect, and tests should use them.
 //
-// To generate anew, with protoc 3.21 or later and the protoc-gen-go of go.mod:
+// To regenerate, with protoc 3.21 or later and the protoc-gen-go of go.mod:
 //
 //	go generate ./internal/pb/v03
 package v03
