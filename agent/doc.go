@@ -20,8 +20,8 @@
 // Ready-made agents are [Demo], a small scripted one, [Exec], which runs a command, and
 // [Conformance], which does what conformance kits ask for.
 //
-// One value of an agent handles many turns at once and has to be safe for that. A
-// Turn and its Artifacts may be used from several goroutines, until Run returns.
+// One value of an agent handles many turns at once and must be safe for that. A Turn and its
+// Artifacts may be used from several goroutines, until Run returns.
 //
 // Errors to test for: a method that emits returns [ErrEnded] if the task has ended
 // meanwhile, and [ErrTooLarge] if it grew beyond a limit; the context's cause is

@@ -2,7 +2,7 @@ package config
 
 import "slices"
 
-// kind is what a value can be.
+// kind is the type of a value.
 type kind int
 
 const (

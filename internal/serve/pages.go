@@ -52,7 +52,7 @@ func (h *Host) openConsole(ctx context.Context) (http.Handler, error) {
 		Log:    h.pages.log, Published: h.pages.published, Recent: h.pages.recent.samples, Admin: h.admin, Viewer: h.pages.viewer,
 		Name: "Parley", Version: h.env.Version, MaxUpload: f.limits.body, Logger: h.log,
 	}
-	// Whoever reads the start of a server for its own machine is its operator. For
+	// The reader of a server's start is its operator, if the server is for its own machine. For
 	// other servers, the output ends up in log collections.
 	if h.now.local || h.now.guard == nil {
 		h.pages.token = uuid.NewString()

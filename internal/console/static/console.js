@@ -1,5 +1,5 @@
 // @ts-check
-// What pages do beyond what forms and links do: the composer of a chat, and keys.
+// The behavior of pages beyond forms and links: the composer of a chat, and keys.
 import { apply, become, gone, keepFocus } from "./live.js";
 
 const talks = document.querySelector("#talks");
@@ -20,8 +20,8 @@ function compose(form) {
   /** @type {string | undefined} the id of a message whose answer did not come */
   let unsure;
 
-  // The server keeps no answer without a task. This entry of the tab's history does, for
-  // the session that got it, with the id of the conversation before it.
+  // The server does not store an answer without a task. This entry of the tab's history does,
+  // for the session that got it, with the id of the conversation before it.
   const session = new FormData(form).get("csrf");
   /** @type {{after: string, said: string}[]} */
   const kept = history.state?.session === session ? history.state.kept : [];
@@ -102,7 +102,7 @@ function compose(form) {
     const body = new FormData(form);
     body.delete("file");
     for (const f of files) body.append("file", f);
-    // The same id again is the same message: nothing is done twice if an answer was lost.
+    // The same id means the same message: nothing is done twice if an answer was lost.
     unsure ??= crypto.randomUUID?.() ?? `console-${Date.now()}-${Math.random()}`;
     body.set("id", unsure);
     send.disabled = true;
@@ -130,7 +130,7 @@ function compose(form) {
       }
       const last = /** @type {HTMLElement} */ (talks?.lastElementChild);
       if (last?.dataset.task === "") kept.push({ after: last.previousElementSibling?.id ?? "", said });
-      while (JSON.stringify(kept).length > 1 << 20) kept.shift(); // browsers limit it
+      while (JSON.stringify(kept).length > 1 << 20) kept.shift(); // browsers limit its size
       history.replaceState({ session, kept }, "", here);
     } catch {
       say("The server did not answer. Your message is still here: send it again when the server is back.");
@@ -141,8 +141,8 @@ function compose(form) {
   });
 }
 
-// Enter sends what is written, Shift and Enter is a new line. The keyboard of a touch screen
-// has no such Shift: there Enter is a new line, and the button sends.
+// Enter sends the message, Shift and Enter begins a new line. On touch screens, whose keyboards
+// have no such Shift, Enter begins a new line, and the button sends.
 document.addEventListener("keydown", (e) => {
   const at = e.target;
   if (!(at instanceof HTMLTextAreaElement) || !("enter" in at.dataset)) return;
@@ -152,7 +152,7 @@ document.addEventListener("keydown", (e) => {
   }
 });
 
-// Forms whose page stays as it is but for what the answer says, where it has a place for that.
+// Forms that only change their page as the answer says, if the page has a place for that.
 document.addEventListener("submit", async (e) => {
   const form = e.target;
   if (!(form instanceof HTMLFormElement) || !("send" in form.dataset)) return;
@@ -166,7 +166,7 @@ document.addEventListener("submit", async (e) => {
   for (const b of buttons) b.disabled = true;
   let trouble = "";
   try {
-    // Not form.action, which is a button where one has that name.
+    // Not form.action, which is a button if one has that name.
     const url = new URL(form.getAttribute("action") ?? "", location.href);
     url.searchParams.set("fragment", "");
     const answer = await fetch(url, { method: "POST", body, redirect: "error" });
@@ -177,7 +177,7 @@ document.addEventListener("submit", async (e) => {
     trouble = "The server did not answer. Try again when it is back.";
   }
   for (const b of buttons) b.disabled = false;
-  // A button that is disabled loses the focus.
+  // A disabled button loses the focus.
   if (document.activeElement === document.body && had instanceof HTMLElement) had.focus({ preventScroll: true });
   form.querySelector("[data-trouble]")?.remove();
   if (trouble) {
@@ -190,7 +190,7 @@ document.addEventListener("submit", async (e) => {
   }
 });
 
-// What people copy has a button for it, where the browser lets pages copy.
+// Texts to copy get a button, if the browser lets pages copy.
 function copyButtons(page = document) {
   for (const pre of page.querySelectorAll("pre[data-copy]")) {
     if (!navigator.clipboard || pre.parentElement?.classList.contains("copied")) continue;
@@ -210,8 +210,8 @@ function copyButtons(page = document) {
 }
 copyButtons();
 
-// How much waits for the viewer, in the list of places and in the tab's title.
-// The question also tells when the session has ended.
+// The number of tasks that wait for the viewer, in the menu and in the tab's title. The request
+// also detects that the session has ended.
 const { waiting } = document.body.dataset;
 if (waiting) {
   const title = document.title.replace(/^\(\d+\) /, "");
@@ -243,15 +243,15 @@ if (waiting) {
   const asking = window.setInterval(ask, 2500);
 }
 
-// A page of figures, or of a task that goes on, is fetched anew every few seconds, while
-// somebody looks.
+// A page of figures, or of a task that goes on, is refreshed every few seconds while it is
+// visible.
 window.setInterval(() => {
   if (!document.hidden && document.querySelector("[data-polled]")) refresh();
 }, 5000);
 
-// A page that shows what waits is fetched anew when that has changed, and the page of a task
-// when its state has, unless somebody is writing in it or about to press what has opened.
-// It reports whether it was.
+// Refreshes a page that shows waiting tasks when their number has changed, and the page of a
+// task when its state has, unless the viewer is writing in it or has something open to press.
+// Returns whether it did.
 async function refresh() {
   const part = document.querySelector("[data-fresh]");
   if (!part || busy(part)) return false;
@@ -286,7 +286,7 @@ function written(field) {
   return field instanceof HTMLInputElement && (field.value !== field.defaultValue || field.checked !== field.defaultChecked);
 }
 
-// The scrubber of a task: the page shows the task as of each position that it passes.
+// The scrubber of a task: while it moves, the page shows the task as of each position.
 const scrub = document.querySelector("[data-scrub]");
 if (scrub instanceof HTMLFormElement) {
   const range = /** @type {HTMLInputElement} */ (scrub.elements.namedItem("at"));
@@ -299,7 +299,7 @@ if (scrub instanceof HTMLFormElement) {
       at = wanted;
       const here = new URL(location.href);
       here.searchParams.delete("after");
-      // Pages of entries begin before their position, also at the end.
+      // Pages of entries begin before their position, even at the end.
       if (at === Number(range.max) && !/wire|log/.test(here.search)) here.searchParams.delete("at");
       else here.searchParams.set("at", String(at));
       const answer = await fetch(here, { redirect: "error" }).catch(() => undefined);
@@ -325,8 +325,8 @@ if (scrub instanceof HTMLFormElement) {
     show();
   });
 
-  // What stands above the conversation, and the form below it, follow it, and catch up if
-  // that was not possible when the state changed.
+  // The parts above the conversation, and the form below it, follow it. They catch up if that
+  // was not possible when the state changed.
   let known = document.querySelector("#about .state")?.textContent;
   const keepUp = async () => {
     const talk = document.querySelector("#as-of [data-live]");
@@ -346,7 +346,7 @@ if (scrub instanceof HTMLFormElement) {
   window.setInterval(keepUp, 2500);
 }
 
-// What opens over a page closes by Escape, and by a click beside it.
+// Whatever opens over a page closes with Escape, or with a click outside it.
 document.addEventListener("click", (e) => {
   for (const d of document.querySelectorAll("details[open]:is(.confirm, .menu)")) {
     if (e.target instanceof Node && !d.contains(e.target)) d.removeAttribute("open");
@@ -359,8 +359,8 @@ document.addEventListener("keydown", (e) => {
   d.querySelector("summary")?.focus();
 });
 
-// Keys: / goes to the message, g and a letter to a place, unless somebody turned them off.
-// None leaves a page with what nobody has sent: the field that has it gets the focus instead.
+// Keys: / focuses the message, g and a letter opens a page, unless the viewer turned keys off.
+// No key leaves a page with unsent input: the field with it gets the focus instead.
 const keys = document.querySelector("#keys");
 const on = keys?.querySelector("input");
 if (keys instanceof HTMLElement && on) {
@@ -397,7 +397,7 @@ document.addEventListener("keydown", (e) => {
   const draft = unsent();
   if (draft) {
     e.preventDefault();
-    draft.closest("details")?.setAttribute("open", ""); // what is closed takes no focus
+    draft.closest("details")?.setAttribute("open", ""); // closed elements cannot get the focus
     draft.focus();
   } else if (place) {
     location.href = place;
@@ -406,11 +406,11 @@ document.addEventListener("keydown", (e) => {
   }
 });
 
-// Whatever else leaves the page, the browser asks, but for the form that sends the text.
+// For other ways to leave the page, the browser asks, except for the form that sends the text.
 /** @type {EventTarget | null} */
 let sent = null;
 document.addEventListener("submit", (e) => {
-  if (!e.defaultPrevented) sent = e.target; // else the page stays
+  if (!e.defaultPrevented) sent = e.target; // otherwise the page stays
 });
 document.addEventListener("input", () => {
   sent = null;

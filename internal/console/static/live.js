@@ -1,7 +1,7 @@
 // @ts-check
-// Live parts of a page. The server sends fragments of HTML over EventSource, each
-// under its position in the log, and this module puts them where they belong. The
-// browser itself asks for what it missed (Last-Event-ID), so nothing is kept here.
+// Live parts of a page. The server sends fragments of HTML over EventSource, each with its
+// position in the log, and this module inserts them. The browser itself asks for what it missed
+// (Last-Event-ID), so nothing is stored here.
 
 /**
  * Puts the templates of a fragment into the page. Each has data-into, a selector,
@@ -12,7 +12,7 @@ export function apply(html) {
   const near = atEnd();
   const chosen = document.querySelector("#answering :checked");
   keepFocus(() => put(html));
-  // What is being written stays the answer to the question that it was for, while that waits.
+  // An answer being written keeps its question, while that waits.
   const to = chosen?.isConnected ? chosen : [...document.querySelectorAll("#answering input")].at(-1);
   if (to instanceof HTMLInputElement) to.checked = true;
   document.dispatchEvent(new CustomEvent("live"));
@@ -41,7 +41,7 @@ function put(html) {
       part.content.firstElementChild?.classList.add("fresh");
       into.prepend(part.content);
       shorten(into);
-    } else if (!document.getElementById(part.content.firstElementChild?.id ?? "")) { // else it came another way
+    } else if (!document.getElementById(part.content.firstElementChild?.id ?? "")) { // otherwise it came another way
       into.append(part.content);
     }
   }
@@ -138,7 +138,7 @@ function connection(lost) {
   }, 500);
 }
 
-// A picture that comes late does not push away what somebody reads at the end.
+// A picture that loads late must not push away the end that the viewer is reading.
 let stays = true;
 window.addEventListener("scroll", () => (stays = atEnd()), { passive: true });
 document.addEventListener(
@@ -172,8 +172,8 @@ function follow(address, come) {
       if (over) return;
       connection(true);
       if (source.readyState !== EventSource.CLOSED) return;
-      // The browser gave up, as after an answer that is not a stream: a proxy's
-      // error page while the server starts. The page as it stands resumes.
+      // The browser gave up, as after an answer that is not a stream, such as a proxy's error
+      // page while the server starts. Resume from the present page.
       window.setTimeout(() => {
         if (over) return;
         source = new EventSource(address());
@@ -200,11 +200,11 @@ window.addEventListener("pagehide", closeAll);
 
 /** Reads the page anew where it cannot go on, or leads to the login: its session has ended. */
 export function gone() {
-  closeAll(); // also if the reader stays, for the sake of a draft
+  closeAll(); // even if the viewer stays because of a draft
   location.reload();
 }
 
-// The list that the page has, whose events have ids of their own.
+// The page's list, whose events have ids of their own.
 const list = document.querySelector("[data-list]");
 if (list instanceof HTMLElement) {
   let after = "";
@@ -230,12 +230,12 @@ function followTasks() {
   const tasks = /** @type {HTMLElement[]} */ ([...document.querySelectorAll("[data-live]")]).slice(-40);
   const nav = document.querySelector(".places .name");
   if (!(nav instanceof HTMLAnchorElement)) return;
-  // An element that took another's place, as the scrubber puts it there, has its own position.
+  // An element that replaced another, as the scrubber does, has its own position.
   if (tasks.length === followed.length && tasks.every((el, i) => el === followed[i])) return;
   followed = tasks;
   stop?.();
   stop = undefined;
-  if (!tasks.length) { // a page of the past: nothing goes on
+  if (!tasks.length) { // a page of the past, without updates
     connection(false);
     return;
   }
@@ -256,16 +256,16 @@ function followTasks() {
 followTasks();
 document.addEventListener("live", followTasks);
 
-// A page that the browser kept, and shows again, has lost its streams.
+// A page that the browser cached and shows again has lost its streams.
 window.addEventListener("pageshow", (e) => {
   if (e.persisted) location.reload();
 });
 
-// How far this machine's clock is ahead of the server's, whose times the page has.
+// How far this machine's clock is ahead of the server's, whose times the page shows.
 const ahead = Date.now() - Number(document.body.dataset.now ?? Date.now());
 
-// Elapsed times: data-since is when it began, in milliseconds. Ages: a page that stays open
-// counts on from what the server said, in its words.
+// Elapsed times: data-since is the start, in milliseconds. Ages: an open page continues to
+// count from the server's time, in the same words.
 setInterval(() => {
   const clock = Date.now() - ahead;
   for (const el of document.querySelectorAll("[data-since]")) {
