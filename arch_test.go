@@ -207,8 +207,8 @@ func TestImportsPointDown(t *testing.T) {
 	}
 }
 
-// The table above is the truth. Whoever looks for a package finds it in the index of
-// rooms of docs/tour.md, or with the reason for a package of its own in the design notes.
+// The table above is the truth. Each package is explained in the index of rooms of docs/tour.md
+// or, if it is a package of its own for a reason, in the design notes.
 func TestPackagesAreExplained(t *testing.T) {
 	read := func(name string) string {
 		page, err := os.ReadFile(name)

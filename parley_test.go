@@ -181,7 +181,7 @@ func TestWebhookKeysAreTheStores(t *testing.T) {
 	}
 }
 
-// racing is a store in which somebody else rotates first.
+// racing is a store in which another process rotates first.
 type racing struct{ store.Store }
 
 func (r racing) Keep(ctx context.Context, name string, was, is []byte) ([]byte, error) {

@@ -26,7 +26,7 @@ func faceOf(t *testing.T, addr, version string) *a2aclient.Client {
 	return c
 }
 
-// A client of 0.3 over gRPC sees what one of 1.0 sees, but for generations.
+// A client of 0.3 over gRPC gets what a client of 1.0 gets, except generations.
 func TestGRPCOfVersion03(t *testing.T) {
 	addr := start(t)
 	old, now := faceOf(t, addr, "0.3"), faceOf(t, addr, "1.0")

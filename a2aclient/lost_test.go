@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// Whoever waits is told of polls that fail, once they do, and when they work again.
+// A Follower reports polls that fail, and when they work again.
 func TestFollowerTellsOfLostConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &scripted{gets: []any{task(2), errors.New("reset"), task(2), task(3)}}

@@ -298,8 +298,8 @@ func TestCardsThatAreWrongAboutStreams(t *testing.T) {
 	}
 }
 
-// Where the stream is what shows that the agent speaks another version, it streams in
-// that one.
+// If the stream shows that the agent speaks another version, the client streams in that
+// version.
 func TestStreamsWhereTheCardIsWrong(t *testing.T) {
 	for _, server := range []string{"0.1 python", "0.1 js", "0.1 bare", "0.1 sample"} {
 		for _, says := range []string{"0.1", "0.2", "0.3", "1.0", "1.1"} {

@@ -11,8 +11,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// An answer that says when to try again is an error that does, whatever it is
-// that answers.
+// Any answer that says when to try again becomes an error that says so, too.
 func TestRetryAfterOfAnAnswer(t *testing.T) {
 	for header, want := range map[string]time.Duration{"": 0, "7": 7 * time.Second, "-7": 0, "soon": 0} {
 		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

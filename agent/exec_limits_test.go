@@ -129,8 +129,8 @@ func TestExecBoundsWhatItLogs(t *testing.T) {
 	}
 }
 
-// Output that is given up, because somebody holds it open, is not lost as far as it
-// was printed: also where this process was too busy to read it.
+// Output that is given up, because a process holds it open, is kept as far as it was printed,
+// even if this process was too busy to read it.
 func TestExecGivesUpWithoutLoss(t *testing.T) {
 	const size = 60_000 // more than a piece, less than a pipe holds
 	p, err := Exec([]string{"sh", "-c", fmt.Sprintf("sleep 1000 & head -c %d /dev/zero", size)}, nil).(*command).launch(nil, slog.New(slog.DiscardHandler))

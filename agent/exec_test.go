@@ -428,8 +428,8 @@ func begin(t *testing.T, ctx context.Context, a Agent, h *fakeHost) <-chan error
 	return done
 }
 
-// gate is a fifo that nobody can read to its end until it is opened. It has to
-// be opened for reading before that.
+// gate is a fifo whose readers see its end only once it is opened. A reader must open it before
+// that.
 type gate struct {
 	path string
 	held *os.File

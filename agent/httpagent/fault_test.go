@@ -141,9 +141,9 @@ func (h *host) Authenticate(context.Context, []*a2a.Part, func(context.Context) 
 func (h *host) References(context.Context) ([]*a2a.Task, error)      { return nil, nil }
 func (h *host) Siblings(context.Context) iter.Seq2[*a2a.Task, error] { return nil }
 
-// Each write of a turn is lost once, and once it is the last thing that a process
-// does. Whatever the service was told to have been taken is in the task once, in
-// its order, and nothing else is.
+// Each write of a turn is lost once, and once it is the last thing that a process does.
+// Everything that the service was told was taken is in the task once, in order, and nothing
+// else is.
 func TestEveryCrash(t *testing.T) {
 	if got := runFaulty(t, 0, false); got != 1 {
 		t.Fatalf("%d processes without a fault", got)

@@ -366,8 +366,8 @@ func TestQuestionHoldsNoPlace(t *testing.T) {
 	}
 }
 
-// A call that is under way and has its answer waits for nobody: another call may have
-// the place and wait for this one, where a server does one after the other.
+// A call under way whose question was answered goes on without a slot: another call may have
+// the slot and wait for this one, if the server handles one call at a time.
 func TestAnswerOfACallWaitsForNoPlace(t *testing.T) {
 	s, srv := overHTTP(t, "old")
 	w := newWorld(t, s, &Options{Concurrency: 1}, nil)
@@ -384,8 +384,8 @@ func TestAnswerOfACallWaitsForNoPlace(t *testing.T) {
 	want(t, w.rest(waits), a2a.TaskStateCompleted, "held")
 }
 
-// A question of a server that does not say which call it belongs to is not put to
-// somebody else.
+// If a server's question does not say which call it belongs to, it is not put to another call's
+// client.
 func TestQuestionThatMayBeOfAnotherCallIsRefused(t *testing.T) {
 	s, file := command(t, "old")
 	w := newWorld(t, s, nil, nil)

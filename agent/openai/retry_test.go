@@ -78,7 +78,7 @@ func TestForbiddenEndpoint(t *testing.T) {
 	})
 }
 
-// Whoever waits for a model that has no time is told.
+// A caller is told in a status when a busy model makes it wait.
 func TestRetriesAreAStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, openaitest.New(busy(429, "Retry-After", "1"), busy(429, "Retry-After", "7"), openaitest.Text("fine")), nil)

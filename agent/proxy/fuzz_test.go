@@ -11,8 +11,8 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// FuzzDifference: whatever one has and the agent has, after the difference it is the
-// same, and there is none left.
+// FuzzDifference: the difference turns any artifact into the agent's; then there is no
+// difference left.
 func FuzzDifference(f *testing.F) {
 	for _, s := range [][2]string{
 		{"a|b", "a|b|c"}, {"a|b", "ab"}, {"ab", "a|b|c"}, {"a", "b"}, {"", "x"}, {"a", ""},

@@ -37,7 +37,7 @@ func silentFirst(p *puppet) *puppet {
 	return p
 }
 
-// A message of which nobody knows what became is not sent again.
+// A message whose fate is unknown is not sent again.
 func TestNotSentAgain(t *testing.T) {
 	t.Parallel()
 	up := silentFirst(&puppet{})

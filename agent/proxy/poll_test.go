@@ -93,7 +93,7 @@ func TestPushed(t *testing.T) {
 	}
 }
 
-// Nobody but the agent can tell, and nobody else learns whether there is such a task.
+// Only the agent can post to the handler, and nobody else learns whether there is such a task.
 func TestHandlerLetsInByItself(t *testing.T) {
 	t.Parallel()
 	var url, token string

@@ -121,7 +121,7 @@ func chunk(id, artifact, text string, add, last bool) *a2a.StreamResponse {
 		Artifact: &a2a.Artifact{ArtifactID: artifact, Name: artifact, Parts: []*a2a.Part{a2a.TextPart(text)}}}}
 }
 
-// says is a stream of these elements and then none for as long as somebody listens.
+// says streams these elements and then stays silent until the reader leaves.
 func says(els ...*a2a.StreamResponse) func(context.Context, *a2a.SendMessageRequest, func(*a2a.StreamResponse, error) bool) {
 	return func(ctx context.Context, _ *a2a.SendMessageRequest, yield func(*a2a.StreamResponse, error) bool) {
 		for _, el := range els {

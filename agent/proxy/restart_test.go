@@ -26,7 +26,7 @@ func chunks(n int) string {
 	return b.String()
 }
 
-// Whoever is stopped, or killed, in the middle of a stream: all of it comes, once.
+// If either side is stopped or killed in the middle of a stream, everything still comes once.
 func TestRestarts(t *testing.T) {
 	t.Parallel()
 	const n = 40

@@ -14,8 +14,8 @@ import (
 	"github.com/parley-a2a/parley/internal/serve"
 )
 
-// Whatever setting a variable gives a value to, no message has the value: not of
-// config validate and config show, nor of a server that does not start, or does.
+// No message contains a variable's value, for any setting: not of config validate and config
+// show, nor of a server that starts or fails to.
 func TestValuesOfVariablesAreNotShown(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some thousand runs of the program")

@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// stubborn is a command that does not end when it is told to, the first time it
-// runs; when nobody reads what it prints it does.
+// stubborn is a command that ignores SIGTERM on its first run; it ends when its output is no
+// longer read.
 const stubborn = `[ "$PARLEY_ATTEMPT" = 1 ] || exec echo done; trap "" TERM; while echo working; do sleep 0.05; done`
 
-// TestSecondSignalEndsAtOnce: whoever does not want to wait for the drain need
-// not, and loses nothing by it.
+// TestSecondSignalEndsAtOnce: an operator who does not want to wait for the drain can end it
+// without losing anything.
 func TestSecondSignalEndsAtOnce(t *testing.T) {
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		t.Run(sig.String(), func(t *testing.T) {

@@ -153,7 +153,7 @@ func play(t *testing.T, page string) string {
 	return strings.Join(out, "")
 }
 
-// session is somebody with two terminals who reads a page.
+// session is a reader of a page who uses two terminals.
 type session struct {
 	t      *testing.T
 	dir    string
@@ -214,11 +214,11 @@ func newSession(t *testing.T) *session {
 	return s
 }
 
-// judging is what a clone has for tests alone: no page types anything that reads it, and it
-// is half of the files.
+// judging matches the part of a clone that only tests use: no command on a page reads it, and
+// it is half of the files.
 var judging = regexp.MustCompile(`^(test|bench|interop)/|/testdata/|_test\.go$`)
 
-// checkout copies what a clone of this repository has, as it is now, but for the tests.
+// checkout copies the present files of this repository's clone, except those for tests.
 func checkout(t *testing.T) string {
 	t.Helper()
 	root, dir := filepath.Join("..", ".."), filepath.Join(t.TempDir(), "parley")

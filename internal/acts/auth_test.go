@@ -14,8 +14,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// tokens are bearer tokens and whose they are. Their faults are what the tests of
-// callers have to find.
+// tokens are bearer tokens and their owners. The tests of callers must find their faults.
 type tokens struct {
 	of        map[string]string
 	mute      bool // no challenge

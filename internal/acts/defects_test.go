@@ -38,7 +38,7 @@ type reply struct {
 	body   obj
 }
 
-// result is what the answer has, whatever the binding.
+// result returns the result in the answer, on any binding.
 func (r *reply) result() obj {
 	if o, ok := r.body["result"].(obj); ok {
 		return o

@@ -133,8 +133,8 @@ func TestAgentsThatKnowNoWords(t *testing.T) {
 	}
 }
 
-// The card of version 0.1 does not say its version, and one of several versions names one at
-// an address: whoever knows better says so.
+// The card of version 0.1 does not name its version, and a card of several versions at an
+// address names only one; the user can name the others.
 func TestNamedVersions(t *testing.T) {
 	url := serveAgent(t, agent.ConformanceCard(), &parley.Options{})
 	for _, version := range []string{"0.1", "0.2"} {

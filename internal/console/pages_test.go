@@ -595,9 +595,8 @@ func TestAnAgentElsewhere(t *testing.T) {
 	v.has(v.get("/chat/"+key[1]), "There is no such agent")
 }
 
-// A script that sends a form shows the answer as text, so it is a sentence and no page;
-// and whoever has no session learns that, where a redirect would look like a server that
-// is away.
+// A script that sends a form shows the answer as text, so the answer is a sentence, not a page.
+// Without a session it is told so, because a redirect would look like a server that is away.
 func TestAScriptLearnsWhyNothingWasSent(t *testing.T) {
 	s := serveWith(t, func(o *console.Options) { o.MaxUpload = 1000 })
 	v := open(t, s)

@@ -16,8 +16,8 @@ import (
 	"github.com/parley-a2a/parley/internal/config"
 )
 
-// Agents go where the operator says, on this machine and in its network too; never
-// to where clouds keep credentials, whoever redirects or resolves them there.
+// Agents may call the addresses that the operator names, even on this machine and in its
+// network; but no redirect or name leads them to where clouds keep credentials.
 func TestWhereAgentsMayGo(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	for _, tt := range []struct {

@@ -21,7 +21,7 @@ import (
 	"github.com/parley-a2a/parley/store/sqlite"
 )
 
-// world is what is around a server: it returns the flags of parley serve.
+// world sets up the surroundings of a server: it returns the flags of parley serve.
 type world func(t *testing.T) []string
 
 func flagsOf(list ...string) world { return func(*testing.T) []string { return list } }

@@ -9,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 )
 
-// Whoever guesses credentials beside the agents is on record, and counted, as at an agent.
+// Guesses at credentials beside the agents are recorded and counted, as at an agent.
 func TestGuessingBesideTheAgentsIsRecorded(t *testing.T) {
 	h, err := Open(t.Context(), testEnv(t, t.Output()), lineOf(t, "--listen=127.0.0.1:0", "--data=d", "--auth-keys", "--metrics-listen=main"), nil)
 	if err != nil {

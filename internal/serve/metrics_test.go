@@ -153,8 +153,8 @@ func TestMetricsWithoutAuthentication(t *testing.T) {
 	}
 }
 
-// A reload that failed, and a certificate that expires, can be seen before a restart or a
-// client finds out; a renewed one also if nobody calls.
+// Metrics show a failed reload and an expiring certificate before a restart or a client does,
+// and a renewed certificate even without calls.
 func TestMetricsOfTheHost(t *testing.T) {
 	renew := func(year int) (cert, key string) {
 		c, key := issue(t, nil, func(c *x509.Certificate) {

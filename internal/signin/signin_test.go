@@ -383,7 +383,7 @@ func TestUnreadableSignIn(t *testing.T) {
 	p.has("access-0")
 }
 
-// Whatever refused a sign-in, its user hears what to do.
+// For every refusal of a sign-in, the user is told what to do.
 func TestExplain(t *testing.T) {
 	for code, hint := range map[string]string{
 		"access_denied": "sign in again", "expired_token": "in time", "invalid_client": "--client-id", "unauthorized_client": "--client-secret",
