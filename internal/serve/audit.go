@@ -24,6 +24,8 @@ const (
 	auditNone   = "none"
 )
 
+const auditHint = "--audit-log names another file; none does without"
+
 // AuditName is the name of the audit log in the directory of --data.
 const AuditName = "audit.jsonl"
 
@@ -60,7 +62,7 @@ func (f *AuditFlags) Open(data string, on bool, stderr io.Writer, log *slog.Logg
 	}
 	file, err := a2aserver.OpenAudit(path, log)
 	if err != nil {
-		return nil, failure.New(failure.CodeServe, err.Error(), err).WithHint("--audit-log names another file; none does without")
+		return nil, failure.New(failure.CodeServe, err.Error(), err).WithHint(auditHint)
 	}
 	return &AuditLog{file.Logger(), file, path}, nil
 }

@@ -17,6 +17,7 @@ import (
 
 // directory reports whether the data directory can be used, and only by this user.
 func (d *doctor) directory(_ context.Context, r *report) {
+	d.auditFile(r)
 	if d.location.Memory() {
 		r.ok("tasks are in memory, and gone when the server ends")
 		return
@@ -49,6 +50,27 @@ func (d *doctor) directory(_ context.Context, r *report) {
 	}
 	if len(r.found) == 0 {
 		r.ok("%s, mode %04o", plain.Quote(dir), st.Mode().Perm())
+	}
+}
+
+// auditFile reports an audit log outside the data directory that cannot be written.
+func (d *doctor) auditFile(r *report) {
+	path := d.audit.Path
+	if path == "" || path == auditStderr || path == auditNone {
+		return
+	}
+	st, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		_, err = os.Stat(filepath.Dir(path))
+	case err == nil && st.Mode().IsRegular(): // a pipe would wait for its reader
+		var f *os.File
+		if f, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0); err == nil {
+			_ = f.Close() // nothing was written
+		}
+	}
+	if err != nil {
+		r.problem(auditHint, "the audit log cannot be written: %v", err)
 	}
 }
 

@@ -9,13 +9,18 @@ import (
 	"syscall"
 )
 
-// port reports whether the address is free, and which process has it.
+// port reports whether the addresses are free, and which process has the main one.
 func (d *doctor) port(ctx context.Context, r *report) {
 	l, err := Listen("parley serve --listen", d.listen)
 	switch {
 	case err == nil:
 		_ = l.Close() // nothing was accepted
 		r.ok("%s is free", d.listen)
+		var m metricsPort
+		if err := m.listen(d.telemetry.metrics); err != nil {
+			r.fail(err, "")
+		}
+		m.close()
 	case !errors.Is(err, syscall.EADDRINUSE):
 		r.fail(err, "")
 	case isParley(ctx, LocalURL(d.at, false)), isParley(ctx, LocalURL(d.at, true)):

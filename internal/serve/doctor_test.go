@@ -138,6 +138,9 @@ func TestExamine(t *testing.T) {
 		"a free port":          {flagsOf("--listen=127.0.0.1:0"), "port", "ok", "127.0.0.1:0 is free"},
 		"a port of a parley":   {listening(parley), "port", "warning", "is taken by a parley serve that runs"},
 		"a port of a stranger": {listening(nil), "port", "problem", "is taken by another program"},
+		"a port for metrics": {func(t *testing.T) []string {
+			return []string{"--metrics-listen=" + strings.TrimPrefix(answering(t, nil, 404, ""), "http://")}
+		}, "port", "problem", "is taken: another program listens there"},
 		"an address elsewhere": {flagsOf("--listen=203.0.113.1:7275", "--allow-anonymous"), "port", "problem", "cannot listen on 203.0.113.1:7275"},
 
 		"no TLS":       {flagsOf(), "tls", "ok", "no certificate"},
@@ -154,6 +157,8 @@ func TestExamine(t *testing.T) {
 		"a file for a directory": {file("d", "", "--data=d"), "data", "problem", "d is no directory"},
 		"a wide directory":       {withDatabase(0, func(t *testing.T, file string) { chmod(t, "d", 0o777) }), "data", "warning", "d has mode 0777 and can be changed by other users"},
 		"a wide database":        {withDatabase(0, func(t *testing.T, file string) { chmod(t, file, 0o644) }), "data", "warning", "mode 0644 and can be read by other users"},
+		"no audit log":           {flagsOf("--audit-log=nowhere/audit.jsonl"), "data", "problem", "the audit log cannot be written: "},
+		"an audit log":           {file("audit.jsonl", "", "--audit-log=audit.jsonl"), "data", "ok", ".parley is not there yet"},
 		"memory":                 {flagsOf("--ephemeral"), "data", "ok", "in memory"},
 
 		"a disk":  {withDatabase(0, nil), "disk", "", "a write of 4 KiB is on disk after"},
