@@ -61,8 +61,8 @@ func holderIn(err error) *task.Elsewhere {
 
 // forward asks the process that has a task, until it answers or ctx ends. errMoved means that
 // the caller has to look up which process has the task and whether the request took effect, and
-// go on from there. If later is not nil, an answer is still to come and the caller must forget
-// it in the end.
+// go on from there. If later is not nil, an answer is still to come, and the caller must call
+// its forget in the end.
 func (e *Engine) forward(ctx context.Context, key store.Key, by *task.Elsewhere, m *memo) (_ *memoAnswer, later *verdict, _ error) {
 	m.ID, m.From = stored.NewID(), e.node
 	body, err := m.seal(by.Node)
@@ -130,7 +130,7 @@ func (e *Engine) forward(ctx context.Context, key store.Key, by *task.Elsewhere,
 }
 
 // stays returns errMoved if the process that was asked no longer has the task, or is dead: then
-// this one may have it.
+// this process may have it.
 func (e *Engine) stays(ctx context.Context, key store.Key, by *task.Elsewhere) error {
 	o, err := e.owners.Acquire(ctx, key)
 	if err == nil {

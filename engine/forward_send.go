@@ -13,7 +13,8 @@ import (
 )
 
 // forwardSend hands a message to the process that has its task, which err names. The caller
-// must leave the result. errMoved means that it has to look up the outcome again.
+// must call the result's leave. errMoved means that the caller has to look up the outcome
+// again.
 func (e *Engine) forwardSend(ctx context.Context, a *access, req *a2a.SendMessageRequest, id *again.Identity, stream bool, err error) (accepted, error) {
 	by := holderIn(err)
 	if by == nil {

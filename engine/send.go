@@ -121,7 +121,7 @@ func stops(s a2a.TaskState) bool { return s.Terminal() || s.Interrupted() }
 
 // deliver hands a message to its task, which may be a new one, and waits until it is committed
 // or answered. A repeated message that is recognized is not delivered again. The caller must
-// leave the result.
+// call the result's leave.
 func (e *Engine) deliver(ctx context.Context, a *access, req *a2a.SendMessageRequest, stream bool) (accepted, error) {
 	s := sender{stream: stream}
 	if e.opts.Retries.known(a.caller) {

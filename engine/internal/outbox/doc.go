@@ -12,7 +12,7 @@
 //	News               the log of a task has grown
 //	└ settleLocked     puts the delivery in a lane of its receiver, or in waiting until it is due
 //	Run
-//	├ lookOut          finds configurations that are not in memory: at the start, and those that other processes left
+//	├ lookOut          finds configurations not in memory: at the start, and left by others
 //	├ readLetters      finds dead letters that an operator wants to be sent again
 //	├ write            commits the progress of all deliveries that wait for it, in one write
 //	└ start

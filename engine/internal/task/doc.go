@@ -58,10 +58,10 @@
 //	            Owners.revive        for each of them
 //	                Owners.ownAs
 //	                    Owner.load           phase: loading
-//	                        Owners.inherit             reads the row; Store.Take if a dead process has the task
+//	                        Owners.inherit             the row; Store.Take if its process is dead
 //	                        draft.replay               and Task.Apply, for each entry of the log
 //	                        Topic.Adopt                readers follow the task here from now on
-//	                        Owner.resumeLocked         phase: resting; or fails a task that was lost too often
+//	                        Owner.resumeLocked         phase: resting; or fails if lost too often
 //	                    go Owner.run
 //	                        Owner.stay
 //	                            Owner.endRest          after the rest, if there is capacity
