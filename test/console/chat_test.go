@@ -279,7 +279,7 @@ func TestKindsOfParts(t *testing.T) {
 	p.say("echo # Title\n\n* one **two**")
 	p.until(`document.querySelectorAll("#talks > section").length === 3`)
 	p.state("completed")
-	p.until(`document.querySelector("#talks .rich h1")?.textContent === "Title"`)
+	p.until(`document.querySelector("#talks .rich h2")?.textContent === "Title"`)
 }
 
 // The same page is written twice in one go: while it is followed, and when it is
