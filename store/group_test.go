@@ -50,7 +50,7 @@ func TestGroupGathersWhileACommitRuns(t *testing.T) {
 			}
 			outcomes = append(outcomes, i)
 		})
-		if i == 0 { // alone: nobody waits for company
+		if i == 0 { // a lone append is committed at once
 			if first := <-g.batches; len(first) != 1 {
 				t.Errorf("the first commit has %d appends, want 1", len(first))
 			}

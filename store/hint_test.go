@@ -47,7 +47,7 @@ func told(t *testing.T, h *store.Hub, hints chan<- store.Hint) {
 func TestHubTellsAllInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h store.Hub
-		h.Tell(store.Hint{Task: 1}) // nobody hears it
+		h.Tell(store.Hint{Task: 1}) // no watcher yet
 		a, b := make(chan store.Hint, 9), make(chan store.Hint, 9)
 		told(t, &h, a)
 		told(t, &h, b)

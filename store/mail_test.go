@@ -35,7 +35,7 @@ func TestMailIsDroppedAfterAWhile(t *testing.T) {
 		time.Sleep(store.MailKept - time.Second)
 		post("dead", "2")
 		time.Sleep(2 * time.Second)
-		post("other", "3") // whoever posts sweeps
+		post("other", "3") // each Post sweeps
 		want("dead", "2")
 		post("dead", "4")
 		time.Sleep(store.MailKept + time.Second)

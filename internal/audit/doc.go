@@ -1,4 +1,4 @@
-// Package audit writes the audit log: who did what, or was refused.
+// Package audit writes the audit log: which calls each caller made, and which were refused.
 //
 //	f, err := audit.Open("audit.jsonl", logger) // a file, or a named pipe
 //	log := audit.New(f.Logger(), nil, nil)      // nil records nothing
@@ -11,5 +11,5 @@
 //	r.End(ctx)     // the end of a stream
 //
 // Records have ids, names and outcomes, never contents or secrets. A Log and a
-// File may be used by many goroutines at once, a Record by one.
+// File are safe for concurrent use; a Record belongs to one goroutine.
 package audit

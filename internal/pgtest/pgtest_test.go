@@ -62,7 +62,7 @@ func TestStandby(t *testing.T) {
 	if err := second.Follow(nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := first.Exec("INSERT INTO seen VALUES (1)"); err != nil { // which nobody gets
+	if err := first.Exec("INSERT INTO seen VALUES (1)"); err != nil { // which is not replicated
 		t.Fatal(err)
 	}
 	if err := first.Kill(); err != nil {

@@ -188,7 +188,7 @@ func TestHostileNotifications(t *testing.T) {
 			t.Fatalf("%.20q: %v", payload, err)
 		}
 	}
-	for i := range 50 { // as many senders as somebody likes
+	for i := range 50 { // any number of senders
 		if err := a.notify(fmt.Sprintf("%0*d h", senderSize, i)); err != nil {
 			t.Fatal(err)
 		}

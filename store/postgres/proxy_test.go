@@ -15,12 +15,12 @@ type proxy struct {
 	mu     sync.Mutex // protects the fields below
 	moved  sync.Cond  // hold has changed, or it is over
 	conns  map[net.Conn]struct{}
-	hold   bool // nothing goes through
-	down   bool // nobody gets in
-	left   int  // so many pieces go to the server before the cut; below zero: any number
+	hold   bool // delay all pieces
+	down   bool // refuse new connections
+	left   int  // number of pieces sent to the server before the cut; below zero: no cut
 	reach  bool // the last piece reaches the server, whose answer is lost
 	cuts   int
-	barred int // who came while nobody got in
+	barred int // refused connections
 	all    sync.WaitGroup
 }
 

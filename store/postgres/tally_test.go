@@ -245,7 +245,7 @@ func TestCountingStopsNobody(t *testing.T) {
 	if err := w.promoteOne(ctx, scopeName{"tenant", "owner", ""}); err == nil {
 		t.Fatal("it was counted by a process that ended")
 	}
-	for over := false; !over; { // that nobody counts any more may be noticed a little later
+	for over := false; !over; { // the end of the counting may be noticed a little later
 		select {
 		case <-done:
 			over = true
@@ -264,7 +264,7 @@ func TestCountingStopsNobody(t *testing.T) {
 	if n := w.count(wrongTallies); n != 0 || w.count("SELECT count(DISTINCT scope) FROM parley.tally") != 1 {
 		t.Errorf("%d tallies are wrong", n)
 	}
-	right(opened(t, w.address+"&advisory=off")) // which counts nothing that it writes
+	right(opened(t, w.address+"&advisory=off")) // this store updates no tallies
 	if n := w.count("SELECT (SELECT count(*) FROM parley.scope) + (SELECT count(*) FROM parley.tally)"); n != 0 {
 		t.Errorf("%d scopes and tallies are left", n)
 	}
@@ -391,7 +391,7 @@ func TestErasedOwnerLeavesNoScope(t *testing.T) {
 	}
 	busy, goOn := make(chan struct{}), make(chan struct{})
 	w.afterCount = func() { close(busy); <-goOn }
-	w.growing <- scopeName{"tenant", "other", ""} // which keeps promote from all else
+	w.growing <- scopeName{"tenant", "other", ""} // keeps promote busy
 	<-busy
 	if n, err := w.Delete(t.Context(), rows); n != len(rows) || err != nil {
 		t.Fatalf("%d deleted, %v", n, err)
