@@ -1,10 +1,10 @@
-// Package upload bounds how long a peer may leave the body of a request unread,
-// without a limit on the whole of an upload: a large one over a slow link passes.
+// Package upload limits how long a peer may leave a request's body unread. An upload
+// as a whole has no limit, so a large one over a slow link succeeds.
 //
 //	res, err := upload.RoundTrip(transport, req)
 //
-// The error of a request that is given up has a method Timeout, which returns true.
-// All functions may be called concurrently.
+// If RoundTrip ends a request, its error has a method Timeout that returns true. All
+// functions may be called concurrently.
 package upload
 
 import (
@@ -15,33 +15,33 @@ import (
 )
 
 const (
-	// Time is how long a peer may take for the next piece of a request's body.
+	// Time limits how long a peer may take to read the next piece of a request's body.
 	Time = 30 * time.Second
-	// pieceSize is the size of a piece, in bytes. The slowest upload that is not cut
-	// off goes at about 1 KiB/s.
+	// pieceSize is the size of a piece, in bytes. With Time it allows uploads down to
+	// about 1 KiB/s.
 	pieceSize = 32 << 10
 )
 
-// HTTP2 has a transport close a connection of HTTP/2 that takes nothing for Time. The end
-// of a request alone leaves such a connection, and the goroutine that writes to it.
+// HTTP2 makes a transport close an HTTP/2 connection whose peer reads nothing for Time.
+// Ending only the request would leave the connection open and its writer blocked.
 func HTTP2() *http.HTTP2Config { return &http.HTTP2Config{WriteByteTimeout: Time} }
 
-// errUnread ends a request whose body the peer does not read.
+// errUnread is the error of a request whose body the peer did not read in time.
 type errUnread struct{}
 
 func (errUnread) Error() string { return "the peer has not read the request for " + Time.String() }
 func (errUnread) Timeout() bool { return true }
 
-// RoundTrip is rt.RoundTrip with a limit of Time for each piece of the request's body.
-// If the peer takes longer, the request ends, even if its answer has begun. Connecting
-// and waiting for the answer have no limit here.
+// RoundTrip calls rt.RoundTrip and allows Time for each piece of the request's body. If
+// the peer takes longer, the request ends, even if its answer has begun. RoundTrip does
+// not limit connecting or waiting for the answer.
 func RoundTrip(rt http.RoundTripper, req *http.Request) (*http.Response, error) {
 	if req.Body == nil || req.Body == http.NoBody {
 		return rt.RoundTrip(req)
 	}
 	ctx, cancel := context.WithCancelCause(req.Context())
 	late := time.AfterFunc(Time, func() { cancel(errUnread{}) })
-	late.Stop() // until a piece is on its way
+	late.Stop() // outgoing.Read starts it
 	sent := req.WithContext(ctx)
 	sent.Body = &outgoing{req.Body, late}
 	if again := req.GetBody; again != nil {
@@ -61,8 +61,8 @@ func RoundTrip(rt http.RoundTripper, req *http.Request) (*http.Response, error) 
 		return nil, err
 	}
 	body := res.Body
-	// Over HTTP/2 the end of ctx does not wake a write that waits for the peer once
-	// the answer has begun. Closing the answer does.
+	// Once an HTTP/2 answer has begun, the end of ctx does not wake a write that waits
+	// for the peer. Closing the answer does.
 	stop := context.AfterFunc(ctx, func() {
 		if context.Cause(ctx) == (errUnread{}) {
 			_ = body.Close()
@@ -72,7 +72,7 @@ func RoundTrip(rt http.RoundTripper, req *http.Request) (*http.Response, error) 
 	return res, nil
 }
 
-// unread returns errUnread in place of the error that it led to.
+// unread returns errUnread instead of err if errUnread ended ctx and so caused err.
 func unread(ctx context.Context, err error) error {
 	if err != nil && err != io.EOF && context.Cause(ctx) == (errUnread{}) {
 		return errUnread{}
@@ -80,8 +80,8 @@ func unread(ctx context.Context, err error) error {
 	return err
 }
 
-// outgoing is the body of a request. When the transport asks for a piece, it has
-// written the one before.
+// outgoing is a request's body with a time limit for each piece. A Read shows that the
+// transport has written the previous piece, so it stops that piece's timer.
 type outgoing struct {
 	io.ReadCloser
 	late *time.Timer
@@ -101,7 +101,7 @@ func (u *outgoing) Close() error {
 	return u.ReadCloser.Close()
 }
 
-// answer is the body of an answer. Closing it ends the request.
+// answer is a response's body. Closing it ends the request.
 type answer struct {
 	io.ReadCloser
 	ctx  context.Context

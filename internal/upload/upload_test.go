@@ -50,7 +50,7 @@ func post(t *testing.T, size int) *http.Request {
 	return req
 }
 
-// A peer that reads nothing, or stops, loses the request.
+// A request ends if its peer stops reading.
 func TestUnreadRequestEnds(t *testing.T) {
 	inMemory(t, func(_ http.ResponseWriter, r *http.Request, over <-chan struct{}) {
 		_, _ = io.CopyN(io.Discard, r.Body, 100<<10)
@@ -65,7 +65,7 @@ func TestUnreadRequestEnds(t *testing.T) {
 	})
 }
 
-// The same when the answer has begun.
+// A request also ends if its peer stops reading after it has begun to answer.
 func TestUnreadRequestEndsItsAnswer(t *testing.T) {
 	inMemory(t, func(w http.ResponseWriter, _ *http.Request, over <-chan struct{}) {
 		rc := http.NewResponseController(w)
@@ -85,8 +85,7 @@ func TestUnreadRequestEndsItsAnswer(t *testing.T) {
 	})
 }
 
-// A slow upload passes, and so does an answer that takes long: neither has a limit on
-// the whole.
+// A slow upload and a late answer succeed: neither has a limit on its whole duration.
 func TestSlowUploadPasses(t *testing.T) {
 	const size = 3 << 20
 	inMemory(t, func(w http.ResponseWriter, r *http.Request, _ <-chan struct{}) {
@@ -110,8 +109,8 @@ func TestSlowUploadPasses(t *testing.T) {
 	})
 }
 
-// A connection of HTTP/2 that takes nothing more is closed, and not only the request on
-// it given up.
+// If the peer stops reading an HTTP/2 connection, the connection is closed, not only the
+// request on it.
 func TestUnreadConnectionIsClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := new(http.Protocols)
@@ -136,7 +135,7 @@ func TestUnreadConnectionIsClosed(t *testing.T) {
 	})
 }
 
-// closing says when it is closed.
+// closing is a connection that closes the channel closed when it is closed.
 type closing struct {
 	net.Conn
 	once   sync.Once
@@ -148,7 +147,7 @@ func (c *closing) Close() error {
 	return c.Conn.Close()
 }
 
-// A body that a transport sends again has the limit, too, for each piece of it.
+// The limit for each piece also holds when a transport sends a body again.
 func TestRepeatedUploadIsLimited(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		again := roundTripper(func(req *http.Request) (*http.Response, error) {

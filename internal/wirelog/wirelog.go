@@ -14,20 +14,20 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// Transport logs each request, answer and line of a body at level DEBUG. Headers show
-// their values only if they cannot be credentials. Redact takes known secrets out of
-// bodies, before they are cut; the writer below the log takes them out of the rest.
+// Transport logs each request, answer and line of a body at level DEBUG. It shows a
+// header's value only if the value cannot be a credential. Redact removes known secrets
+// from bodies before they are cut; the log's own writer removes them from the rest.
 type Transport struct {
 	Next   http.RoundTripper
 	Log    *slog.Logger
 	Redact func(string) string
 }
 
-// maxLine is of a body in the log, in bytes. As much again of a line is kept, so that a
-// secret at the cut is known.
+// maxLine limits how much of one line of a body is logged, in bytes. Twice as much of a
+// received line is kept, so that Redact sees a secret at the cut whole.
 const maxLine = 64 << 10
 
-// harmless are headers whose values cannot be credentials.
+// harmless names the headers whose values cannot be credentials.
 var harmless = map[string]bool{
 	"Accept": true, "Accept-Encoding": true, "Accept-Ranges": true, "A2a-Version": true, "A2a-Extensions": true,
 	"Cache-Control": true, "Content-Length": true, "Content-Type": true, "Date": true, "Etag": true,
@@ -59,7 +59,7 @@ func (w *Transport) Over(next http.RoundTripper) http.RoundTripper {
 	return &Transport{Next: next, Log: w.Log, Redact: w.Redact}
 }
 
-// wireURL is the URL without the values of its query, where an API key may be.
+// wireURL returns the URL without its query's values, which may hold an API key.
 func wireURL(req *http.Request) string {
 	u := *req.URL
 	if q := u.Query(); len(q) > 0 {
@@ -98,9 +98,9 @@ func (w *Transport) sentBody(req *http.Request) string {
 	return w.shown(b, false)
 }
 
-// shown is a text as the log has it. Where its end is not known, it may end within a
-// secret, which the redactor does not know by its beginning: as much of it stays away
-// as a secret may be long.
+// shown returns a text as it is logged. An endless text was cut when it was read, perhaps
+// within a secret, and the redactor does not know a secret by its beginning. So shown
+// omits its last maxLine bytes, the longest that a secret may be.
 func (w *Transport) shown(b []byte, endless bool) string {
 	s := w.Redact(string(b))
 	room := maxLine
@@ -113,13 +113,13 @@ func (w *Transport) shown(b []byte, endless bool) string {
 	return s
 }
 
-// loggedBody logs a response's body as it is read, line by line: what is cut
-// by the reads themselves could hide a secret from the redactor.
+// loggedBody logs a response's body line by line as it is read. If it logged the pieces
+// that single reads return, a secret split between two would hide from the redactor.
 type loggedBody struct {
 	io.ReadCloser
 	wire *Transport
-	line []byte // the beginning of the line that is being read
-	cut  bool   // the line is longer than that
+	line []byte // the current line, or its first 2*maxLine bytes
+	cut  bool   // the current line is longer than line
 }
 
 func (b *loggedBody) Read(p []byte) (int, error) {

@@ -9,8 +9,8 @@ import (
 	"testing/iotest"
 )
 
-// A body is logged line by line, whatever the reads were; of a line that does not end
-// little is kept, and no part of a secret is shown.
+// A body is logged line by line, however it is read. Little is kept of a line that does
+// not end, and no part of a secret is shown.
 func TestBodies(t *testing.T) {
 	const secret = "s3cret-s3cret-s3cret"
 	long := strings.Repeat("x", 2*maxLine-10)
