@@ -105,7 +105,8 @@ func (x *exchange) begin(req any) {
 
 // perform calls the service and answers. It returns an error that still has to be
 // answered.
-func (x *exchange) perform(to answerer, op dialect.Op, req any) error {
+func (x *exchange) perform(to answerer, op dialect.Op, req any) (err error) {
+	defer func() { err = dialect.ErrorOf(x.dialect, x.binding, op, err) }()
 	x.decoded(op)
 	x.audit.Request(req)
 	x.begin(req)
@@ -149,7 +150,7 @@ func (x *exchange) perform(to answerer, op dialect.Op, req any) error {
 func (x *exchange) unary(ctx context.Context, to answerer, op dialect.Op, req any) error {
 	res, err := dialect.Call(ctx, x.s.svc, op, req)
 	if err != nil {
-		return dialect.ErrorOf(x.dialect, op, inWords(cause(ctx, err), errBusy))
+		return inWords(cause(ctx, err), errBusy)
 	}
 	if card, ok := res.(*a2a.AgentCard); ok {
 		if res, err = x.extendedCard(to, op, req, card); err != nil {

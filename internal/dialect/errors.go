@@ -2,6 +2,8 @@ package dialect
 
 import (
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
 )
@@ -73,18 +75,59 @@ func errorRowIn(d Dialect, c a2a.Code) *ErrorRow {
 	return ErrorRowOf(a2a.CodeUnsupportedOperation)
 }
 
-// ErrorOf returns the error of an operation as a dialect tells it: before 1.0 there is
-// only one error for an agent without an extended card.
-func ErrorOf(d Dialect, op Op, err error) error {
-	if err == nil || d >= V10 || op != GetExtendedAgentCard {
+// ErrorOf returns the error of an operation as a dialect tells it. Before 1.0 there is
+// only one error for an agent without an extended card, and fields have the names of the
+// request's own version.
+func ErrorOf(d Dialect, binding string, op Op, err error) error {
+	e, ok := errors.AsType[*a2a.Error](err)
+	if !ok || d >= V10 {
 		return err
 	}
-	if e := (*a2a.Error)(nil); errors.As(err, &e) && e.Code == a2a.CodeUnsupportedOperation {
-		told := *e
+	told := *e
+	if op == GetExtendedAgentCard && e.Code == a2a.CodeUnsupportedOperation {
 		told.Code = a2a.CodeExtendedAgentCardNotConfigured
 		return &told
 	}
-	return err
+	told.Fields = slices.Clone(e.Fields)
+	for i, f := range e.Fields {
+		told.Fields[i].Field = oldField(d, binding == a2a.BindingJSONRPC, op, f.Field)
+		told.Message = strings.Replace(told.Message, f.Field+": ", told.Fields[i].Field+": ", 1)
+	}
+	if slices.Equal(told.Fields, e.Fields) {
+		return err
+	}
+	return &told
+}
+
+// oldField returns what a request of an older version calls a field of 1.0.
+func oldField(d Dialect, rpc bool, op Op, field string) string {
+	field = strings.Replace(field, "authentication.scheme", "authentication.schemes[0]", 1)
+	of, webhook := strings.CutPrefix(field, "configuration.taskPushNotificationConfig.")
+	switch {
+	case webhook && d == V01:
+		return "pushNotification." + of
+	case webhook && rpc:
+		return "configuration.pushNotificationConfig." + of
+	case webhook:
+		return "configuration.pushNotification." + of
+	case !rpc:
+		return field // the path has it, or a name of several ids
+	case d == V01 && field == "message.taskId":
+		return "id"
+	case d == V01 && field == "message.contextId":
+		return "sessionId"
+	case d == V01 && op <= SendStreamingMessage:
+		return strings.TrimPrefix(field, "configuration.")
+	case field == "taskId" && (d == V01 || op != CreateTaskPushNotificationConfig):
+		return "id"
+	case d == V01 && field == "id":
+		return field // a task has one webhook, without an id of its own
+	case op == CreateTaskPushNotificationConfig && field != "taskId":
+		return "pushNotificationConfig." + field
+	case field == "id" && (op == GetTaskPushNotificationConfig || op == DeleteTaskPushNotificationConfig):
+		return "pushNotificationConfigId"
+	}
+	return field
 }
 
 // HTTPStatus returns the status of an HTTP+JSON answer with this error. 0.3 prescribes

@@ -50,6 +50,36 @@ func TestConformanceOlderVersions(t *testing.T) {
 		}
 		said(t, rawly(t, w, "message/send", "", obj{"message": obj{"role": "user", "messageId": "n1", "taskId": "nobody", "parts": []any{obj{"kind": "text", "text": "echo x"}}}}), `"code":-32001`)
 	})
+	t.Run("R-116 an error names the member that the version has", func(t *testing.T) {
+		hook := obj{"url": "https://hooks.example.org/", "token": "a\n"}
+		scheme := obj{"url": "https://hooks.example.org/", "authentication": obj{"schemes": []any{"a b"}}}
+		for _, tc := range []struct {
+			method string
+			params obj
+			field  string
+		}{
+			{"tasks/send", obj{"id": "a\n", "message": old("echo x")}, "id"},
+			{"tasks/sendSubscribe", obj{"id": "a", "sessionId": "b\n", "message": old("echo x")}, "sessionId"},
+			{"tasks/send", obj{"id": "a", "message": old("echo x"), "pushNotification": hook}, "pushNotification.token"},
+			{"tasks/send", obj{"id": "a", "message": old("echo x"), "acceptedOutputModes": []any{strings.Repeat("x", 600)}}, "acceptedOutputModes[0]"},
+			{"tasks/pushNotification/set", obj{"id": "a\n", "pushNotificationConfig": scheme}, "id"},
+			{"tasks/pushNotification/set", obj{"id": "mine", "pushNotificationConfig": scheme}, "pushNotificationConfig.authentication.schemes[0]"},
+			{"message/send", obj{"message": old("echo x"), "configuration": obj{"pushNotificationConfig": hook}}, "configuration.pushNotificationConfig.token"},
+			{"tasks/pushNotificationConfig/set", obj{"pushNotificationConfig": obj{"url": "https://hooks.example.org/"}}, "taskId"},
+			{"tasks/pushNotificationConfig/set", obj{"taskId": "mine", "pushNotificationConfig": hook}, "pushNotificationConfig.token"},
+			{"tasks/pushNotificationConfig/get", obj{"id": "a", "pushNotificationConfigId": "b\n"}, "pushNotificationConfigId"},
+			{"tasks/pushNotificationConfig/list", obj{}, "id"},
+		} {
+			said(t, rawly(t, w, tc.method, "", tc.params), `"code":-32602,"message":"`+tc.field+": ")
+		}
+		resp, err := w.client.Post(w.url+"/v1/message:send", "application/json", strings.NewReader(compact(obj{"message": old("echo x"), "configuration": obj{"pushNotification": hook}})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		rest, _ := io.ReadAll(resp.Body)
+		said(t, string(rest), `"field":"configuration.pushNotification.token"`)
+	})
 	t.Run("R-116 in 0.1 an answer is a task", func(t *testing.T) {
 		said(t, rawly(t, w, "tasks/send", "", obj{"id": "said", "message": old("message x")}), `"id":"said"`, `"state":"completed"`)
 		said(t, rawly(t, w, "message/send", "", obj{"message": old("message x")}), `"kind":"message"`, `!"state"`)
