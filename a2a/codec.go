@@ -78,7 +78,7 @@ func unmarshal[T any](doc []byte, c json.Codec[T], v *T) error {
 // *ListTasksResponse, a *StreamResponse, an *AgentCard, webhooks, or anything else with
 // UnmarshalJSON. Unlike UnmarshalJSON, it keeps what a later version of the protocol may
 // have added: unknown members in Unknown, and unknown parts as PartUnknown. An unknown
-// state or role is the unspecified one.
+// state or role is the unspecified one, with its member in Unknown.
 func UnmarshalAnswer(doc []byte, v interface{ UnmarshalJSON([]byte) error }) error {
 	switch v := v.(type) {
 	case *Task:

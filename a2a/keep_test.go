@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"strings"
 	"testing"
 )
 
@@ -46,14 +47,16 @@ func TestAnswersKeepWhatIsUnknown(t *testing.T) {
 		}
 	}
 
-	// An unknown value of an enumeration is not kept, but does not make the rest
-	// unreadable either.
+	// An unknown value of an enumeration does not make the rest unreadable.
 	var list ListTasksResponse
 	err := UnmarshalAnswer([]byte(`{"tasks":[{"id":"a","status":{"state":"TASK_STATE_PAUSED"}},{"id":"b","status":{"state":99,"message":{"messageId":"m","role":"ROLE_TOOL","parts":[{"text":"x"}]}}},`+
 		`{"id":"c","status":{"state":"TASK_STATE_COMPLETED"},"elicitations":[{"elicitationId":"e","state":"NEW"}]}]}`), &list)
 	if err != nil || len(list.Tasks) != 3 || list.Tasks[0].Status.State != TaskStateUnspecified || list.Tasks[1].Status.State != TaskStateUnspecified ||
 		list.Tasks[1].Status.Message.Role != RoleUnspecified || list.Tasks[2].Status.State != TaskStateCompleted || list.Tasks[2].Elicitations[0].State != 0 {
 		t.Errorf("%s, %v", list.AppendJSON(nil), err)
+	}
+	if got := string(list.AppendJSON(nil)); !strings.Contains(got, `{"state":"TASK_STATE_PAUSED"}`) || !strings.Contains(got, `{"message":{"messageId":"m","parts":[{"text":"x"}],"role":"ROLE_TOOL"},"state":99}`) {
+		t.Errorf("an unknown state or role is lost: %s", got)
 	}
 	if err := list.UnmarshalJSON([]byte(`{"tasks":[{"id":"a","status":{"state":"TASK_STATE_PAUSED"}}]}`)); err == nil {
 		t.Error("a stored task of an unknown state is read")

@@ -49,8 +49,9 @@ const (
 	maxPollPause = 30 * time.Second
 	// maxPollFailures is how many polls in a row may fail.
 	maxPollFailures = 5
-	// answerTime is how long a task may show the question that was just answered.
-	answerTime = time.Minute
+	// answerTime is how long a task may show the question that was just answered, and
+	// authTime how long that it needs authorization: a message need not end that (§7.6.1).
+	answerTime, authTime = time.Minute, 5 * time.Second
 )
 
 // rests reports whether waiting ends in this state. It does not end in the unspecified
@@ -165,7 +166,11 @@ func (f *Follower) recover(ctx context.Context, id string, lost error, yield fun
 func (f *Follower) watch(ctx context.Context, last, asked *a2a.Task, req *a2a.GetTaskRequest, yield func(*a2a.StreamResponse, error) bool) {
 	wait, failures, began := min(firstPoll, f.poll()), 0, time.Now()
 	old := func() bool {
-		return asked != nil && reflect.DeepEqual(last.Status, asked.Status) && time.Since(began) < answerTime
+		within := answerTime
+		if last.Status.State == a2a.TaskStateAuthRequired {
+			within = authTime
+		}
+		return asked != nil && reflect.DeepEqual(last.Status, asked.Status) && time.Since(began) < within
 	}
 	for !rests(last.Status.State) || old() {
 		if err := wake.Pause(ctx, wait); err != nil {

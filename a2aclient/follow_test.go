@@ -274,6 +274,16 @@ func TestAnswersArePolledPastTheirQuestion(t *testing.T) {
 			want:   []string{"INPUT_REQUIRED"}, last: answerTime - 250*time.Millisecond + 2*time.Second,
 		},
 		{
+			name:   "a task that needs authorization still",
+			script: scripted{send: &a2a.SendMessageResponse{Task: task(8)}, gets: []any{task(8)}},
+			want:   []string{"AUTH_REQUIRED"}, last: authTime + 2*time.Second,
+		},
+		{
+			name:   "a task that the message authorizes",
+			script: scripted{send: &a2a.SendMessageResponse{Task: task(8)}, gets: []any{task(8), task(8), task(3)}},
+			want:   []string{"AUTH_REQUIRED", "COMPLETED"}, last: 750 * time.Millisecond,
+		},
+		{
 			name:   "a task that the message begins",
 			script: scripted{send: &a2a.SendMessageResponse{Task: task(2)}, gets: []any{a2a.ErrTaskNotFound, task(6)}},
 			want:   []string{"WORKING", "INPUT_REQUIRED"}, last: 250 * time.Millisecond,

@@ -22,7 +22,8 @@ import (
 //   - any lets raw JSON be any value; otherwise it has to be an object,
 //   - bounded applies Reader.Bound to a list,
 //   - unknown marks a field that is no member itself: a pointer to raw JSON, an object
-//     of the unknown members, if Reader.Keep keeps them. They are written last.
+//     of the unknown members, if Reader.Keep keeps them, and of the enumerations with an
+//     unknown value. They are written last.
 //
 // A field of a named type of bytes is raw JSON. Names are read in camelCase and in
 // snake_case; of equal names the last counts; null counts as absent (except with any);

@@ -36,6 +36,7 @@ func (l *layout) appendTo(b []byte, p unsafe.Pointer, plain bool) []byte {
 		if m.probed && *(*int)(unsafe.Add(p, m.probe)) == 0 {
 			continue
 		}
+		whole := p
 		p, optional := unsafe.Add(p, m.offset), m.optional
 		switch m.kind {
 		case text:
@@ -47,7 +48,7 @@ func (l *layout) appendTo(b []byte, p unsafe.Pointer, plain bool) []byte {
 			b = append(b, '"')
 		case enum:
 			v := *(*int32)(p)
-			if v == 0 && optional {
+			if v == 0 && (optional || l.unknown != 0 && holds(*(**[]byte)(unsafe.Add(whole, l.unknown)), m.key[len(`,"`):len(m.key)-len(`":"`)])) {
 				continue
 			}
 			b = append(append(append(b, m.key...), m.elem.name(v)...), '"')
@@ -132,6 +133,21 @@ func (l *layout) appendTo(b []byte, p unsafe.Pointer, plain bool) []byte {
 }
 
 var null = []byte("null")
+
+// holds reports whether an object of unknown members has one of this name, which is then
+// an enumeration with a value of a later version.
+func holds(object *[]byte, name string) bool {
+	if object == nil {
+		return false
+	}
+	r := Read(*object)
+	for r.Enter(); r.More(); r.Skip() {
+		if string(r.Name()) == name {
+			return true
+		}
+	}
+	return false
+}
 
 // name returns the name of a value of an enumeration; a value without one has that of
 // 0.

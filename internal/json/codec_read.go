@@ -40,8 +40,12 @@ func (l *layout) readFrom(r *Reader, p unsafe.Pointer) *Fault {
 			continue
 		}
 		seen |= bit
+		from = r.at
 		if fault := f.readFrom(r, at); fault != nil {
 			return fault.Under(f.name)
+		}
+		if r.Keep && f.kind == enum && l.unknown != 0 && *(*int32)(at) == 0 {
+			keep((**[]byte)(unsafe.Add(p, l.unknown)), append([]byte(f.begin), r.doc[from:r.at]...))
 		}
 	}
 	if one := seen & l.oneofs; one&(one-1) != 0 {
