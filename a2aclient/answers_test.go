@@ -58,7 +58,7 @@ func TestAnswersThatAreNoResult(t *testing.T) {
 		{"a page that is called JSON", "", 200, "application/json", "<html>", a2a.CodeInvalidAgentResponse, false, "an HTML page"},
 		{"text", "", 200, "text/plain", "hello", a2a.CodeInvalidAgentResponse, false, `"text/plain"`},
 		{"nothing", "", 200, "", "", a2a.CodeInvalidAgentResponse, false, "an empty body"},
-		{"half of it", "", 200, "application/json", `{"id":"t1","sta`, a2a.CodeInvalidAgentResponse, false, "where JSON should be"},
+		{"half of it", "", 200, "application/json", `{"id":"t1","sta`, a2a.CodeInvalidAgentResponse, false, "with text that does not parse (HTTP 200) where JSON should be"},
 		{"credentials wanted", "", 401, "text/plain", "Unauthorized", a2a.CodeUnauthenticated, true, "Unauthorized"},
 		{"not allowed", "", 403, "", "", a2a.CodePermissionDenied, true, "HTTP 403 Forbidden"},
 		{"too much", "", 429, "", "", a2a.CodeRateLimited, true, "HTTP 429"},
@@ -92,6 +92,36 @@ func TestAnswersThatAreNoResult(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A server may put a byte order mark in front of its JSON, and a proxy may compress a
+// stream though it was asked not to. A task without an id cannot be followed.
+func TestAnswersOfOddServers(t *testing.T) {
+	const envelope, end = `{"jsonrpc":"2.0","id":$ID,"result":`, `}`
+	send := func(body, media, encoding string) (unary, stream error) {
+		f := &fake{handle: func(x *exchange) {
+			if encoding != "" {
+				x.w.Header().Set("Content-Encoding", encoding)
+			}
+			x.raw(200, media, strings.ReplaceAll(body, "$ID", string(x.id)))
+		}}
+		c := dial(t, f, a2a.BindingJSONRPC, nil)
+		_, unary = c.SendMessage(t.Context(), hello())
+		_, stream = collect(c.SendStreamingMessage(t.Context(), hello()))
+		return unary, stream
+	}
+	if unary, stream := send("\ufeff"+envelope+`{"task":{"id":"t1","status":{"state":"TASK_STATE_COMPLETED"}}}`+end, "application/json", ""); unary != nil || stream != nil {
+		t.Errorf("with a byte order mark: %v, %v", unary, stream)
+	}
+	if unary, _ := send(envelope+`{"task":{"status":{"state":"TASK_STATE_WORKING"}}}`+end, "application/json", ""); unary == nil || !strings.Contains(unary.Error(), "it has no id") {
+		t.Errorf("a task without an id: %v", unary)
+	}
+	if unary, _ := send(envelope+`{"task":{"status":{"state":"TASK_STATE_COMPLETED"}}}`+end, "application/json", ""); unary != nil {
+		t.Errorf("a finished task without an id: %v", unary)
+	}
+	if _, stream := send("\x1f\x8b\x08", "text/event-stream", "gzip"); stream == nil || !strings.Contains(stream.Error(), "with a compressed body") {
+		t.Errorf("a compressed stream: %v", stream)
 	}
 }
 

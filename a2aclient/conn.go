@@ -74,7 +74,7 @@ func (c *Client) connectBy(parent context.Context, k *call, limit time.Duration)
 		return cn, nil
 	}
 	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-	if res.StatusCode >= 200 && res.StatusCode < 300 && media == "text/event-stream" {
+	if res.StatusCode >= 200 && res.StatusCode < 300 && media == "text/event-stream" && !compressed(res.Header) {
 		cn.events = wire.NewReader((*watched)(cn), maxBody)
 		if cn.old() {
 			cn.events.JoinJSON()

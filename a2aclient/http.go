@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"mime"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -203,14 +204,15 @@ func orCause(ctx context.Context, err error) error { return cmp.Or(context.Cause
 
 var errTooLarge = errors.New("too large")
 
-// readAll is io.ReadAll with a limit, in bytes.
+// readAll is io.ReadAll with a limit, in bytes. It drops a byte order mark, which JSON has
+// not, and programs on Windows write.
 func readAll(r io.Reader, limit int64) ([]byte, error) {
 	var buf bytes.Buffer
 	_, err := buf.ReadFrom(io.LimitReader(r, limit+1))
 	if err == nil && int64(buf.Len()) > limit {
 		err = errTooLarge
 	}
-	return buf.Bytes(), err
+	return bytes.TrimPrefix(buf.Bytes(), []byte("\ufeff")), err
 }
 
 // timeout is the cause of a context that a time limit of this package has ended.
@@ -224,14 +226,24 @@ func kindOfBody(h http.Header, body []byte) string {
 	media, _, _ := mime.ParseMediaType(h.Get("Content-Type"))
 	start := strings.ToLower(string(bytes.TrimSpace(body[:min(len(body), 64)])))
 	switch {
+	case compressed(h):
+		return "a compressed body"
 	case len(body) == 0:
 		return "an empty body"
 	case media == "text/html" || strings.HasPrefix(start, "<!doctype html") || strings.HasPrefix(start, "<html"):
 		return "an HTML page"
-	case media == "" || strings.HasSuffix(media, "json"):
+	case strings.HasSuffix(media, "json"):
+		return "text that does not parse"
+	case media == "":
 		return "something else"
 	}
 	return fmt.Sprintf("%q", media)
+}
+
+// compressed reports whether a body is compressed in a way that was not asked for: net/http
+// has undone what was.
+func compressed(h http.Header) bool {
+	return slices.Contains([]string{"gzip", "x-gzip", "deflate", "br", "zstd"}, strings.ToLower(h.Get("Content-Encoding")))
 }
 
 // notJSON is the error for an answer that is not JSON.

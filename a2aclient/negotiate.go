@@ -183,9 +183,9 @@ func noneUsable(card *a2a.AgentCard, otherVersion bool) error {
 			offers = append(offers, "…")
 			break
 		}
-		offer := fmt.Sprintf("%.40s %.10s", in.ProtocolBinding, in.ProtocolVersion)
+		offer := fmt.Sprintf("%.40s %.10s", cmp.Or(in.ProtocolBinding, "no protocolBinding"), in.ProtocolVersion)
 		if contains(bindings, in.ProtocolBinding) && !callable(card, in) {
-			offer += " at an address that is no http or https URL"
+			offer += fmt.Sprintf(" at %.60q, which is no http or https URL", in.URL)
 			if strings.EqualFold(in.ProtocolBinding, a2a.BindingGRPC) {
 				offer += " and no host:port"
 			}

@@ -70,6 +70,9 @@ func answered(res any, err error) (*a2a.SendMessageResponse, error) {
 	if r.Task == nil && r.Message == nil {
 		return nil, a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent's answer to SendMessage has neither a task nor a message")
 	}
+	if r.Task != nil && r.Task.ID == "" && !rests(r.Task.Status.State) { // what is over can be read without
+		return nil, a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent's answer to SendMessage is a task that cannot be followed: it has no id")
+	}
 	return r, nil
 }
 

@@ -126,7 +126,7 @@ func (a *app) fail(f *failure.Error, args []string) int {
 	}
 	if t := a.last; t != nil {
 		if _, json := a.print.(*output.JSON); json {
-			a.stderr.Note("Note", "task %s of context %s was last seen as %s", t.ID, t.ContextID, t.Status.State)
+			a.stderr.Note("Note", "%s was last seen as %s", named(t), t.Status.State)
 		}
 		if !rests(t.Status.State) {
 			_ = a.print.Unfinished(t) // the failure matters more

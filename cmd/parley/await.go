@@ -47,9 +47,9 @@ func (a *app) await(ctx context.Context, svc a2a.Service, seq events) (*a2a.Send
 		whole = r.Task != nil
 		waiting.Say(waitsFor(t))
 		if notice == nil && !rests(t.Status.State) && !a.screen.Rewrites() {
-			id, contextID := t.ID, t.ContextID
+			name := named(t)
 			notice = time.AfterFunc(noticeAfter, func() {
-				a.stderr.Note("Note", "waiting for task %s (context %s); interrupting leaves it running", id, contextID)
+				a.stderr.Note("Note", "waiting for %s; interrupting leaves it running", name)
 			})
 			defer notice.Stop()
 		}

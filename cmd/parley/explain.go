@@ -47,8 +47,7 @@ func (a *app) explain(ctx context.Context, err error) *failure.Error {
 	if lost, ok := errors.AsType[*a2aclient.TransportError](err); ok {
 		f := failure.New(failure.CodeUnreachable, lost.Error(), err)
 		if a.last != nil && !rests(a.last.Status.State) {
-			f.Message = fmt.Sprintf("the connection was lost; task %s (context %s), last seen as %s, may continue without it: %s",
-				a.last.ID, a.last.ContextID, a.last.Status.State, f.Message)
+			f.Message = fmt.Sprintf("the connection was lost; %s, last seen as %s, may continue without it: %s", named(a.last), a.last.Status.State, f.Message)
 			return f.WithHint("%s", a.again())
 		}
 		if !lost.Unreachable && a.last == nil && a.sending {
@@ -76,8 +75,15 @@ func (a *app) timedOut(cause error) *failure.Error {
 		}
 		return f.WithHint("raise --timeout, or add --debug to see what happens")
 	}
-	return failure.New(failure.CodeTimeout, fmt.Sprintf("task %s (context %s) is still %s after --timeout %s; it continues",
-		a.last.ID, a.last.ContextID, a.last.Status.State, limit), cause).WithHint("%s", a.commands.Follow(a.last.ID))
+	return failure.New(failure.CodeTimeout, fmt.Sprintf("%s is still %s after --timeout %s; it continues", named(a.last), a.last.Status.State, limit), cause).WithHint("%s", a.commands.Follow(a.last.ID))
+}
+
+// named names a task, of which an agent need not tell the context.
+func named(t *a2a.Task) string {
+	if t.ContextID == "" {
+		return "task " + t.ID
+	}
+	return fmt.Sprintf("task %s (context %s)", t.ID, t.ContextID)
 }
 
 func (a *app) interrupted(cause error) *failure.Error {
@@ -88,8 +94,7 @@ func (a *app) interrupted(cause error) *failure.Error {
 		}
 		return f
 	}
-	return failure.New(failure.CodeInterrupted, fmt.Sprintf("interrupted; task %s (context %s) continues, last seen as %s",
-		a.last.ID, a.last.ContextID, a.last.Status.State), cause).WithHint("%s", a.commands.Follow(a.last.ID))
+	return failure.New(failure.CodeInterrupted, fmt.Sprintf("interrupted; %s continues, last seen as %s", named(a.last), a.last.Status.State), cause).WithHint("%s", a.commands.Follow(a.last.ID))
 }
 
 // again returns the command that continues with the task of this invocation.
@@ -153,7 +158,7 @@ func (a *app) explainProtocol(e *a2a.Error) *failure.Error {
 	f.A2ACode = e.PeerCode
 	f.Hint = a.protocolHint(e)
 	if t := a.last; t != nil && !rests(t.Status.State) {
-		f.Message = fmt.Sprintf("task %s (context %s), last seen as %s: %s", t.ID, t.ContextID, t.Status.State, f.Message)
+		f.Message = fmt.Sprintf("%s, last seen as %s: %s", named(t), t.Status.State, f.Message)
 		f.Hint = "it may continue: " + a.again()
 	}
 	if a.flags.taskID != "" && e.Peer { // a2a-cli §8.1
