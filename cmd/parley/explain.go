@@ -155,6 +155,11 @@ func (a *app) explainProtocol(e *a2a.Error) *failure.Error {
 	if f.Message == "" {
 		f.Message = dialect.ErrorRowOf(e.Code).Message
 	}
+	for _, v := range e.Fields {
+		if e.Peer && !strings.Contains(f.Message, v.Description) {
+			f.Message += "; " + v.Field + ": " + v.Description
+		}
+	}
 	f.A2ACode = e.PeerCode
 	f.Hint = a.protocolHint(e)
 	if t := a.last; t != nil && !rests(t.Status.State) {
@@ -238,7 +243,9 @@ func (a *app) protocolHint(e *a2a.Error) string {
 		}
 		return "the tasks you can see: " + c.Line("task list")
 	case a2a.CodeTaskNotCancelable:
-		return "see how it ended: " + c.Get(a.subject)
+		if a.subject != "" {
+			return "see how it ended: " + c.Get(a.subject)
+		}
 	case a2a.CodeUnsupportedOperation:
 		if a.flags.taskID != "" && a.flags.contextID == "" && e.Peer {
 			return "a finished task takes no more messages; see it with " + c.Get(a.flags.taskID) +

@@ -173,3 +173,16 @@ func TestEnvelope(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
+
+// Wrong fields are named even if the agent's message does not name them, and no hint
+// mentions a task without an id.
+func TestExplainNamesFields(t *testing.T) {
+	a := new(app)
+	f := a.explainProtocol(&a2a.Error{Code: a2a.CodeInvalidParams, Message: "Invalid; a: known", Peer: true, Fields: []a2a.FieldViolation{{Field: "a", Description: "known"}, {Field: "message.parts", Description: "is empty"}}})
+	if want := "Invalid; a: known; message.parts: is empty"; f.Message != want {
+		t.Errorf("said %q, want %q", f.Message, want)
+	}
+	if f := a.explainProtocol(&a2a.Error{Code: a2a.CodeTaskNotCancelable, Message: "no", Peer: true}); f.Hint != "" {
+		t.Errorf("the hint %q", f.Hint)
+	}
+}

@@ -49,6 +49,13 @@ func ErrorFromRPC(status, code int, message string, data []byte) *a2a.Error {
 		row = ErrorRowOf(of)
 		e.Message = strings.TrimSpace(fmt.Sprintf("%s (JSON-RPC code %d)", e.Message, code))
 	}
+	// a2a-python 1.x has what is wrong with a request in data, as a text. With other
+	// errors a text is rather a stack.
+	var text string
+	if row.RPC >= -32602 && row.RPC <= -32600 && json.Unmarshal(data, &text) == nil && text != "" {
+		text, _, _ = strings.Cut(text, "\n")
+		e.Message = clip(e.Message+": "+text, maxErrorText)
+	}
 	return complete(e, row)
 }
 
@@ -250,6 +257,9 @@ type detail struct {
 	Metadata        map[string]string
 	FieldViolations []a2a.FieldViolation
 	RetryDelay      string // of JSON: "1.5s"
+
+	Loc []any // pydantic's, in a2a-python before 1.0: the path of the field
+	Msg string
 }
 
 // readDetails copies metadata, field violations and the time to wait into e and returns
@@ -285,6 +295,9 @@ func takeDetail(e *a2a.Error, d detail) *ErrorRow {
 			e.Meta = map[string]string{}
 		}
 		e.Meta[clip(k, maxErrorDetail)] = clip(d.Metadata[k], maxErrorDetail)
+	}
+	if d.Msg != "" {
+		d.FieldViolations = append(d.FieldViolations, a2a.FieldViolation{Field: strings.Trim(strings.ReplaceAll(fmt.Sprint(d.Loc), " ", "."), "[]"), Description: d.Msg})
 	}
 	for _, f := range d.FieldViolations {
 		if len(e.Fields) >= maxErrorItems {

@@ -3,6 +3,7 @@ package dialect
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -110,7 +111,8 @@ func TestErrorFromRPCTolerates(t *testing.T) {
 		{"foreign domain", 200, -32603, "x", `[{"reason":"TASK_NOT_FOUND","domain":"example.org"}]`, a2a.CodeInternal, "x"},
 		{"unknown reason", 200, -32002, "x", `[{"reason":"GONE_FISHING"}]`, a2a.CodeTaskNotCancelable, "x"},
 		{"data is an object", 200, -32603, "x", `{"reason":"TASK_NOT_FOUND"}`, a2a.CodeTaskNotFound, "x"},
-		{"data is text", 200, -32602, "x", `"stack trace"`, a2a.CodeInvalidParams, "x"},
+		{"data is text", 200, -32602, "x", `"no field y\nAvailable: z"`, a2a.CodeInvalidParams, "x: no field y"},
+		{"data is a stack", 200, -32603, "x", `"at f"`, a2a.CodeInternal, "x"},
 		{"data is odd", 200, -32602, "x", `[1,{"reason":5},null]`, a2a.CodeInvalidParams, "x"},
 		{"unauthenticated by status", 401, -32000, "", "", a2a.CodeUnauthenticated, "Authentication required"},
 		{"rate by status", 429, -32000, "", "", a2a.CodeRateLimited, "Too many requests: try later"},
@@ -128,6 +130,16 @@ func TestErrorFromRPCTolerates(t *testing.T) {
 				t.Errorf("got %v %q, peer %v", e.Code, e.Message, e.Peer)
 			}
 		})
+	}
+}
+
+// TestErrorsOfPydantic: a2a-python before 1.0 answers what is wrong with a request as
+// pydantic has it.
+func TestErrorsOfPydantic(t *testing.T) {
+	e := ErrorFromRPC(200, -32602, "Invalid parameters", []byte(`[{"type":"missing","loc":["message","parts",0,"text"],"msg":"Field required","input":{"a":1}}]`))
+	want := []a2a.FieldViolation{{Field: "message.parts.0.text", Description: "Field required"}}
+	if e.Code != a2a.CodeInvalidParams || !slices.Equal(e.Fields, want) {
+		t.Errorf("got %v, %+v", e, e.Fields)
 	}
 }
 

@@ -41,8 +41,15 @@ func TestLongListsAreRefusedOnEveryWire(t *testing.T) {
 					c.Authentication = &a2a.AuthenticationInfo{Scheme: strings.Repeat("x", 10_000)}
 				})},
 			} {
-				if version == "0.1" && (strings.HasPrefix(name, "message.") || strings.HasPrefix(name, "configuration.t")) {
+				switch config := "configuration.taskPushNotificationConfig"; {
+				case version == "0.1" && (strings.HasPrefix(name, "message.") || strings.HasPrefix(name, config)):
 					continue // it has no such members, or other names for them
+				case version == "0.1":
+					name = strings.TrimPrefix(name, "configuration.")
+				case version == "0.3" && binding == a2a.BindingJSONRPC:
+					name = strings.Replace(name, config, "configuration.pushNotificationConfig", 1)
+				case version == "0.3":
+					name = strings.Replace(name, config, "configuration.pushNotification", 1)
 				}
 				if r.Message == nil {
 					r.Message = &a2a.Message{}
