@@ -50,7 +50,7 @@ func TestAnswersThatAreNoResult(t *testing.T) {
 
 		{"an HTTP error", "HTTP+JSON", 404, "application/json", `{"error":{"code":404,"status":"NOT_FOUND","message":"gone","details":[{"@type":"type.googleapis.com/google.rpc.ErrorInfo","reason":"TASK_NOT_FOUND","domain":"a2a-protocol.org"}]}}`, a2a.CodeTaskNotFound, true, "gone"},
 		{"a problem", "HTTP+JSON", 400, "application/problem+json", `{"type":"https://a2a-protocol.org/errors/task-not-cancelable","title":"Too late","status":400}`, a2a.CodeTaskNotCancelable, true, "Too late"},
-		{"a result of the wrong type", "HTTP+JSON", 200, "application/json", `{"id":7}`, a2a.CodeInvalidAgentResponse, false, "cannot be read"},
+		{"a result of the wrong type", "HTTP+JSON", 200, "application/json", `{"id":7}`, a2a.CodeInvalidAgentResponse, false, "cannot be read: id: expected a string, got a number"},
 		{"a route that is not there", "HTTP+JSON", 404, "text/html", "<html>Not Found</html>", a2a.CodeMethodNotFound, true, "HTTP 404 Not Found"},
 
 		{"a gateway's page", "", 502, "text/html", "<html><h1>Bad Gateway</h1></html>", a2a.CodeUnavailable, true, "HTTP 502 Bad Gateway"},

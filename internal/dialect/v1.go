@@ -154,13 +154,14 @@ func decodeResult(op Op, doc []byte) (any, error) {
 	return res, nil
 }
 
-// unreadable returns the error for an answer that cannot be read.
+// unreadable returns the error for an answer that cannot be read, which names the wrong
+// member.
 func unreadable(op Op, err error) error {
-	return &a2a.Error{
-		Code:    a2a.CodeInvalidAgentResponse,
-		Message: "the agent's answer to " + op.String() + " cannot be read",
-		Cause:   err,
+	what := "the agent's answer to " + op.String() + " cannot be read"
+	if e, ok := errors.AsType[*a2a.Error](err); ok {
+		what += ": " + clip(e.Message, maxErrorDetail)
 	}
+	return &a2a.Error{Code: a2a.CodeInvalidAgentResponse, Message: what, Cause: err}
 }
 
 func (c v1Codec) Events(Op, any) Events { return v1Events(c) }
