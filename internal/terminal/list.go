@@ -35,9 +35,13 @@ func (r *Renderer) List(tasks []*a2a.Task, now time.Time) error {
 		}
 		rows = append(rows, row)
 	}
+	columns := len(widths)
+	if widths[0]+widths[1]+widths[2]+4 >= r.w.s.Width() {
+		columns = 2 // the age is the least
+	}
 	for i, row := range rows {
 		var line strings.Builder
-		for j, cell := range row {
+		for j, cell := range row[:columns] {
 			cell = runewidth.FillRight(cell, widths[j])
 			if j == 1 {
 				cell = r.w.s.paint(styleOf(tasks[i].Status.State), cell)
@@ -45,10 +49,13 @@ func (r *Renderer) List(tasks []*a2a.Task, now time.Time) error {
 			line.WriteString(cell + "  ")
 		}
 		room := r.w.s.Width() - 1
-		for _, w := range widths {
+		for _, w := range widths[:columns] {
 			room -= w + 2
 		}
-		r.w.line(strings.TrimRight(line.String()+Cut(firstWords(tasks[i]), max(room, 0)), " "))
+		if room > 0 {
+			line.WriteString(Cut(firstWords(tasks[i]), room))
+		}
+		r.w.line(strings.TrimRight(line.String(), " "))
 	}
 	return r.w.flush()
 }

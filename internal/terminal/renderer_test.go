@@ -218,19 +218,22 @@ func TestListTellsTasksApart(t *testing.T) {
 	task := func(id string, s a2a.TaskState, ago time.Duration, words string) *a2a.Task {
 		return &a2a.Task{ID: id, Status: a2a.TaskStatus{State: s, Timestamp: now.Add(-ago)}, History: []*a2a.Message{{Role: a2a.RoleUser, Parts: []*a2a.Part{text(words)}}}}
 	}
-	s, out := screen(60, false)
-	err := NewRenderer(s, Hints{}).List([]*a2a.Task{
-		task("01a208d6-f102-72cd", a2a.TaskStateInputRequired, 3*time.Second, "book a table"),
-		task("01a208d6-f11b-71b8", a2a.TaskStateCompleted, 5*time.Hour, "summarize\nthis very long report for me, please"),
-	}, now)
-	if err != nil {
-		t.Fatal(err)
-	}
-	const want = `01a208d6-f10  input required  3s ago  book a table
-01a208d6-f11  completed       5h ago  summarize this very …
-`
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Error(diff)
+	for width, want := range map[int]string{
+		60: "01a208d6-f10  input required  3s ago  book a table\n01a208d6-f11  completed       5h ago  summarize this very …\n",
+		37: "01a208d6-f10  input required  3s ago\n01a208d6-f11  completed       5h ago\n",
+		30: "01a208d6-f10  input required\n01a208d6-f11  completed\n",
+	} {
+		s, out := screen(width, false)
+		err := NewRenderer(s, Hints{}).List([]*a2a.Task{
+			task("01a208d6-f102-72cd", a2a.TaskStateInputRequired, 3*time.Second, "book a table"),
+			task("01a208d6-f11b-71b8", a2a.TaskStateCompleted, 5*time.Hour, "summarize\nthis very long report for me, please"),
+		}, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, out.String()); diff != "" {
+			t.Errorf("%d wide: %s", width, diff)
+		}
 	}
 }
 
