@@ -53,6 +53,8 @@ func exitReason(err error) string {
 		return "the command exited with status 0"
 	case !errors.As(err, &exit):
 		return "the command's end was not observed"
+	case exit.ExitCode() == 127: // as shells and env have it
+		return "the command exited with status 127: a program that it calls was probably not found"
 	case exit.ExitCode() >= 0:
 		return fmt.Sprintf("the command exited with status %d", exit.ExitCode())
 	}

@@ -131,6 +131,7 @@ func TestExecFailsWithAPublicReason(t *testing.T) {
 		want string
 	}{
 		{[]string{"sh", "-c", "exit 3"}, "the command exited with status 3"},
+		{[]string{"sh", "-c", "no-such-program-of-parley"}, "the command exited with status 127: a program that it calls was probably not found"},
 		{[]string{"sh", "-c", "kill -9 $$"}, "the command was ended by a signal (killed)"},
 		{[]string{"sh", "-c", "kill -TERM $$"}, "the command was ended by a signal (terminated)"},
 		{[]string{"no-such-program-of-parley"}, "the command no-such-program-of-parley was not found"},
