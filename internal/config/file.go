@@ -22,8 +22,9 @@ type Options struct {
 	// Check returns the error of a flag of parley serve for a value, which says what the value
 	// must be. Nil accepts all values that the table accepts.
 	Check func(flag, value string) error
-	// Command returns why a command cannot run in a directory. Nil accepts all commands.
-	Command func(name, dir string) error
+	// Command returns why a command cannot run in a directory, perhaps with a PATH of its own.
+	// Nil accepts all commands.
+	Command func(name, dir string, ownPath bool) error
 	// Given reports whether a flag is on the command line, and so may supply what the file
 	// leaves out. Nil: no flag is.
 	Given func(flag string) bool

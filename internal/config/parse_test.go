@@ -518,11 +518,14 @@ agents:
 func TestCommandsAreAskedFor(t *testing.T) {
 	const text = `version: 1
 agents:
-  a: {exec: {command: [./no, x], dir: sub}}
+  a: {exec: {command: [./no, x], dir: sub, env: {PATH: /x}}}
   b: {mcp: {command: [no]}}
   c: {exec: {command: [yes]}}
 `
-	o := &Options{Command: func(name, dir string) error {
+	o := &Options{Command: func(name, dir string, ownPath bool) error {
+		if ownPath != (name == "./no") {
+			t.Errorf("%s: has a PATH of its own: %v", name, ownPath)
+		}
 		if name == "yes" {
 			return nil
 		}

@@ -189,7 +189,7 @@ func (r *reader) runs(v *value) {
 	if in == "." {
 		in = ""
 	}
-	switch err := r.options.Command(name.text, in); {
+	switch err := r.options.Command(name.text, in, v.at("env.PATH") != nil); {
 	case err == nil:
 	case name.source != "":
 		r.bad(name, "the command %s cannot be run: it is not there, or not a program", name.quoted(40))

@@ -142,8 +142,11 @@ func agentFailure(name string, err error) error {
 // isCommand reports whether an agent is a program of this machine.
 func isCommand(c *config.Agent) bool { return c.Exec != nil || c.MCP != nil && len(c.MCP.Command) > 0 }
 
+// hasPath reports whether a command finds programs in other directories than the server.
+func hasPath(env map[string]string) bool { _, has := env["PATH"]; return has }
+
 func (m *factory) exec(n *instance, c *config.Exec, log *slog.Logger) error {
-	if err := commandFailure(c.Command[0], c.Dir); err != nil {
+	if err := commandFailure(c.Command[0], c.Dir, hasPath(c.Env)); err != nil {
 		return err
 	}
 	mode := agent.ExecPlain

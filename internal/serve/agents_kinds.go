@@ -118,7 +118,7 @@ func mcpServer(c *config.MCP, log *slog.Logger) (mcp.Server, *mcp.Options, error
 	s := mcp.Server{Command: c.Command, Dir: c.Dir, Env: environment(c.Env), URL: c.URL, Headers: c.Headers}
 	o := &mcp.Options{Tools: c.Tools, Timeout: c.Timeout, Logger: log}
 	if len(c.Command) > 0 {
-		return s, o, commandFailure(c.Command[0], c.Dir)
+		return s, o, commandFailure(c.Command[0], c.Dir, hasPath(c.Env))
 	}
 	var err error
 	o.Client, err = plainClient(c.Egress, log)

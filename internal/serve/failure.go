@@ -1,14 +1,17 @@
 package serve
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net"
 	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -35,7 +38,7 @@ func endFailure(p *database.Location, err error) *failure.Error {
 
 // commandFailure returns why a command cannot run in a directory, so that a typo shows
 // at the start and not with the first message. A dir of "" is the working directory.
-func commandFailure(name, dir string) error {
+func commandFailure(name, dir string, ownPath bool) error {
 	if dir != "" {
 		if st, err := os.Stat(dir); err != nil || !st.IsDir() {
 			return failure.New(failure.CodeServe, "there is no directory "+plain.Quote(dir)+" to run "+plain.Quote(name)+" in", err)
@@ -48,9 +51,9 @@ func commandFailure(name, dir string) error {
 			at = filepath.Join(dir, name)
 		}
 	}
-	_, err := exec.LookPath(at)
+	path, err := exec.LookPath(at)
 	if err == nil {
-		return nil
+		return interpreterFailure(name, path, ownPath)
 	}
 	f := failure.New(failure.CodeServe, "the command "+plain.Quote(name)+" was not found", err)
 	switch {
@@ -73,6 +76,39 @@ func commandFailure(name, dir string) error {
 		return f.WithHint("there is no such file: check the path")
 	}
 	return f.WithHint("check its name, and that its directory is in PATH")
+}
+
+// interpreterFailure returns why a script's interpreter cannot be found; nil if it can,
+// if the file is no script, or if nobody can tell.
+func interpreterFailure(name, path string, ownPath bool) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil // a program need not be readable
+	}
+	defer file.Close()
+	line, _ := bufio.NewReader(io.LimitReader(file, 256)).ReadString('\n') // Linux reads no more
+	line, script := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "#!")
+	words := strings.FieldsFunc(line, func(r rune) bool { return r == ' ' || r == '\t' })
+	if !script || len(words) == 0 {
+		return nil
+	}
+	wanted := words[0]
+	if words = slices.DeleteFunc(words, func(w string) bool { return w == "-S" }); filepath.Base(wanted) == "env" && len(words) > 1 {
+		wanted = words[1]
+		if ownPath || strings.HasPrefix(wanted, "-") || strings.Contains(wanted, "=") {
+			return nil
+		}
+	}
+	_, err = exec.LookPath(wanted)
+	if !errors.Is(err, exec.ErrNotFound) && !errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if strings.HasSuffix(wanted, "\r") {
+		return failure.New(failure.CodeServe, "the first line of "+plain.Quote(name)+" ends as on Windows, so its interpreter is not found", err).
+			WithHint("save the file with the line endings of Unix (LF)")
+	}
+	return failure.New(failure.CodeServe, "the command "+plain.Quote(name)+" needs "+plain.Quote(wanted)+", which was not found", err).
+		WithHint("install it, or correct the first line of %s", plain.Quote(name))
 }
 
 // Listen listens on an address. option names the command and flag that set it, such as

@@ -89,7 +89,7 @@ func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, 
 	agents := f.agents(env, command)
 	for i := range agents { // before anything is opened
 		if c := agents[i].Exec; c != nil {
-			if err := commandFailure(c.Command[0], c.Dir); err != nil {
+			if err := commandFailure(c.Command[0], c.Dir, hasPath(c.Env)); err != nil {
 				return nil, err
 			}
 		}

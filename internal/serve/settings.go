@@ -155,8 +155,8 @@ func (s *Settings) overlay(e *Env, line Line) error {
 }
 
 // runnable returns why a command cannot run; nil if it can.
-func runnable(name, dir string) error {
-	if f, ok := errors.AsType[*failure.Error](commandFailure(name, dir)); ok {
+func runnable(name, dir string, ownPath bool) error {
+	if f, ok := errors.AsType[*failure.Error](commandFailure(name, dir, ownPath)); ok {
 		return errors.New(f.Message)
 	}
 	return nil
