@@ -156,6 +156,18 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// Only where a receiver of this machine may use http is that said.
+func TestTheReasonNamesTheSchemesThatAreAccepted(t *testing.T) {
+	for loopback, want := range map[bool]string{
+		false: "must begin with https://", true: "must begin with https://, or with http:// for a receiver on this machine",
+	} {
+		_, err := (&Policy{Loopback: loopback}).Check("foo")
+		if r, ok := errors.AsType[*Refused](err); !ok || r.Reason != want {
+			t.Errorf("loopback %v: %v", loopback, err)
+		}
+	}
+}
+
 func TestBadRules(t *testing.T) {
 	for _, s := range []string{
 		"", ":443", "example.com:0", "example.com:65536", "example.com:x", "10.0.0.1/8", "10.0.0/8", "127.1", "*.127.1", "exa mple.com", "a..b", "*.", ".",

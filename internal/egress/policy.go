@@ -82,7 +82,11 @@ func hostOf(u *url.URL) string {
 // checkURL judges a URL without looking names up. It is called again for each request,
 // because redirects lead to other URLs.
 func (p *Policy) checkURL(u *url.URL) (target, error) {
-	if u.Scheme != "https" && u.Scheme != "http" {
+	switch {
+	case u.Scheme == "https", u.Scheme == "http":
+	case p.Loopback:
+		return target{}, refuse("must begin with https://, or with http:// for a receiver on this machine")
+	default:
 		return target{}, refuse("must begin with https://")
 	}
 	switch {
