@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http/httptrace"
 	"net/url"
+	"strings"
 	"sync/atomic"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -38,7 +39,7 @@ func (e *TransportError) Error() string {
 	case redirect:
 		return e.Host + " cannot be used: " + e.Err.Error()
 	}
-	return "the connection to " + e.Host + " broke: " + e.Err.Error()
+	return "the connection to " + e.Host + " broke: " + strings.TrimPrefix(e.Err.Error(), "net/http: HTTP/1.x transport connection broken: ")
 }
 
 func (e *TransportError) Unwrap() error { return e.Err }

@@ -11,7 +11,9 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -56,8 +58,9 @@ type app struct {
 	signedIn *signin.Tokens    // nil: no agent was called
 	from     *a2aclient.Source // the catalog that names the agent; nil: the user does
 
-	outage  terminal.Outage   // reports a connection that stays lost
-	waiting *terminal.Waiting // for a task; nil before that
+	proxy   atomic.Pointer[url.URL] // of the latest request; nil: none
+	outage  terminal.Outage         // reports a connection that stays lost
+	waiting *terminal.Waiting       // for a task; nil before that
 
 	warned struct{ insecure, plain bool } // warnings that were given
 
@@ -92,6 +95,9 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	a.commands.Parley = a.around.itself
 	root := newRoot(a)
 	root.SetArgs(args)
+	if len(args) > 0 && strings.HasPrefix(args[0], cobra.ShellCompRequestCmd) {
+		tab(root, args[1:])
+	}
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return a.exit

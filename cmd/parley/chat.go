@@ -85,19 +85,19 @@ func (a *app) chat(ctx context.Context, noHistory bool) error {
 				a.stderr.Note("Warning", "the lines are not kept: %v; --no-history does without", err)
 			}
 		}()
-		s.Line = func(ctx context.Context, prompt string) (string, error) {
-			line, err := e.Line(ctx, prompt)
-			if errors.Is(err, terminal.ErrAborted) {
-				err = chat.ErrInterrupted
-			}
-			return line, err
-		}
+		s.Line = e.Line
 		s.Say = func(line string) { fmt.Fprintln(a.stderr, plain.Line(line)) } // without the label of a note
 		s.Say(a.card.Name + "; /help lists commands, Ctrl-D leaves")
 	}
 	err = s.Run(ctx)
 	if interactive {
 		fmt.Fprintln(a.stdout) // after the last prompt
+		switch {
+		case s.TaskID != "":
+			s.Say("continue: " + a.commands.Line("chat", "--task-id", plain.Quote(s.TaskID)))
+		case s.ContextID != "":
+			s.Say("continue: " + a.commands.Line("chat", "--context-id", plain.Quote(s.ContextID)))
+		}
 	}
 	a.noteVersion()
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
 	"github.com/parley-a2a/parley/internal/flagvalue"
+	"github.com/parley-a2a/parley/internal/help"
 	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/internal/terminal"
 )
@@ -47,11 +48,20 @@ func (a *app) completeBelow(of *cobra.Command) {
 			cmd.ValidArgsFunction = a.completeTask
 		}
 		cmd.Flags().VisitAll(func(f *pflag.Flag) {
-			if v, ok := f.Value.(*flagvalue.Value); ok && v.Words != nil {
-				_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(v.Words, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
+			if words := flagvalue.Words(f.Value); words != nil {
+				_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)) // the flag exists
 			}
 		})
 		a.completeBelow(cmd)
+	}
+}
+
+// tab prepares the flags of the command that Tab is pressed in: those that it refuses are
+// not offered, and descriptions have no marks for help.
+func tab(root *cobra.Command, args []string) {
+	if cmd, _, err := root.Find(args); err == nil {
+		hideUnread(cmd)
+		help.Unmark(cmd)
 	}
 }
 

@@ -129,7 +129,11 @@ func (a *app) issuerClient() *http.Client { return a.httpClientWith(new(tls.Conf
 func (a *app) httpClientWith(t *tls.Config, debug bool) *http.Client {
 	t.MinVersion, t.RootCAs = tls.VersionTLS12, a.roots
 	var rt http.RoundTripper = &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
+		Proxy: func(r *http.Request) (*url.URL, error) {
+			proxy, err := http.ProxyFromEnvironment(r)
+			a.proxy.Store(proxy)
+			return proxy, err
+		},
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second}).DialContext,
 		TLSHandshakeTimeout: 30 * time.Second,
 		ForceAttemptHTTP2:   true,

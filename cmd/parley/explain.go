@@ -87,6 +87,9 @@ func named(t *a2a.Task) string {
 }
 
 func (a *app) interrupted(cause error) *failure.Error {
+	if a.last != nil && rests(a.last.Status.State) { // at the prompt of a chat
+		return failure.New(failure.CodeInterrupted, "interrupted", cause)
+	}
 	if a.last == nil {
 		f := failure.New(failure.CodeInterrupted, "interrupted before the agent answered", cause)
 		if a.sending {
@@ -130,11 +133,14 @@ func (a *app) explainCard(e *a2aclient.CardError) *failure.Error {
 }
 
 func (a *app) hintUnreachable(f *failure.Error) *failure.Error {
-	if hint := failure.TLSHint(f.Cause); hint != "" {
+	if hint := failure.NetworkHint(f.Cause); hint != "" {
 		return f.WithHint("%s", hint)
 	}
 	if strings.Contains(f.Message, serve.DefaultListen) || strings.Contains(f.Message, "localhost:7275") {
 		return f.WithHint("is it running? %s serve starts one there", a.around.itself)
+	}
+	if proxy := a.proxy.Load(); proxy != nil {
+		return f.WithHint("calls to it go through the proxy %s, as HTTPS_PROXY, HTTP_PROXY and NO_PROXY say: is that right?", proxy.Host)
 	}
 	return f.WithHint("is it running, and is the address right? --debug shows what was tried")
 }

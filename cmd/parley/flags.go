@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -101,7 +102,7 @@ func (f *flags) registerOutput(fs *pflag.FlagSet) {
 	fs.Var(flagvalue.New("filter", f.setJQ, func() string { return f.jqText }), "jq", "print what this jq `filter` makes of the JSON")
 	fs.BoolVar(&f.stream, "stream", false, "print events as they arrive; with -o json one JSON object a line")
 	fs.BoolVar(&f.verbose, "verbose", false, "print every part, id and piece of metadata")
-	fs.Var(flagvalue.Of("n", &f.history, parseHistory, showHistory), "history", "fetch and print the last `n` messages of a task's history (task get, task list)")
+	fs.Var(flagvalue.Number("n", &f.history, 0, math.MaxInt32), "history", "fetch and print the last `n` messages of a task's history (task get, task list)")
 	fs.BoolVar(&f.exitStatus, "exit-status", false, "exit as the task ended: 0 completed, 10 failed, 11 rejected, 12 canceled, 13 input required, 14 auth required, 15 still working")
 	fs.BoolVar(&f.debug, "debug", false, "log requests and answers, without credentials, and how a version was chosen, to standard error")
 }
@@ -157,21 +158,6 @@ func aliases(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 		name = "wait"
 	}
 	return pflag.NormalizedName(name)
-}
-
-func parseHistory(s string) (*int32, error) {
-	n, err := strconv.ParseInt(s, 10, 32)
-	if err != nil || n < 0 {
-		return nil, fmt.Errorf("must be a number from 0 up")
-	}
-	return new(int32(n)), nil
-}
-
-func showHistory(n *int32) string {
-	if n == nil {
-		return ""
-	}
-	return strconv.Itoa(int(*n))
 }
 
 // parseObject returns a JSON object unchanged.

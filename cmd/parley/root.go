@@ -214,12 +214,21 @@ func usageOf(cmd *cobra.Command, err error) error {
 	return failure.Usagef("%v", err).WithHint("%s --help shows how it is used", cmd.CommandPath())
 }
 
+// hideUnread hides the shared options that do not apply to a command.
+func hideUnread(cmd *cobra.Command) (some bool) {
+	shows := cmd.Annotations[readsSettings]
+	if shows == "all" || !cmd.HasParent() {
+		return false
+	}
+	cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = !showsOption(shows, f.Name) })
+	return true
+}
+
 // showEffective makes help show the values in force as defaults (a2a-cli §6.5), and hides the
 // shared options that do not apply. Errors in the configuration are left for the command to
 // report.
 func (a *app) showEffective(cmd *cobra.Command) {
-	if shows := cmd.Annotations[readsSettings]; shows != "all" && cmd.HasParent() {
-		cmd.InheritedFlags().VisitAll(func(f *pflag.Flag) { f.Hidden = !showsOption(shows, f.Name) })
+	if hideUnread(cmd) {
 		return
 	}
 	s, _, err := loadSettings(a.around, a.flags.config, a.flags.context)

@@ -7,7 +7,6 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/admin"
-	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/flagvalue"
 	"github.com/parley-a2a/parley/internal/output"
 )
@@ -15,7 +14,7 @@ import (
 // listFlags are the options of task list in addition to the shared ones.
 type listFlags struct {
 	status    a2a.TaskState
-	pageSize  int32
+	pageSize  *int32 // nil: the agent's choice
 	pageToken string
 	all       bool
 }
@@ -32,9 +31,6 @@ and --status narrow the list.`,
   parley task list --context-id <id> --all -o json`,
 		Args: cobra.NoArgs,
 	}, func(ctx context.Context, _ []string) error {
-		if f.pageSize < 0 || f.pageSize > a2a.MaxPageSize {
-			return failure.Usagef("--page-size must be from 1 to %d", a2a.MaxPageSize)
-		}
 		if a.flags.wait && a.settings.from["wait"].level == fromFlag {
 			a.stderr.Note("Note", "--wait is for one task, and a list is as of now: %s", a.commands.Line("task subscribe", "<task-id>"))
 		}
@@ -44,7 +40,7 @@ and --status narrow the list.`,
 	state := flagvalue.Of("state", &f.status, admin.ParseState, nil)
 	state.Words = admin.StateWords()
 	fs.Var(state, "status", "only tasks in this `state`, such as working or TASK_STATE_INPUT_REQUIRED")
-	fs.Int32Var(&f.pageSize, "page-size", 0, "how many `tasks` to fetch at once, 1 to 100 (default: the agent's choice)")
+	fs.Var(flagvalue.Number("tasks", &f.pageSize, 1, a2a.MaxPageSize), "page-size", "how many `tasks` to fetch at once, 1 to 100 (default: the agent's choice)")
 	fs.StringVar(&f.pageToken, "page-token", "", "`token` of the page to fetch, from an earlier list")
 	fs.BoolVar(&f.all, "all", false, "fetch all pages")
 	return cmd
@@ -59,9 +55,7 @@ func (a *app) list(ctx context.Context, f *listFlags) error {
 		ContextID:     a.flags.contextID,
 		Status:        f.status,
 		HistoryLength: a.flags.history,
-	}
-	if f.pageSize > 0 {
-		req.PageSize = &f.pageSize
+		PageSize:      f.pageSize,
 	}
 	if _, human := a.print.(*output.Human); human && req.HistoryLength == nil {
 		req.HistoryLength = new(int32(10)) // a line shows the first words

@@ -67,7 +67,8 @@ func TestAServerAtATerminal(t *testing.T) {
 }
 
 // A2ACLI_CHAT_001 at a terminal: a question is answered, Ctrl-C cancels the turn,
-// Ctrl-D leaves, and the lines are kept for nobody else.
+// Ctrl-D leaves and says how to continue, and the lines are kept for nobody else. A line
+// longer than the terminal wraps.
 func TestChatAtATerminal(t *testing.T) {
 	k := newTools(t)
 	url := "http://" + k.serve(t, "").addr
@@ -83,9 +84,22 @@ func TestChatAtATerminal(t *testing.T) {
 	p.Await(`(?s)canceling task.*● canceled.*> $`)
 	p.Type(" secret\r")
 	p.Await(`(?s)artifact .{1,8}echo\r\n secret\r\n.*> $`)
+	long := " begin " + strings.Repeat("long ", 20)
+	p.Type(long)
+	p.Await("> " + long + "[^\n]*$")
+	p.Type("\r")
+	p.Await(`● completed.*[^a-z]> $`)
 	p.Type("\x04")
-	if _, code := p.Exit(); code != 0 {
-		t.Errorf("exit code %d", code)
+	if got, code := p.Exit(); code != 0 || !regexp.MustCompile(`\r\ncontinue: parley chat -a `+url+` --context-id [0-9a-f-]{36}\r\n$`).MatchString(got) {
+		t.Errorf("%d, %q", code, got)
+	}
+	p = k.typed(t, []string{"TERM=dumb"}, "chat", "-a", url, "--no-history")
+	p.Await(`> $`)
+	p.Type("hello\r")
+	p.Await(`(?s)● completed.*> $`)
+	p.Type("\x03")
+	if got, code := p.Exit(); code != 130 || !strings.HasSuffix(got, "\r\nError: interrupted\r\n") {
+		t.Errorf("%d, %q", code, got)
 	}
 	history := filepath.Join(k.dir, ".config", "a2a-cli", "chat_history")
 	st, err := os.Stat(history)

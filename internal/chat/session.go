@@ -17,10 +17,8 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/terminal"
 )
-
-// ErrInterrupted is the error of Line if the user presses Ctrl-C at the prompt.
-var ErrInterrupted = errors.New("interrupted")
 
 // errStopped ends the context of a turn that the user stopped.
 var errStopped = errors.New("the user stopped waiting")
@@ -30,7 +28,8 @@ const cancelWithin = 10 * time.Second
 
 // Session is a conversation: its functions, all of which must be set, and its state.
 type Session struct {
-	// Line returns the user's next line, without its end; io.EOF ends the session.
+	// Line returns the user's next line, without its end; io.EOF ends the session, and
+	// terminal.ErrAborted is Ctrl-C.
 	Line func(ctx context.Context, prompt string) (string, error)
 	// Say shows a line of the program.
 	Say func(line string)
@@ -67,7 +66,7 @@ func (s *Session) Run(ctx context.Context) error {
 	for {
 		line, err := s.Line(ctx, s.prompt())
 		switch {
-		case errors.Is(err, ErrInterrupted):
+		case errors.Is(err, terminal.ErrAborted):
 			if s.warned {
 				return nil
 			}
@@ -138,7 +137,7 @@ func (s *Session) turn(outer context.Context, text string) (leave bool, err erro
 	}
 	if context.Cause(ctx) == errStopped {
 		if id := w.id(); id != "" {
-			s.Say("stopped waiting; task " + id + " may go on")
+			s.Say("stopped waiting; task " + id + " may go on: /task shows it")
 			s.TaskID, s.last = "", &a2a.Task{ID: id, ContextID: s.ContextID}
 		} else {
 			s.Say("stopped waiting; the agent may have taken the message")

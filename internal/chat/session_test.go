@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/terminal"
 )
 
 // world is an agent and a user of a script.
@@ -37,7 +38,7 @@ func newWorld(t *testing.T, lines ...string) *world {
 			line := lines[0]
 			lines = lines[1:]
 			if line == "^C" {
-				return "", ErrInterrupted
+				return "", terminal.ErrAborted
 			}
 			return line, nil
 		},
@@ -165,7 +166,7 @@ func TestATaskThatCannotBeCanceledIsLeftAlone(t *testing.T) {
 	w := newWorld(t, "deaf", "hello")
 	w.Cancel = func(context.Context, string) error { return errors.New("not now") }
 	w.wants(t, "send deaf task= context=", "say canceling task t1", "say the task cannot be canceled: not now",
-		"say stopped waiting; task t1 may go on", "send hello task= context=")
+		"say stopped waiting; task t1 may go on: /task shows it", "send hello task= context=")
 }
 
 func TestTheSecondCtrlCLeaves(t *testing.T) {
@@ -175,7 +176,7 @@ func TestTheSecondCtrlCLeaves(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	w.wants(t, "send stuck task= context=", "say canceling task t1", "say stopped waiting; task t1 may go on")
+	w.wants(t, "send stuck task= context=", "say canceling task t1", "say stopped waiting; task t1 may go on: /task shows it")
 }
 
 func TestCtrlCBeforeThereIsATask(t *testing.T) {
@@ -226,7 +227,7 @@ func TestFilesOfAMessageThatWasLeftGoOnce(t *testing.T) {
 		"send deaf+f task= context=",
 		"say canceling task t1",
 		"say the task cannot be canceled: no",
-		"say stopped waiting; task t1 may go on",
+		"say stopped waiting; task t1 may go on: /task shows it",
 		"send next task= context=",
 		"say the next message takes along: g",
 		"send silent+g task= context=c1",

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/parley-a2a/parley/a2a"
 )
 
@@ -21,6 +23,18 @@ type Value struct {
 
 	// Words are for completion; nil leaves it to the shell.
 	Words []string
+}
+
+// Words returns what Tab offers for the value of a flag, which may be in a wrapper that
+// can Unwrap; nil: the shell's choice.
+func Words(of pflag.Value) []string {
+	if w, ok := of.(interface{ Unwrap() pflag.Value }); ok {
+		of = w.Unwrap()
+	}
+	if v, ok := of.(*Value); ok {
+		return v.Words
+	}
+	return nil
 }
 
 // New returns a value that passes each word on the command line to set. kind is help's name for
@@ -94,6 +108,25 @@ func Choice(to *string, words ...string) *Value {
 	}, func(s string) string { return s })
 	v.Words = named(words)
 	return v
+}
+
+// Number returns a value that is a number from least to most; nil stands for none.
+func Number(kind string, to **int32, least, most int32) *Value {
+	return Of(kind, to, func(s string) (*int32, error) {
+		n, err := strconv.ParseInt(s, 10, 32)
+		switch {
+		case err == nil && n >= int64(least) && n <= int64(most):
+			return new(int32(n)), nil
+		case most == math.MaxInt32:
+			return nil, fmt.Errorf("must be a number from %d up", least)
+		}
+		return nil, fmt.Errorf("must be a number from %d to %d", least, most)
+	}, func(n *int32) string {
+		if n == nil {
+			return ""
+		}
+		return strconv.Itoa(int(*n))
+	})
 }
 
 // named returns words without the empty one, which stands for the default.

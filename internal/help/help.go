@@ -176,6 +176,14 @@ func (p *Page) ownOf(cmd *cobra.Command) []Section {
 	return append(sections[:len(sections):len(sections)], rest)
 }
 
+// Unmark takes the quotes off what the descriptions of a command's options call their
+// values: a shell that completes them shows them as they are.
+func Unmark(cmd *cobra.Command) {
+	unmark := func(f *pflag.Flag) { f.Usage = strings.ReplaceAll(f.Usage, "`", "") }
+	cmd.LocalFlags().VisitAll(unmark)
+	cmd.InheritedFlags().VisitAll(unmark)
+}
+
 // sharedBy returns the shared options of cmd that it does not redefine.
 func (p *Page) sharedBy(cmd *cobra.Command) (sections []Section) {
 	inherited := cmd.InheritedFlags()

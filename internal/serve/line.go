@@ -21,6 +21,9 @@ type recorder struct {
 	line *Line
 }
 
+// Unwrap returns the value as it was before Record.
+func (r *recorder) Unwrap() pflag.Value { return r.Value }
+
 func (r *recorder) Set(s string) error {
 	if err := r.Value.Set(s); err != nil {
 		return err

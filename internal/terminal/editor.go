@@ -27,6 +27,7 @@ type Editor struct {
 func NewEditor(history string, complete func(line string, at int) (head string, words []string, tail string)) *Editor {
 	e := &Editor{state: liner.NewLiner(), history: history}
 	e.state.SetCtrlCAborts(true)
+	e.state.SetMultiLineMode(true)
 	e.state.SetTabCompletionStyle(liner.TabPrints)
 	if complete != nil {
 		e.state.SetWordCompleter(complete)

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// TLSHint says what to do about a connection that failed because of TLS; "" if it failed for
-// another reason.
-func TLSHint(err error) string {
+// NetworkHint says what to do about a connection that did not come about or broke; "" if
+// that is not known.
+func NetworkHint(err error) string {
 	var unknown x509.UnknownAuthorityError
 	var name x509.HostnameError
 	var invalid x509.CertificateInvalidError
@@ -29,6 +29,10 @@ func TLSHint(err error) string {
 		return "this port does not speak TLS: write http:// in place of https://, or use the TLS port"
 	case strings.Contains(err.Error(), "malformed HTTP response \"\\x15\\x03"), strings.Contains(err.Error(), "takes https, not http"):
 		return "this port requires TLS: write https:// in place of http://"
+	case strings.Contains(err.Error(), "malformed HTTP "):
+		return "another program listens there, and does not speak HTTP: check the port"
+	case strings.Contains(err.Error(), "no answer within "):
+		return "it takes connections and does not answer: check the port, and how whatever listens there is doing"
 	}
 	return ""
 }

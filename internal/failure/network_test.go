@@ -1,0 +1,43 @@
+package failure_test
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/parley-a2a/parley/internal/failure"
+)
+
+// Python's http.server answers a handshake with a page alone, without a status line, and
+// other programs do not know HTTP.
+func TestNetworkHint(t *testing.T) {
+	for _, c := range []struct{ scheme, says, want string }{
+		{"https", "<!DOCTYPE HTML>\n", "write http://"},
+		{"http", "SSH-2.0-OpenSSH_9.6\r\n", "does not speak HTTP"},
+	} {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		go func() {
+			peer, err := l.Accept()
+			if err != nil {
+				return
+			}
+			defer peer.Close()
+			_, _ = io.WriteString(peer, c.says)
+			_, _ = io.Copy(io.Discard, peer)
+		}()
+		resp, err := http.Get(c.scheme + "://" + l.Addr().String())
+		if err == nil {
+			resp.Body.Close()
+			t.Fatalf("%q is taken for an answer", c.says)
+		}
+		if got := failure.NetworkHint(err); !strings.Contains(got, c.want) {
+			t.Errorf("hint %q of %v", got, err)
+		}
+	}
+}
