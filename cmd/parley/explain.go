@@ -87,15 +87,11 @@ func named(t *a2a.Task) string {
 }
 
 func (a *app) interrupted(cause error) *failure.Error {
-	if a.last != nil && rests(a.last.Status.State) { // at the prompt of a chat
+	switch {
+	case a.last == nil && a.sending:
+		return a.hintReceived(failure.New(failure.CodeInterrupted, "interrupted before the agent answered", cause))
+	case a.last == nil, rests(a.last.Status.State): // such as at the prompt of a chat
 		return failure.New(failure.CodeInterrupted, "interrupted", cause)
-	}
-	if a.last == nil {
-		f := failure.New(failure.CodeInterrupted, "interrupted before the agent answered", cause)
-		if a.sending {
-			return a.hintReceived(f)
-		}
-		return f
 	}
 	return failure.New(failure.CodeInterrupted, fmt.Sprintf("interrupted; %s continues, last seen as %s", named(a.last), a.last.Status.State), cause).WithHint("%s", a.commands.Follow(a.last.ID))
 }

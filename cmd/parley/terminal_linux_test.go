@@ -159,7 +159,7 @@ func TestATerminalShowsWhatIsWaitedFor(t *testing.T) {
 	p := k.typed(t, []string{"NO_COLOR=1"}, "send", "-a", l.Addr().String(), "hello")
 	p.Await(`waiting for the agent's card · \d+s`)
 	p.Type("\x03")
-	if got, code := p.Exit(); code != 130 {
+	if got, code := p.Exit(); code != 130 || !strings.HasSuffix(got, "Error: interrupted\r\n") {
 		t.Errorf("%d, %q", code, got)
 	}
 	p = k.typed(t, []string{"NO_COLOR=1"}, "mcp", "-a", k.serve(t, "").addr)
