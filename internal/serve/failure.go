@@ -99,6 +99,9 @@ func interpreterFailure(name, path string, ownPath bool) error {
 			return nil
 		}
 	}
+	if strings.ContainsRune(wanted, filepath.Separator) && !filepath.IsAbs(wanted) {
+		return nil // looked for in the directory to run in
+	}
 	_, err = exec.LookPath(wanted)
 	if !errors.Is(err, exec.ErrNotFound) && !errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -278,7 +278,7 @@ func TestWebhookRedirects(t *testing.T) {
 	}{
 		"into the network":   {307, "https://10.0.0.1/s3cret", "the URL leads to a private address"},
 		"to metadata":        {308, "http://169.254.169.254/s3cret", "the URL leads to a link-local address"},
-		"to another scheme":  {307, "file:///etc/s3cret", "the URL must begin with https://"},
+		"to another scheme":  {307, "file:///etc/s3cret", "the URL must begin with https://, or with http:// for a receiver on this machine"},
 		"as a GET":           {302, "/s3cret", "the receiver answered 302, a redirect that is not followed"},
 		"in circles":         {307, "/s3cret", "the URL redirects more than 3 times"},
 		"with a password":    {307, "http://u:s3cret@127.0.0.1/", "the URL must not have a user or a password in it"},
