@@ -37,6 +37,9 @@ it like the database. API keys are not in it.`,
 			return err
 		}
 		defer done(r, &err)
+		if err := database.Imported(ctx, r.Kept); err != nil {
+			return err
+		}
 		var n archive.Count
 		d, err := a.begin(&audit, db, a2aserver.AuditAdminExport, fileOf(args))
 		if err != nil {

@@ -251,6 +251,7 @@ func TestImportThatWasCutOff(t *testing.T) {
 
 	t.Setenv(database.Env, withPassword(address))
 	wantRefused(t, `an import into this database was not finished`, "serve", "--listen", "127.0.0.1:0", "--data", dir)
+	wantRefused(t, `an import into this database was not finished`, "admin", "export", "--data", dir, in("half.jsonl"))
 	wantRefused(t, `an import of another export was not finished`, "admin", "import", "--data", dir, in("other.jsonl"))
 	out, errs, code := typed(t, "admin", "import", "--data", dir, in("one.jsonl"))
 	if code != 0 || !strings.Contains(errs, "tasks had been there already") {
