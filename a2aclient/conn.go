@@ -24,7 +24,7 @@ const (
 	linger = time.Second
 )
 
-var errSilent = fmt.Errorf("not a byte came for %v", silence)
+var errSilent = fmt.Errorf("no data arrived for %v", silence)
 
 // conn is one connection of a stream. It belongs to one goroutine.
 type conn struct {
@@ -133,7 +133,7 @@ func (cn *conn) nextEvent() error {
 	case err == io.EOF:
 		return io.EOF
 	case errors.Is(err, wire.ErrEventTooLarge):
-		return &a2a.Error{Code: a2a.CodeInvalidAgentResponse, Message: "an event of the stream cannot be taken", Cause: err}
+		return &a2a.Error{Code: a2a.CodeInvalidAgentResponse, Message: "an event of the stream cannot be processed", Cause: err}
 	case err != nil:
 		return &TransportError{Host: cn.host, Err: orCause(cn.ctx, err)}
 	}
@@ -152,7 +152,7 @@ func (cn *conn) nextMessage() error {
 		}
 		return io.EOF
 	case errors.Is(err, wire.ErrMessageTooLarge):
-		return &a2a.Error{Code: a2a.CodeInvalidAgentResponse, Message: "an element of the stream cannot be taken", Cause: err}
+		return &a2a.Error{Code: a2a.CodeInvalidAgentResponse, Message: "an element of the stream cannot be processed", Cause: err}
 	case err != nil:
 		return &TransportError{Host: cn.host, Err: orCause(cn.ctx, err)}
 	}

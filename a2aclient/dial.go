@@ -111,7 +111,7 @@ func (r *Resolver) ask(ctx context.Context, base *url.URL, none *CardError) (*a2
 
 func (r *Resolver) tell(ctx context.Context, card *a2a.AgentCard) *a2a.AgentCard {
 	in := card.SupportedInterfaces[0]
-	r.opts.logger().InfoContext(ctx, "the agent has no card: found out what it speaks by asking",
+	r.opts.logger().InfoContext(ctx, "the agent has no card; calls found out which version it speaks",
 		slog.String("host", card.Name), slog.String("binding", in.ProtocolBinding), slog.String("version", in.ProtocolVersion))
 	return card
 }

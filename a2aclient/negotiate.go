@@ -185,9 +185,9 @@ func noneUsable(card *a2a.AgentCard, otherVersion bool) error {
 		}
 		offer := fmt.Sprintf("%.40s %.10s", cmp.Or(in.ProtocolBinding, "no protocolBinding"), in.ProtocolVersion)
 		if contains(bindings, in.ProtocolBinding) && !callable(card, in) {
-			offer += fmt.Sprintf(" at %.60q, which is no http or https URL", in.URL)
+			offer += fmt.Sprintf(" at %.60q, which is not an http or https URL", in.URL)
 			if strings.EqualFold(in.ProtocolBinding, a2a.BindingGRPC) {
-				offer += " and no host:port"
+				offer += " or host:port"
 			}
 		}
 		offers = append(offers, offer)

@@ -46,7 +46,7 @@ func TestWhichInterface(t *testing.T) {
 		{"only 0.5", list{in("http://h/", "JSONRPC", "0.5"), custom}, nil, "", "VersionNotSupportedError", "JSONRPC 0.5, https://example.org/binding 1.0"},
 		{"a later version", list{in("http://h/", "JSONRPC", "2.0")}, nil, "", "VersionNotSupportedError", "JSONRPC 2.0"},
 		{"a version that is not spoken", list{rpc}, nil, "0.4", "VersionNotSupportedError", `"0.4"`},
-		{"only an invalid address", list{in("ftp://h", "JSONRPC", "1.0")}, nil, "", "UnsupportedOperationError", "no http or https URL"},
+		{"only an invalid address", list{in("ftp://h", "JSONRPC", "1.0")}, nil, "", "UnsupportedOperationError", "not an http or https URL"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -82,9 +82,9 @@ func TestCardsThatOfferNothing(t *testing.T) {
 	}{
 		{[]*a2a.AgentInterface{nil, in("FOO", "1.0", "http://h")}, a2a.CodeUnsupportedOperation, []string{"FOO 1.0", "1.0, 0.3, 0.2, 0.1, 1.1", "JSONRPC, HTTP+JSON, GRPC"}},
 		{[]*a2a.AgentInterface{in("FOO", "1.0", "http://h"), in("JSONRPC", "9.0", "http://h")}, a2a.CodeVersionNotSupported, []string{"JSONRPC 9.0"}},
-		{[]*a2a.AgentInterface{in("JSONRPC", "1.0", "ftp://h")}, a2a.CodeUnsupportedOperation, []string{`JSONRPC 1.0 at "ftp://h", which is no http or https URL;`}},
+		{[]*a2a.AgentInterface{in("JSONRPC", "1.0", "ftp://h")}, a2a.CodeUnsupportedOperation, []string{`JSONRPC 1.0 at "ftp://h", which is not an http or https URL;`}},
 		{[]*a2a.AgentInterface{in("", "1.0", "http://h")}, a2a.CodeUnsupportedOperation, []string{"offers no protocolBinding 1.0;"}},
-		{[]*a2a.AgentInterface{in("GRPC", "1.0", "h")}, a2a.CodeUnsupportedOperation, []string{"no http or https URL and no host:port"}},
+		{[]*a2a.AgentInterface{in("GRPC", "1.0", "h")}, a2a.CodeUnsupportedOperation, []string{"not an http or https URL or host:port"}},
 		{[]*a2a.AgentInterface{in("GRPC", "0.1", "h:1")}, a2a.CodeVersionNotSupported, []string{"GRPC 0.1"}},
 		{many, a2a.CodeUnsupportedOperation, []string{"…;"}},
 	} {

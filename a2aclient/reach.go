@@ -42,7 +42,7 @@ func (s *source) check(u *url.URL) error {
 		return nil
 	}
 	if s.reach == egress.Internet && s.secure && !encrypted(u) {
-		return s.refuse(u, "it is not encrypted, and what names it came by https")
+		return s.refuse(u, "it is not encrypted, but the document that names it came by https")
 	}
 	if s.isHome(u) {
 		return nil

@@ -96,7 +96,7 @@ func (r *Resolver) resolve(ctx context.Context, ref string) (*a2a.AgentCard, *so
 		return nil, nil, &CardError{Kind: CardNotFound, Err: err}
 	}
 	if where.file != "" && r.opts.From != nil {
-		return nil, nil, &CardError{Kind: CardRefused, Err: errors.New("a document of somebody else names a file of this machine")}
+		return nil, nil, &CardError{Kind: CardRefused, Err: errors.New("a document from another host names a file of this machine")}
 	}
 	if where.file != "" {
 		body, err := readCard(where.file)
@@ -289,7 +289,7 @@ func parseCard(doc []byte) (*a2a.AgentCard, error) {
 		return nil, &CardError{Kind: CardInvalid, Err: err}
 	}
 	if card.Name == "" && len(card.SupportedInterfaces) == 0 {
-		return nil, &CardError{Kind: CardInvalid, Err: errors.New("it has neither a name nor interfaces: this is no agent card")}
+		return nil, &CardError{Kind: CardInvalid, Err: errors.New("it has neither a name nor interfaces: this is not an agent card")}
 	}
 	return card, nil
 }

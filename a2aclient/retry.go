@@ -154,7 +154,7 @@ func (c *Client) again(ctx context.Context, r *sending, op dialect.Op, n failure
 	case int(n) >= c.opts.retries():
 		return fmt.Errorf("the message got no answer in %d attempts: %w", n+1, err)
 	case time.Since(r.since)+d >= r.window:
-		return fmt.Errorf("the message got no answer for as long as the agent knows it when it comes again: %w", err)
+		return fmt.Errorf("the message got no answer within the time for which the agent recognizes repeated messages: %w", err)
 	}
 	r.span.event(telemetry.EventRetry, err)
 	c.log.InfoContext(ctx, "a message got no answer and is sent again",

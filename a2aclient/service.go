@@ -264,7 +264,7 @@ func unary[T, R any](ctx context.Context, c *Client, op dialect.Op, req *R) (*T,
 		return c.roundTrip(ctx, k, c.opts.unaryTimeout())
 	})
 	if t, ok := res.(*a2a.Task); ok && err == nil && t.ID == "" {
-		err = a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent's answer to %s is no task: it has no id", op)
+		err = a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent's answer to %s is not a task: it has no id", op)
 	}
 	span.answered(res)
 	span.end(err)

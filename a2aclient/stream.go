@@ -258,7 +258,7 @@ func (s *stream) joined(cn *conn, el *a2a.StreamResponse, before int64) (known b
 		return false, nil
 	}
 	s.noIDs = true
-	return false, &TransportError{Host: cn.host, Err: errors.New("the stream does not go on where it was cut")}
+	return false, &TransportError{Host: cn.host, Err: errors.New("the stream does not continue where it was cut")}
 }
 
 // give yields an element to the caller, unless it adds nothing. It returns false if the

@@ -146,7 +146,7 @@ func NewWebhookVerifier(o WebhookOptions) (*WebhookVerifier, error) {
 	}
 	for _, s := range o.Sources {
 		if !webhook.ValidSource(s) {
-			return nil, errors.New("webhook verifier: a source has 32 characters, as the server's answer to the configuration has it")
+			return nil, errors.New("webhook verifier: a source has 32 characters: take it from the server's answer to the configuration")
 		}
 	}
 	if err := webhook.CheckToken(o.Token); err != nil {
@@ -201,7 +201,7 @@ func (v *WebhookVerifier) judge(ctx context.Context, h http.Header, body []byte)
 	d := &WebhookDelivery{ID: p.id, Time: p.at, ByKey: p.byKey, ByToken: p.byToken, Source: webhook.SourceOf(p.id)}
 	if p.id != "" {
 		if now, w := v.opts.now(), v.opts.window(); d.Time.Before(now.Add(-w)) || d.Time.After(now.Add(w)) || !p.expires.IsZero() && now.After(p.expires) {
-			return nil, &WebhookError{Status: http.StatusTooEarly, Reason: "the time of the delivery is too far from ours"}
+			return nil, &WebhookError{Status: http.StatusTooEarly, Reason: "the delivery's time differs too much from ours"}
 		}
 	}
 	if err := d.read(body); err != nil {
@@ -211,7 +211,7 @@ func (v *WebhookVerifier) judge(ctx context.Context, h http.Header, body []byte)
 		return nil, &WebhookError{Status: http.StatusUnauthorized, Reason: "the signature is for another task"}
 	}
 	if v.opts.Task != nil && !v.opts.Task(ctx, d.TaskID) {
-		return nil, &WebhookError{Status: http.StatusNotFound, Reason: "the task is none of ours"}
+		return nil, &WebhookError{Status: http.StatusNotFound, Reason: "the task is not one of ours"}
 	}
 	return d, nil
 }

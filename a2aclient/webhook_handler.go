@@ -45,7 +45,7 @@ func (v *WebhookVerifier) Handler(process func(context.Context, *WebhookDelivery
 			http.Error(w, "the delivery is larger than "+strconv.FormatInt(large.Limit, 10)+" bytes", http.StatusRequestEntityTooLarge)
 			return
 		} else if err != nil {
-			http.Error(w, "the delivery did not arrive whole", http.StatusRequestTimeout)
+			http.Error(w, "the delivery did not arrive in full", http.StatusRequestTimeout)
 			return
 		}
 		answer(w, v.take(r.Context(), r.Header, body, process))

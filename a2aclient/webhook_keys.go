@@ -82,10 +82,10 @@ func (f *keyFetcher) unavailable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return &WebhookError{Status: http.StatusServiceUnavailable, Reason: "the agent's keys cannot be had now", Err: err}
+	return &WebhookError{Status: http.StatusServiceUnavailable, Reason: "the agent's keys cannot be fetched now", Err: err}
 }
 
-var errPause = errors.New("the keys were asked for a moment ago")
+var errPause = errors.New("the keys were requested a moment ago")
 
 // refresh fetches the keys, unless they were requested a moment ago: invalid deliveries
 // must not cause requests. It joins a request under way.

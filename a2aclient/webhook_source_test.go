@@ -70,7 +70,7 @@ func TestWebhookOfAnotherSource(t *testing.T) {
 			h.Set(webhook.SourceHeader, sourceA)
 			r.want(what+", with a header, "+id, h, statusEvent, status)
 			if status != 200 {
-				r.pass(keysPause) // or the keys were asked for a moment ago
+				r.pass(keysPause) // or the keys were requested a moment ago
 				h[webhook.HeaderID] = []string{idOf(sourceA, 1)}
 				r.want(what+", under another id, "+id, h, statusEvent, 401)
 			}

@@ -234,7 +234,7 @@ func TestWebhookRequiresWhatIsConfigured(t *testing.T) {
 		r := newReceiver(t, c.opts)
 		r.want(c.what, c.header(r), taskV03, c.status)
 		if c.status == 200 && !c.opts.Unsigned {
-			r = newReceiver(t, c.opts) // or the keys were asked for a moment ago
+			r = newReceiver(t, c.opts) // or the keys were requested a moment ago
 			h := c.header(r)
 			r.want(c.what+", another body", h, strings.Replace(taskV03, "working", "failed", 1), 401)
 		}
@@ -247,7 +247,7 @@ func TestWebhookRequiresWhatIsConfigured(t *testing.T) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
-	if _, err := NewWebhookVerifier(WebhookOptions{Token: "whsec_?"}); err == nil || err.Error() != "webhook verifier: token: a token that begins with whsec_ goes on in base64, with padding" {
+	if _, err := NewWebhookVerifier(WebhookOptions{Token: "whsec_?"}); err == nil || err.Error() != "webhook verifier: token: a token that begins with whsec_ continues in base64, with padding" {
 		t.Error(err)
 	}
 }

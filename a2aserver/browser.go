@@ -54,7 +54,7 @@ func (s *Server) forThisHost(w http.ResponseWriter, r *http.Request) bool {
 		// to ask again.
 		out := s.strangers.Writer(w, s.opts.writeTimeout(), s.strangerOf(r))
 		defer out.Leave()
-		writeText(out, http.StatusMisdirectedRequest, "This server does not answer for the host that the request names. Call it by its own name, or let its operator add this one to those it answers for.\n")
+		writeText(out, http.StatusMisdirectedRequest, "This server does not answer for the host that the request names. Use its own name, or ask its operator to allow this one.\n")
 		out.End()
 		return false
 	}
@@ -104,7 +104,7 @@ func (s *Server) refuseOrigin(w http.ResponseWriter, r *http.Request) {
 	x := s.newHTTPCall(w, r, binding, media, d)
 	defer x.end()
 	s.audits(&x.audit, &x.request)
-	x.fail(a2a.Errorf(a2a.CodePermissionDenied, "web pages of other origins may not call this agent; its operator can allow them, one by one"))
+	x.fail(a2a.Errorf(a2a.CodePermissionDenied, "web pages of other origins may not call this agent; its operator can allow single origins"))
 }
 
 // sameOrigin reports whether this server served the page that a request comes from.

@@ -102,7 +102,7 @@ func runBeside(s *Server, stream grpc.ServerStream, limit time.Duration, lasts b
 // errStrangers refuses a stream of an address that has too many.
 var errStrangers = &a2a.Error{Code: a2a.CodeRateLimited, Message: "too many streams of health and reflection are open from your address: close one first", RetryAfter: streamsRetry}
 
-var errBesideTime = a2a.Errorf(a2a.CodeUnavailable, "the stream has been open for as long as it may be: open another one")
+var errBesideTime = a2a.Errorf(a2a.CodeUnavailable, "the stream reached its time limit: open another one")
 
 // health is the service grpc.health.v1.Health, which says what /readyz says.
 type health struct{ to Site }

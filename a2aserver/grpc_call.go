@@ -173,7 +173,7 @@ func (x *grpcCall) goTo(to Site, req any) error {
 		}
 		s, rest := to.of(*tenant)
 		if s == nil {
-			return a2a.Errorf(a2a.CodeMethodNotFound, "there is no such agent; its card says with which tenant it is called over gRPC")
+			return a2a.Errorf(a2a.CodeMethodNotFound, "there is no such agent; an agent's card says which tenant to name over gRPC")
 		}
 		x.s, *tenant, x.audit.Agent = s, rest, s.name
 	}

@@ -20,7 +20,7 @@ const (
 	outboxRest = 4 << 10
 )
 
-var errNotRead = a2a.Errorf(a2a.CodeUnavailable, "the answer was not read for too long")
+var errNotRead = a2a.Errorf(a2a.CodeUnavailable, "the answer was not read in time")
 
 // outbox tracks the messages of a call until grpc-go has written them, or has dropped
 // them with their stream. Calls inside of net/http have no line and need no tracking:

@@ -29,7 +29,7 @@ func (l *Limits) countHops(c *a2a.Caller, h http.Header) error {
 	}
 	c.Hops = max(c.Hops, n)
 	if most := l.hops(); most >= 0 && c.Hops > most {
-		return a2a.Errorf(a2a.CodeLoop, "the request came through %d agents, and this one takes it from %d at most: do they call each other in a circle?", c.Hops, most)
+		return a2a.Errorf(a2a.CodeLoop, "the request came through %d agents, more than the %d allowed: do they call each other in a circle?", c.Hops, most)
 	}
 	return nil
 }

@@ -125,7 +125,7 @@ func (t *table) add(sh *shared, r *Route, o *Options) error {
 	case r.Name == "" && !r.Default:
 		return fmt.Errorf("a2aserver: an agent that is not at / needs a name")
 	case r.Name != "" && !ValidName(r.Name):
-		return fmt.Errorf("a2aserver: %q is no name of an agent: it must be a word of a-z, 0-9 and -", r.Name)
+		return fmt.Errorf("a2aserver: %q is not a valid name of an agent: it must be a word of a-z, 0-9 and -", r.Name)
 	case r.Name != "" && t.named[r.Name] != nil:
 		return fmt.Errorf("a2aserver: there are two agents called %q", r.Name)
 	case r.Default && t.root != nil:

@@ -149,7 +149,7 @@ func TestGRPCStreamsEndWithTheirKey(t *testing.T) {
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if len(c.data) == 0 || len(left) > 0 {
-			t.Fatal("the stream does not go on")
+			t.Fatal("the stream does not continue")
 		}
 		id.from(revoked)
 		began := time.Now()

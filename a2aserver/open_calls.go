@@ -119,7 +119,7 @@ func (o *openCalls) cancel(why error, which func(*openCall) bool) {
 }
 
 // errAsked ends calls that began when no credentials were needed.
-var errAsked = a2a.Errorf(a2a.CodeUnauthenticated, "the server asks for credentials by now: call again with yours")
+var errAsked = a2a.Errorf(a2a.CodeUnauthenticated, "the server now requires credentials: call again with yours")
 
 // asks reports whether callers need credentials, and whether these are checked again.
 func (o *Options) asks() bool { return o.Identity != nil && o.recheck() >= 0 }
@@ -166,9 +166,9 @@ func (s *Server) recheck(ctx context.Context, q *request, was *a2a.Caller) (left
 		s.log.LogAttrs(ctx, slog.LevelDebug, "credentials cannot be checked again", slog.Any("error", err))
 		return nil
 	case is.Subject != was.Subject || is.Tenant != was.Tenant:
-		return a2a.Errorf(a2a.CodeUnauthenticated, "your credentials are somebody else's by now")
+		return a2a.Errorf(a2a.CodeUnauthenticated, "your credentials now belong to another caller")
 	case (is.Scopes == nil) != (was.Scopes == nil) || !slices.Equal(is.Scopes, was.Scopes):
-		return a2a.Errorf(a2a.CodePermissionDenied, "what your credentials allow has changed: call again")
+		return a2a.Errorf(a2a.CodePermissionDenied, "the permissions of your credentials have changed: call again")
 	}
 	return nil
 }

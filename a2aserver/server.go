@@ -49,7 +49,7 @@ func newServer(svc a2a.Service, card *a2a.AgentCard, o *Options, sh *shared, d *
 }
 
 var (
-	errDraining = a2a.Errorf(a2a.CodeUnavailable, "the server is shutting down; the task goes on when it is back: get it or subscribe to it then")
+	errDraining = a2a.Errorf(a2a.CodeUnavailable, "the server is shutting down; the task continues when it is back: get it or subscribe to it then")
 	errClosing  = a2a.Errorf(a2a.CodeUnavailable, "the server is shutting down: try again later")
 )
 

@@ -51,7 +51,7 @@ type reading struct {
 // next takes what the service yields.
 func (s *sse) next(res *a2a.StreamResponse, err error) bool {
 	if s.over {
-		panic("the service's stream goes on behind its end")
+		panic("the service's stream continued after its end")
 	}
 	s.ours = true
 	err = inWords(err, errBusy)

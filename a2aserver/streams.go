@@ -21,7 +21,7 @@ func (o *openStreams) begin(k callerKey, most int) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if most > 0 && o.open[k] >= most {
-		e := a2a.Errorf(a2a.CodeRateLimited, "you have %d streams open, which is as many as there may be: close one first", most)
+		e := a2a.Errorf(a2a.CodeRateLimited, "you have %d streams open, the most that one caller may have: close one first", most)
 		e.RetryAfter, e.Cause = streamsRetry, metrics.LimitStreams
 		return e
 	}

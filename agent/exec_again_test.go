@@ -82,7 +82,7 @@ func TestExecFailsTasksWithAReason(t *testing.T) {
 		mode         agent.ExecMode
 		script, want string
 	}{
-		{agent.ExecPlain, "yes", "the command printed more than the 65536 bytes it may"},
+		{agent.ExecPlain, "yes", "the command printed more than the limit of 65536 bytes"},
 		{agent.ExecPlain, "exit 7", "the command exited with status 7"},
 		{agent.ExecLines, "echo hush", "line 1 of the command's output: it is not JSON (byte 1)"},
 		{agent.ExecLines, ":", "the command exited with status 0 and had written no line"},

@@ -187,7 +187,7 @@ func (f *folders) left() (_ *os.Root, names []string, err error) {
 	case err != nil:
 		return nil, nil, err
 	case !info.IsDir():
-		return nil, nil, Public("the command put something else in the place of its folder for files", nil)
+		return nil, nil, Public("the command replaced its folder for files with something else", nil)
 	}
 	root, err := os.OpenRoot(f.out)
 	if err != nil {
@@ -247,7 +247,7 @@ func list(root *os.Root, dir string, depth int, entries *int, names *[]string) e
 		}
 	}
 	if len(*names) > maxFiles {
-		return Public(fmt.Sprintf("the command left more than the %d files it may", maxFiles), nil)
+		return Public(fmt.Sprintf("the command left more files than the limit of %d", maxFiles), nil)
 	}
 	return nil
 }
@@ -271,7 +271,7 @@ func readFile(root *os.Root, name string, room int64) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case int64(len(content)) > maxFile:
-		return nil, Public(fmt.Sprintf("the command left a file of more than the %d bytes that one may have", maxFile), nil)
+		return nil, Public(fmt.Sprintf("the command left a file larger than the limit of %d bytes", maxFile), nil)
 	case int64(len(content)) > most:
 		return nil, errTooMuch
 	}

@@ -78,14 +78,14 @@ func TestExecFilesInLines(t *testing.T) {
 
 func TestExecBoundsFiles(t *testing.T) {
 	for script, want := range map[string]string{
-		`cd "$PARLEY_OUT"; touch $(seq 101)`:                                           "the command left more than the 100 files it may",
+		`cd "$PARLEY_OUT"; touch $(seq 101)`:                                           "the command left more files than the limit of 100",
 		`cd "$PARLEY_OUT"; mkdir $(seq 1001)`:                                          "the command left more than 1000 files and folders",
 		`cd "$PARLEY_OUT"; for i in 1 2 3 4 5 6 7 8 9; do mkdir x; cd x; done`:         "the command left folders that are more than 8 deep",
-		`head -c 17000000 /dev/zero >"$PARLEY_OUT/x"`:                                  "the command left a file of more than the 16777216 bytes that one may have",
-		`cd "$PARLEY_OUT"; head -c 15000000 /dev/zero >1; cp 1 2`:                      "the command printed more than the 20971520 bytes it may",
+		`head -c 17000000 /dev/zero >"$PARLEY_OUT/x"`:                                  "the command left a file larger than the limit of 16777216 bytes",
+		`cd "$PARLEY_OUT"; head -c 15000000 /dev/zero >1; cp 1 2`:                      "the command printed more than the limit of 20971520 bytes",
 		`cd "$PARLEY_OUT"; mkdir -p x/y; : >x/y/z; chmod 0 x/y x; chmod 500 .; exit 2`: "the command exited with status 2",
 		`rm -rf "$PARLEY_OUT" "$PARLEY_IN"; ln -s /etc "$PARLEY_OUT"; kill -9 $$`:      "the command was ended by a signal (killed)",
-		`rm -r "$PARLEY_OUT"; ln -s /etc "$PARLEY_OUT"`:                                "the command put something else in the place of its folder for files",
+		`rm -r "$PARLEY_OUT"; ln -s /etc "$PARLEY_OUT"`:                                "the command replaced its folder for files with something else",
 	} {
 		o := withFiles(t)
 		o.MaxOutput = 20 << 20

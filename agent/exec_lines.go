@@ -140,11 +140,11 @@ func decodeSaid(line []byte) (*said, error) {
 	case l.kind == "":
 		return nil, errors.New(`it has no "type"`)
 	case !known:
-		return nil, fmt.Errorf("its type %q is none of %s", clip(l.kind, 40), strings.Join(slices.Sorted(maps.Keys(saidMembers)), ", "))
+		return nil, fmt.Errorf("its type %q is not one of %s", clip(l.kind, 40), strings.Join(slices.Sorted(maps.Keys(saidMembers)), ", "))
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		if name != "type" && name != "task" && !slices.Contains(allowed, name) {
-			return nil, fmt.Errorf("%q is no member of a line of type %s, which may have %s", clip(name, 40), l.kind, cmp.Or(strings.Join(allowed, ", "), "no more than its task"))
+			return nil, fmt.Errorf("%q is not a member of a line of type %s, which may have %s", clip(name, 40), l.kind, cmp.Or(strings.Join(allowed, ", "), "no more than its task"))
 		}
 	}
 	if _, any := members["text"]; l.kind == "artifact" && !any && len(members["parts"]) == 0 && len(members["last"]) == 0 {
@@ -224,7 +224,7 @@ func (l *said) check(level string) error {
 		return errors.New(`a line of type result needs a "result"`)
 	case l.kind != "log":
 	case level != "" && l.level.UnmarshalText([]byte(level)) != nil:
-		return errors.New(`its "level" is none of debug, info, warn, error`)
+		return errors.New(`its "level" is not one of debug, info, warn, error`)
 	}
 	if empty && l.kind != "artifact" && l.kind != "reply" { // these two may have an empty text
 		l.parts = nil

@@ -170,7 +170,7 @@ func (p *process) serves(log *slog.Logger) {
 func (p *process) mayLog(n int) bool {
 	left := p.logRoom.Add(-int64(n) - 1)
 	if left < 0 && left >= -int64(n)-1 {
-		p.log.Load().Warn("command has too much for the log; the rest of this run is left out", "bytes", maxLog)
+		p.log.Load().Warn("command printed too much for the log; the rest of this run is left out", "bytes", maxLog)
 	}
 	return left >= 0
 }

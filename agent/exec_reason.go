@@ -29,7 +29,7 @@ func (c *command) startReason(err error) string {
 		}
 		return fmt.Sprintf("the command %s was not found", c.name())
 	case errors.Is(err, syscall.ENOEXEC):
-		return fmt.Sprintf("the command %s is no program; a script needs a first line such as #!/bin/sh", c.name())
+		return fmt.Sprintf("the command %s is not a program; a script needs a first line such as #!/bin/sh", c.name())
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Sprintf("the command %s is not executable", c.name())
 	}
@@ -66,7 +66,7 @@ func exitReason(err error) string {
 func (c *command) fault(err error) error {
 	switch {
 	case errors.Is(err, errTooMuch):
-		return Public(fmt.Sprintf("the command printed more than the %d bytes it may", c.opts.maxOutput()), nil)
+		return Public(fmt.Sprintf("the command printed more than the limit of %d bytes", c.opts.maxOutput()), nil)
 	case errors.Is(err, errShut):
 		return Public(fmt.Sprintf("the command closed its output and did not end within %v", c.opts.grace()), nil)
 	case errors.Is(err, errSlow):

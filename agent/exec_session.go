@@ -273,7 +273,7 @@ func (s *session) bad(line []byte, problem string, cause error) error {
 	if !s.spoke && !bytes.HasPrefix(line, []byte("{")) {
 		log = log.With("hint", "with --lines a command writes JSON objects, one a line (docs/exec.md); if yours prints text, leave --lines out (mode: plain)")
 	}
-	log.Warn("command wrote a line that is wrong", "line", s.n, "problem", problem, "text", clip(string(line), 200), "cause", cause)
+	log.Warn("command wrote an invalid line", "line", s.n, "problem", problem, "text", clip(string(line), 200), "cause", cause)
 	return Public(fmt.Sprintf("line %d of the command's output: %s", s.n, problem), cause)
 }
 

@@ -137,7 +137,7 @@ func TestExecFailsWithAPublicReason(t *testing.T) {
 		{[]string{"no-such-program-of-parley"}, "the command no-such-program-of-parley was not found"},
 		{[]string{filepath.Join(dir, "missing")}, "the command missing was not found"},
 		{[]string{file("plain", "#!/bin/sh\n", 0o644)}, "the command plain is not executable"},
-		{[]string{file("headless", "echo hi\n", 0o755)}, "the command headless is no program; a script needs a first line such as #!/bin/sh"},
+		{[]string{file("headless", "echo hi\n", 0o755)}, "the command headless is not a program; a script needs a first line such as #!/bin/sh"},
 		{[]string{file("lost", "#!/no/such/interpreter\n", 0o755)}, "the command lost needs an interpreter that was not found: look at its first line, and whether it ends as on Windows"},
 		{[]string{dir}, "the command " + filepath.Base(dir) + " is not executable"},
 	} {
@@ -260,7 +260,7 @@ func TestExecStopsAFlood(t *testing.T) {
 	const most = 1 << 20
 	h := newHost("")
 	err := runExec(t, t.Context(), shell(&ExecOptions{MaxOutput: most}, "yes"), h)
-	wantReason(t, err, "the command printed more than the 1048576 bytes it may")
+	wantReason(t, err, "the command printed more than the limit of 1048576 bytes")
 	if got, want := h.text(t), strings.Repeat("y\n", most/2); got != want {
 		t.Errorf("emitted %d bytes, want %d", len(got), len(want))
 	}

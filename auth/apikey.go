@@ -127,7 +127,7 @@ func (k *Keys) judge(e *keyEntry, token string) (*a2a.Caller, error) {
 	case rec.State(now) != "active":
 		return nil, outdated("the API key has expired")
 	case good == 0 && !now.Before(rec.GraceEnds):
-		return nil, outdated("the API key got another secret, and this one is not good any more")
+		return nil, outdated("the API key was rotated, and this secret is no longer valid")
 	}
 	if minute := now.Unix() / 60; e.used.Swap(minute) != minute {
 		k.used.note(rec.ID, now)

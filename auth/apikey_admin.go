@@ -174,7 +174,7 @@ func (k *Keys) Find(ctx context.Context, prefix string) (*APIKey, error) {
 	case len(list) == 0 || prefix == "" || prefix == tokenPrefix:
 		return nil, ErrNoKey
 	case len(list) > 1:
-		return nil, fmt.Errorf("auth: %d API keys begin so, such as %s and %s: give more of the id", len(list), list[0].ID, list[1].ID)
+		return nil, fmt.Errorf("auth: %d API keys begin like this, such as %s and %s: give more of the id", len(list), list[0].ID, list[1].ID)
 	}
 	return &list[0], nil
 }

@@ -109,5 +109,5 @@ func (k *Keys) writeUsed(ctx context.Context) {
 	for id, s := range fresh {
 		k.used.note(id, time.Unix(s, 0))
 	}
-	k.log.Warn("the last use of API keys could not be written; it is tried again in a minute", "keys", len(fresh), "error", err)
+	k.log.Warn("the last use of API keys could not be written; trying again in a minute", "keys", len(fresh), "error", err)
 }

@@ -43,7 +43,7 @@ func bearerToken(r *http.Request) (string, error) {
 	case token == "":
 		return "", refuse("the bearer token is empty")
 	case !isToken68(token):
-		return "", refuse("the bearer token has characters that none may have")
+		return "", refuse("the bearer token has characters that are not allowed")
 	}
 	return token, nil
 }

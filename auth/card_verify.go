@@ -19,10 +19,10 @@ import (
 var (
 	ErrNotSigned  = errors.New("the card is not signed")
 	ErrMalformed  = errors.New("the signature is malformed")
-	ErrAlgorithm  = errors.New("the signature's algorithm is not one that is taken")
+	ErrAlgorithm  = errors.New("the signature's algorithm is not accepted")
 	ErrUnknownKey = errors.New("the signature's key is not known")
 	ErrKeyExpired = errors.New("the key has ended")
-	ErrTampered   = errors.New("the signature is not of this card and this key: one of them was changed")
+	ErrTampered   = errors.New("the signature does not match this card and this key: one of them was changed")
 )
 
 // VerifyOptions adjusts a verification. A nil *VerifyOptions means all

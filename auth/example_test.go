@@ -34,5 +34,5 @@ func Example() {
 	fmt.Println("after a change:", v.Err())
 	// Output:
 	// signed: true
-	// after a change: signatures[0]: the signature is not of this card and this key: one of them was changed
+	// after a change: signatures[0]: the signature does not match this card and this key: one of them was changed
 }

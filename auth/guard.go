@@ -247,7 +247,7 @@ func nameless(m Method) error {
 func unread(r *http.Request) error {
 	scheme, _, err := authorization(r)
 	if err == nil && scheme != "" {
-		err = refuse("no way in here takes these credentials; the agent's card says which there are")
+		err = refuse("the agent does not accept credentials of this kind; its card says which it accepts")
 	}
 	return err
 }

@@ -51,7 +51,7 @@ func TestGuardRefusesLater(t *testing.T) {
 				if err == nil {
 					continue
 				}
-				if e := codeOf(t, err); e.Code != a2a.CodeUnauthenticated || !strings.Contains(e.Message, "not good any more: ") {
+				if e := codeOf(t, err); e.Code != a2a.CodeUnauthenticated || !strings.Contains(e.Message, "no longer valid: ") {
 					t.Errorf("request %d: %v", i, err)
 				}
 			}
@@ -144,7 +144,7 @@ func TestGuardSaysThatNobodyTakesThem(t *testing.T) {
 	g := mustGuard(t, &GuardOptions{Failures: -1}, NewKeys(&vault{}, nil))
 	for _, value := range []string{"Bearer of-another-issuer", "Digest username=x"} {
 		_, err := g.Authenticate(request("Authorization", value))
-		if e := codeOf(t, err); !strings.Contains(e.Message, "no way in here takes these credentials") {
+		if e := codeOf(t, err); !strings.Contains(e.Message, "does not accept credentials of this kind") {
 			t.Errorf("%s: %v", value, err)
 		}
 	}

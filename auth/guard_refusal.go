@@ -47,9 +47,9 @@ func (g *Guard) refusal(r *http.Request, from origin, err error) error {
 		}
 		return &a2a.Error{Code: a2a.CodeUnavailable, Message: "your credentials cannot be checked at the moment: try again shortly", Cause: err}
 	}
-	e := &a2a.Error{Code: a2a.CodeUnauthenticated, Message: "your credentials are not valid, or not any more: get new ones", Cause: err}
+	e := &a2a.Error{Code: a2a.CodeUnauthenticated, Message: "your credentials are not valid, or have expired: get new ones", Cause: err}
 	if why, ok := errors.AsType[*refusal](err); ok {
-		e.Message = "your credentials are not good: " + why.text
+		e.Message = "your credentials are not valid: " + why.text
 		if why.once {
 			return e // a caller that has to wait would not learn that it needs new ones
 		}
@@ -73,15 +73,15 @@ func expired(r *http.Request, _ origin, err error) error {
 	case !errors.Is(err, ErrCredentials):
 		return &a2a.Error{Code: a2a.CodeUnavailable, Message: "your credentials cannot be checked at the moment", Cause: err}
 	case errors.As(err, &why):
-		return &a2a.Error{Code: a2a.CodeUnauthenticated, Message: "your credentials are not good any more: " + why.text, Cause: err}
+		return &a2a.Error{Code: a2a.CodeUnauthenticated, Message: "your credentials are no longer valid: " + why.text, Cause: err}
 	}
-	return &a2a.Error{Code: a2a.CodeUnauthenticated, Message: "your credentials are not valid any more: get new ones", Cause: err}
+	return &a2a.Error{Code: a2a.CodeUnauthenticated, Message: "your credentials are no longer valid: get new ones", Cause: err}
 }
 
 func rateLimited(wait time.Duration, cause error) *a2a.Error {
 	return &a2a.Error{
 		Code: a2a.CodeRateLimited, RetryAfter: wait, Cause: cause,
-		Message: "too many wrong credentials came from your address or for this user: wait, then try again with good ones",
+		Message: "too many wrong credentials came from your address or for this user: wait, then try again with valid ones",
 	}
 }
 

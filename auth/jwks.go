@@ -101,7 +101,7 @@ func (k *keyring) look(id, alg string, may bool) (found []*issuerKey, ask bool, 
 	case len(found) > 0:
 		return found, false, nil
 	case !usable || k.err != nil:
-		return nil, false, fmt.Errorf("auth: the issuer's keys are not to be had: %w", k.err)
+		return nil, false, fmt.Errorf("auth: the issuer's keys cannot be fetched: %w", k.err)
 	}
 	return nil, false, refuse("the token is signed with a key that the issuer does not have")
 }

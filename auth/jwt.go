@@ -81,7 +81,7 @@ func newTokens(via, issuer string, audiences []string, o *TokenOptions) (*tokens
 	}
 	t.claims.Subject, t.claims.Grants = cmp.Or(o.Claims.Subject, "sub"), maps.Clone(o.Claims.Grants)
 	if t.skew > maxSkew {
-		return nil, fmt.Errorf("auth: a skew of more than %v is a clock to set, not to allow for", maxSkew)
+		return nil, fmt.Errorf("auth: a skew of more than %v is not allowed: set the clock", maxSkew)
 	}
 	if t.grants == nil {
 		t.grants = a2a.OwnScopes
@@ -187,7 +187,7 @@ func (t *tokens) verify(ctx context.Context, raw string) (*a2a.Caller, error) {
 		payload, err := jws.Verify(k.public)
 		return err == nil && bytes.Equal(payload, tok.payload)
 	}) {
-		return nil, refuse("the token's signature is not by the key that it names")
+		return nil, refuse("the token's signature was not made with the key that it names")
 	}
 	if err := t.check(tok); err != nil {
 		return nil, err
@@ -218,7 +218,7 @@ func (t *tokens) inTime(tok *token) error {
 	case err != nil:
 		return err
 	case exp.IsZero():
-		return refuse("the token never ends: it has no exp")
+		return refuse("the token never expires: it has no exp")
 	case !now.Before(exp.Add(t.skew)):
 		return outdated("the token has expired: get a new one")
 	}

@@ -111,7 +111,7 @@ func nameClaim(claims map[string]any, path string) (string, error) {
 	}
 	s, ok := v.(string)
 	if !ok || !goodName(s) {
-		return "", refuse("the token's claim %s is no name: a string of 1 to %d bytes without control characters", path, maxName)
+		return "", refuse("the token's claim %s is not a name: a string of 1 to %d bytes without control characters", path, maxName)
 	}
 	return s, nil
 }
@@ -131,7 +131,7 @@ func wordsClaim(claims map[string]any, path string) ([]string, error) {
 		for i := range v {
 			var ok bool
 			if out[i], ok = v[i].(string); !ok {
-				return nil, refuse("the token's claim %s is a list of other things than words", path)
+				return nil, refuse("the token's claim %s is a list with elements other than words", path)
 			}
 		}
 		return out, nil

@@ -14,7 +14,7 @@ const maxToken = 8 << 10
 
 // errElsewhere says that a bearer token is not for the method that was asked. If no
 // other method accepts it, it is wrong.
-var errElsewhere = refuse("the token is of another issuer, or of a kind that is not taken here")
+var errElsewhere = refuse("the token is from another issuer, or of a kind that is not accepted here")
 
 // token is a JWT (RFC 7519) that has been read but not verified.
 type token struct {
@@ -59,7 +59,7 @@ func section(s string) (map[string]any, []byte, error) {
 	}
 	m, ok := v.(map[string]any)
 	if !ok {
-		return nil, nil, errors.New("a section is no JSON object")
+		return nil, nil, errors.New("a section is not a JSON object")
 	}
 	return m, doc, nil
 }
@@ -74,7 +74,7 @@ func (t *token) header(h map[string]any) error {
 	}
 	if kid, there := h["kid"]; there {
 		if t.kid, ok = kid.(string); !ok || !goodName(t.kid) {
-			return refuse("the token's kid is no name of a key")
+			return refuse("the token's kid is not the name of a key")
 		}
 	}
 	if typ, there := h["typ"]; there {
@@ -116,7 +116,7 @@ func (t *token) time(name string) (time.Time, error) {
 	}
 	s, ok := v.(float64)
 	if !ok || s < 0 || s > maxTime {
-		return time.Time{}, refuse("the token's %s is no time", name)
+		return time.Time{}, refuse("the token's %s is not a time", name)
 	}
 	whole, part := math.Modf(s)
 	return time.Unix(int64(whole), int64(part*1e9)), nil

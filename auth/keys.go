@@ -175,7 +175,7 @@ func ParseKey(doc []byte) (*Key, error) {
 		k.id = jwk.KeyID
 	}
 	if k.expires, err = also.end(); err != nil {
-		return nil, errors.New("the key's exp is no whole number of seconds")
+		return nil, errors.New("the key's exp is not a whole number of seconds")
 	}
 	return k, nil
 }

@@ -128,7 +128,7 @@ func only(kind string, names []string) (string, error) {
 		return "", refuse("the client's certificate has %d names of the kind %s; it must have one", len(names), kind)
 	}
 	if !goodName(names[0]) {
-		return "", refuse("the client's certificate has a %s that is no name: 1 to %d bytes without control characters", kind, maxName)
+		return "", refuse("the client's certificate has a %s that is not a name: 1 to %d bytes without control characters", kind, maxName)
 	}
 	return names[0], nil
 }

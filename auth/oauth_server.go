@@ -55,7 +55,7 @@ func metadataURLs(issuer string) []string {
 func findServer(ctx context.Context, o *OAuthOptions, at string) (*server, error) {
 	u, err := url.Parse(at)
 	if err != nil || u.User != nil || u.RawQuery != "" || checkSecure(u) != nil {
-		return nil, fmt.Errorf("auth: %q is no address of an issuer's metadata: expected https, or http on this machine, without user or query", at)
+		return nil, fmt.Errorf("auth: %q is not the address of an issuer's metadata: expected https, or http on this machine, without user or query", at)
 	}
 	doc, err := fetch(ctx, issuerClient(o.HTTPClient), at, "application/json")
 	if err != nil {

@@ -84,10 +84,10 @@ func discover(ctx context.Context, client *http.Client, issuer string) ([]byte, 
 	from, err := url.Parse(issuer)
 	keys, keysErr := url.Parse(says.Keys)
 	if err != nil || keysErr != nil {
-		return nil, errors.New("discovery: where the issuer says that its keys are is no URL")
+		return nil, errors.New("discovery: the issuer's jwks_uri is not a URL")
 	}
 	if a2a.IsLoopback(keys.Hostname()) && !a2a.IsLoopback(from.Hostname()) {
-		return nil, errors.New("discovery: the issuer says that its keys are on this machine, where it is not itself")
+		return nil, errors.New("discovery: the issuer's jwks_uri is on this machine, but the issuer is not")
 	}
 	doc, err := fetch(ctx, client, says.Keys, "application/jwk-set+json, application/json")
 	if err != nil {

@@ -52,9 +52,9 @@ func fetch(ctx context.Context, c *http.Client, at, accept string) ([]byte, erro
 func checkRedirect(req *http.Request, via []*http.Request) error {
 	switch first := via[0].URL; {
 	case req.URL.Host != first.Host || req.URL.Scheme != first.Scheme:
-		return errors.New("the issuer leads to another host, which is not followed")
+		return errors.New("the issuer redirects to another host, which is not followed")
 	case len(via) > 3:
-		return errors.New("the issuer leads from one address to the next")
+		return errors.New("the issuer redirects too often")
 	}
 	return nil
 }

@@ -45,9 +45,9 @@ func TestIssuersThatAnswerOddly(t *testing.T) {
 		"no issuer":        {discovery(`{"jwks_uri":"https://keys.example.com/set"}`), "did not match"},
 		"no keys":          {discovery(`{"issuer":"` + testIssuer + `"}`), "where its keys are"},
 		"keys by http":     {discovery(`{"issuer":"` + testIssuer + `","jwks_uri":"http://keys.example.com/set"}`), "by https"},
-		"keys here":        {discovery(`{"issuer":"` + testIssuer + `","jwks_uri":"http://127.0.0.1:9/set"}`), "where it is not itself"},
+		"keys here":        {discovery(`{"issuer":"` + testIssuer + `","jwks_uri":"http://127.0.0.1:9/set"}`), "on this machine, but the issuer is not"},
 		"keys in a file":   {discovery(`{"issuer":"` + testIssuer + `","jwks_uri":"file:///etc/passwd"}`), "by https"},
-		"keys nowhere":     {discovery(`{"issuer":"` + testIssuer + `","jwks_uri":"::"}`), "no URL"},
+		"keys nowhere":     {discovery(`{"issuer":"` + testIssuer + `","jwks_uri":"::"}`), "not a URL"},
 		"no JSON":          {discovery(`<html>`), "decode"},
 		"a large document": {discovery(`{"issuer":"` + testIssuer + `","x":"` + strings.Repeat("x", maxKeys) + `"}`), "larger"},
 		"an endless document": {func(*http.Request) (*http.Response, error) {
@@ -63,7 +63,7 @@ func TestIssuersThatAnswerOddly(t *testing.T) {
 		"keys in large":              {keys(200, strings.Repeat(" ", maxKeys+1)), "larger"},
 		"a redirect to another host": {keys(302, mark, "Location", "https://evil.example.com/set"), "another host"},
 		"a redirect to http":         {keys(307, mark, "Location", "http://issuer.example.com/set"), "another host"},
-		"a redirect to itself":       {keys(301, mark, "Location", testIssuer+"/set"), "one address to the next"},
+		"a redirect to itself":       {keys(301, mark, "Location", testIssuer+"/set"), "redirects too often"},
 	} {
 		is.answers(c.answer)
 		is.log.Reset()

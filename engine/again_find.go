@@ -70,7 +70,7 @@ func (e *Engine) acceptedAt(ctx context.Context, key store.Key, req *a2a.SendMes
 // one element, so there is never a rest to resume.
 func (e *Engine) answered(reply *a2a.Message, req *a2a.SendMessageRequest, stream bool) (accepted, error) {
 	if stream && req.After != 0 {
-		return accepted{}, a2a.Invalid("Last-Event-ID", "is not an event of what came of this message; leave it out")
+		return accepted{}, a2a.Invalid("Last-Event-ID", "is not an event of this message's stream; leave it out")
 	}
 	return accepted{post: &task.Post{Reply: reply}, again: true}, nil
 }

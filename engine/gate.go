@@ -85,7 +85,7 @@ func (g *gate) send(ctx context.Context, a *access, req *a2a.SendMessageRequest,
 		if !g.accepts(p.MediaType) {
 			return &a2a.Error{
 				Code:    a2a.CodeContentTypeNotSupported,
-				Message: "this agent does not take parts of type " + p.MediaType + "; it takes " + strings.Join(g.inputs, ", "),
+				Message: "this agent does not accept parts of type " + p.MediaType + "; it takes " + strings.Join(g.inputs, ", "),
 				Meta:    map[string]string{"mediaType": p.MediaType},
 			}
 		}

@@ -47,7 +47,7 @@ func (e *Engine) Agent(name string) a2a.Service {
 
 // errAbsent refuses messages for an agent that is not there.
 func errAbsent() error {
-	return a2a.Errorf(a2a.CodeUnavailable, "the agent is not there at the moment; try again later")
+	return a2a.Errorf(a2a.CodeUnavailable, "the agent is not available at the moment; try again later")
 }
 
 // roster has the present agents by name. It does not change.

@@ -80,7 +80,7 @@ func (e *Engine) retain(ctx context.Context) {
 	for wait := rand.N(every); wake.Pause(ctx, wait) == nil; wait = every*3/4 + rand.N(every/2) {
 		switch mine, err := d.Serves(ctx); {
 		case err != nil && ctx.Err() == nil:
-			e.log.Error("old tasks could not be looked for; it is tried again", "error", err)
+			e.log.Error("old tasks could not be looked up; trying again later", "error", err)
 		case mine:
 			e.sweep(ctx, ages, d)
 			if window > 0 {
@@ -111,7 +111,7 @@ func (e *Engine) sweep(ctx context.Context, ages map[a2a.TaskState]time.Duration
 			break
 		}
 		if err != nil {
-			e.log.Error("old tasks could not be deleted; they are tried again", "state", state.String(), "error", err)
+			e.log.Error("old tasks could not be deleted; trying again later", "state", state.String(), "error", err)
 		}
 	}
 	if deleted > 0 {
@@ -130,7 +130,7 @@ func (e *Engine) sweepReceipts(ctx context.Context, d *place.Duty) {
 			return
 		}
 		if err != nil {
-			e.log.Error("old messages could not be forgotten; they are tried again", "error", err)
+			e.log.Error("receipts of old messages could not be deleted; trying again later", "error", err)
 			return
 		}
 		d.Renew(ctx)

@@ -62,12 +62,12 @@ func TestSizesAreLimited(t *testing.T) {
 			want   string // the reason; empty: it completes
 		}{
 			"a small task":       {Limits{TaskBytes: 2 * kilo, ArtifactBytes: kilo}, func(t *agent.Turn) error { return write(t, "", 9) }, ""},
-			"an artifact":        {Limits{ArtifactBytes: kilo}, func(t *agent.Turn) error { return write(t, "", 11) }, "an artifact of the task grew beyond 1000 bytes"},
+			"an artifact":        {Limits{ArtifactBytes: kilo}, func(t *agent.Turn) error { return write(t, "", 11) }, "an artifact of the task grew beyond the limit of 1000 bytes"},
 			"several artifacts":  {Limits{ArtifactBytes: kilo}, func(t *agent.Turn) error { return errors.Join(write(t, "", 9), write(t, "", 9)) }, ""},
 			"an artifact's name": {Limits{ArtifactBytes: kilo}, func(t *agent.Turn) error { return write(t, strings.Repeat("n", kilo), 1) }, "an artifact of the task"},
 			"a task of artifacts": {Limits{TaskBytes: 2 * kilo}, func(t *agent.Turn) error {
 				return errors.Join(write(t, "", 9), write(t, "", 9))
-			}, "the task grew beyond 2000 bytes"},
+			}, "the task grew beyond the limit of 2000 bytes"},
 			"statuses": {Limits{TaskBytes: kilo}, func(t *agent.Turn) error {
 				for range 20 {
 					_ = t.Status("x") // 65 each

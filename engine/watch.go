@@ -24,7 +24,7 @@ func (e *Engine) watch(ctx context.Context) {
 		if time.Since(begun) > time.Minute {
 			failures = 0
 		}
-		e.log.Warn("no hints from the store; what other processes do is noticed later until there are again", "error", err)
+		e.log.Warn("no hints from the store; until they are back, changes by other processes are noticed later", "error", err)
 		e.hear(store.Hint{Lost: true})
 		wake.Pause(ctx, wake.Backoff(failures, 30*time.Second))
 	}

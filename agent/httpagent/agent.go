@@ -52,10 +52,10 @@ func New(rawURL string, o *Options) (*Agent, error) {
 	o = cmp.Or(o, new(Options))
 	for name, value := range o.Headers {
 		if slices.Contains(reserved, textproto.CanonicalMIMEHeaderKey(name)) {
-			return nil, fmt.Errorf("httpagent: the header %s is not one to set", name)
+			return nil, fmt.Errorf("httpagent: the header %s cannot be set", name)
 		}
 		if !isHeader(name, value.Reveal()) {
-			return nil, fmt.Errorf("httpagent: the header %q has a name or a value that no header may have", name)
+			return nil, fmt.Errorf("httpagent: the header %q has an invalid name or value", name)
 		}
 	}
 	a := &Agent{url: u, opts: o, client: o.client(), pause: wake.Pause, queue: queue.New(o.concurrency())}
@@ -136,7 +136,7 @@ func (a *Agent) Run(ctx context.Context, t *agent.Turn) error {
 		return agent.Public("the service's answer cannot be used: "+b.Error(), hint)
 	}
 	if errors.Is(err, errTooMuch) {
-		return agent.Public(fmt.Sprintf("the service said more than the %d bytes it may", a.opts.maxOutput()), nil)
+		return agent.Public(fmt.Sprintf("the service sent more than the limit of %d bytes", a.opts.maxOutput()), nil)
 	}
 	return err
 }

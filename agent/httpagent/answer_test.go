@@ -60,7 +60,7 @@ func TestAnswers(t *testing.T) {
 		"type of ask":          {200, js, `{"ask":7}`, "failed the service's answer cannot be used: its member ask: it is not a JSON object"},
 		"empty ask":            {200, js, `{"ask":""}`, "failed the service's answer cannot be used: it has neither text nor parts"},
 		"unknown type":         {200, js, `{"type":"whatever"}`, `failed the service's answer cannot be used: its type "whatever" is not known; it may be ` + strings.Join(types, ", ")},
-		"empty part":           {200, js, `{"parts":[{}]}`, "failed the service's answer cannot be used: it has a value that is not as version 1.0 of the protocol says: *"},
+		"empty part":           {200, js, `{"parts":[{}]}`, "failed the service's answer cannot be used: it has a value that version 1.0 of the protocol does not allow: *"},
 		"null part":            {200, js, `{"parts":[null]}`, "failed the service's answer cannot be used: *"},
 		"null artifact":        {200, js, `{"artifacts":[null]}`, "failed the service's answer cannot be used: an artifact is null"},
 		"empty artifact":       {200, js, `{"artifacts":[{"name":"a"}]}`, `failed the service's answer cannot be used: artifact "a": it has neither text nor parts`},
@@ -71,7 +71,7 @@ func TestAnswers(t *testing.T) {
 		"bad media type":       {200, "/", "x", "failed the service's answer cannot be used: its media type cannot be read"},
 		"deep":                 {200, js, `{"ask":"x","state":` + strings.Repeat("[", 100) + strings.Repeat("]", 100) + `}`, "failed the service's answer cannot be used: it nests more than 100 levels deep"},
 		"state not UTF-8":      {200, js, "{\"ask\":\"x\",\"state\":\"\xff\"}", "input_required x"},
-		"too long":             {200, js, `{"text":"` + strings.Repeat("x", 1<<10) + `"}`, "failed the service's answer cannot be used: it has more than the 1024 bytes it may have"},
+		"too long":             {200, js, `{"text":"` + strings.Repeat("x", 1<<10) + `"}`, "failed the service's answer cannot be used: it is larger than the limit of 1024 bytes"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

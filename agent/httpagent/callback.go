@@ -165,8 +165,8 @@ func (c *Callbacks) leave(in *inbox, over bool) {
 
 var (
 	noSuch  = reply{http.StatusNotFound, "there is nothing at this address"}
-	tooLate = reply{http.StatusGone, "the message has had its answer; nothing more is taken"}
-	later   = reply{http.StatusServiceUnavailable, "the message is not at work here now; come again"}
+	tooLate = reply{http.StatusGone, "the message has been answered; nothing more is accepted"}
+	later   = reply{http.StatusServiceUnavailable, "this server does not work on the message now; try again"}
 	crowd   = reply{http.StatusTooManyRequests, "too many callbacks for this message wait already"}
 	taken   = reply{http.StatusOK, ""}
 )

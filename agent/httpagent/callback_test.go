@@ -370,7 +370,7 @@ func TestCallbacksAreBounded(t *testing.T) {
 	task := w.begin("hello")
 	at := (<-posts).Callback
 	poll(t, "too much", func() bool { return callBack(t, at, `{"type":"status","text":"`+strings.Repeat("x", 200)+`"}`) != 200 })
-	wantOutcome(t, w.state(task.ID, a2a.TaskStateFailed), "failed the service said more than the 1000 bytes it may")
+	wantOutcome(t, w.state(task.ID, a2a.TaskStateFailed), "failed the service sent more than the limit of 1000 bytes")
 
 	in := d.behind.Load().join("k", 100)
 	for range maxWaiting {

@@ -88,7 +88,7 @@ func decode(doc []byte, v any) error {
 	case err == nil:
 		return nil
 	case errors.As(err, &coded):
-		return bad("it has a value that is not as version 1.0 of the protocol says: %s", cut(coded.Message))
+		return bad("it has a value that version 1.0 of the protocol does not allow: %s", cut(coded.Message))
 	case errors.As(err, &typed) && typed.Field != "":
 		return bad("its member %s must not be a JSON %s", cut(strings.TrimPrefix(typed.Field, "event.")), cut(typed.Value))
 	}

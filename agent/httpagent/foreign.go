@@ -18,9 +18,9 @@ import (
 func (p *poster) found(body []byte) ([]*event, error) {
 	part, err := p.a.answer.find(body)
 	if part == nil || err != nil {
-		p.log.Warn("the service's answer is not where answer says", "answer", p.a.opts.Answer, "got", p.a.shown(body))
+		p.log.Warn("the service's response has nothing at the configured path of the answer", "answer", p.a.opts.Answer, "got", p.a.shown(body))
 		if err == nil {
-			err = bad("it has nothing where the agent's configuration says that the answer is")
+			err = bad("it has nothing at the configured path of the answer")
 		}
 		return nil, err
 	}
@@ -44,12 +44,12 @@ func (p *poster) foreignStream(ctx context.Context, cancel context.CancelCauseFu
 		switch {
 		case errors.Is(err, io.EOF), err == nil && string(in.Data) == "[DONE]":
 			if chunks == 0 {
-				p.log.Warn("the service's stream had nothing where answer says", "answer", p.a.opts.Answer, "events", n-1)
-				return record{}, bad("none of its events has anything where the agent's configuration says that the answer is")
+				p.log.Warn("the service's stream had nothing at the configured path of the answer", "answer", p.a.opts.Answer, "events", n-1)
+				return record{}, bad("none of its events has anything at the configured path of the answer")
 			}
 			return p.all(ctx, []*event{{Type: "complete"}})
 		case errors.Is(err, wire.ErrEventTooLarge):
-			return record{}, bad("event %d has more than the %d bytes it may have", n, p.a.opts.maxAnswer())
+			return record{}, bad("event %d is larger than the limit of %d bytes", n, p.a.opts.maxAnswer())
 		case errors.Is(err, errTooMuch):
 			return record{}, err
 		case err != nil:
@@ -61,7 +61,7 @@ func (p *poster) foreignStream(ctx context.Context, cancel context.CancelCauseFu
 			p.log.Warn("an event of the service cannot be read", "event", n, "got", p.a.shown(in.Data))
 			return record{}, bad("event %d: %s", n, err)
 		case in.Name == "error", part == nil && follow(in.Data, []step{{name: "error"}}) != nil:
-			return record{}, agent.Public("the service broke its answer off with an error", errors.New(p.a.shown(in.Data)))
+			return record{}, agent.Public("the service ended its answer with an error", errors.New(p.a.shown(in.Data)))
 		case part == nil || part.Kind == a2a.PartText && part.Text == "":
 			continue
 		}

@@ -56,7 +56,7 @@ func TestServiceLikeFastAPI(t *testing.T) {
 	for text, want := range map[string]string{
 		"say \"hi\"\n\\ ${task}": "message you said say \"hi\"\n\\ ${task}",
 		"data":                   `message {"words":2}`,
-		"none":                   "failed the service's answer cannot be used: it has nothing where the agent's configuration says that the answer is",
+		"none":                   "failed the service's answer cannot be used: it has nothing at the configured path of the answer",
 		"":                       "failed the service answered with status 422",
 	} {
 		if got := w.said(text); got != want {
@@ -117,12 +117,12 @@ func TestForeignStreams(t *testing.T) {
 		"text":         {"text", "data: to be\n\ndata:  or not\n\n", "completed | output: to be,  or not"},
 		"text, done":   {"text", "data: hi\n\ndata: [DONE]\n\ndata: late\n\n", "completed | output: hi"},
 		"chunks":       {model, "data: {\"choices\":[{\"delta\":{\"role\":\"assistant\",\"content\":\"\"}}]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"He\"}}]}\n\ndata: {\"choices\":[{\"delta\":{\"content\":\"llo\"}}]}\n\ndata: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n", "completed | output: He, llo"},
-		"an error":     {model, "data: {\"choices\":[{\"delta\":{\"content\":\"He\"}}]}\n\ndata: {\"error\":{\"message\":\"overloaded\"}}\n\n", "failed the service broke its answer off with an error | output: He"},
-		"error event":  {"text", "event: error\ndata: no\n\n", "failed the service broke its answer off with an error"},
-		"nothing":      {".reply", "data: {\"x\":1}\n\n", "failed the service's answer cannot be used: none of its events has anything where the agent's configuration says that the answer is"},
+		"an error":     {model, "data: {\"choices\":[{\"delta\":{\"content\":\"He\"}}]}\n\ndata: {\"error\":{\"message\":\"overloaded\"}}\n\n", "failed the service ended its answer with an error | output: He"},
+		"error event":  {"text", "event: error\ndata: no\n\n", "failed the service ended its answer with an error"},
+		"nothing":      {".reply", "data: {\"x\":1}\n\n", "failed the service's answer cannot be used: none of its events has anything at the configured path of the answer"},
 		"not JSON":     {".reply", "data: hello\n\n", "failed the service's answer cannot be used: event 1: it is not JSON"},
-		"too long":     {"text", "data: " + strings.Repeat("x", 5<<10) + "\n\n", "failed the service's answer cannot be used: event 1 has more than the 4096 bytes it may have"},
-		"too much":     {".reply", strings.Repeat("data: {\"x\":1}\n\n", 6000), "failed the service said more than the 65536 bytes it may"},
+		"too long":     {"text", "data: " + strings.Repeat("x", 5<<10) + "\n\n", "failed the service's answer cannot be used: event 1 is larger than the limit of 4096 bytes"},
+		"too much":     {".reply", strings.Repeat("data: {\"x\":1}\n\n", 6000), "failed the service sent more than the limit of 65536 bytes"},
 		"half an end":  {"text", "data: hello\n\ndata: wor", "failed the service's stream ended before its last event | output: hello"},
 		"not a stream": {model, "", `message {"choices":[{"message":{"content":"whole"}}]}`},
 	} {

@@ -17,7 +17,7 @@ func (p *poster) accepted(res *http.Response) (record, error) {
 	rec := record{Accepted: true, Key: p.x.key}
 	if at, err := res.Location(); err == nil {
 		if at.Scheme != p.a.url.Scheme || at.Host != p.a.url.Host || len(at.String()) > 2<<10 {
-			p.log.Warn("the service's Location is not taken: it leads to another host, or is too long")
+			p.log.Warn("the service's Location is ignored: it leads to another host, or is too long")
 		} else {
 			at.User = nil // credentials do not belong in the record
 			rec.Location = at.String()
@@ -217,6 +217,6 @@ func (r *run) stop(ctx context.Context, location string) {
 	}
 	res.Body.Close()
 	if res.StatusCode/100 != 2 && res.StatusCode != http.StatusNotFound && res.StatusCode != http.StatusGone {
-		r.log.Warn("the service did not take it that it is to stop", "status", res.StatusCode)
+		r.log.Warn("the service refused the request to stop", "status", res.StatusCode)
 	}
 }

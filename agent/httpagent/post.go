@@ -216,7 +216,7 @@ func (p *poster) read(ctx context.Context, from io.Reader) ([]byte, error) {
 	body, err := io.ReadAll(io.LimitReader(from, most+1))
 	switch {
 	case int64(len(body)) > most:
-		return nil, bad("it has more than the %d bytes it may have", most)
+		return nil, bad("it is larger than the limit of %d bytes", most)
 	case err != nil:
 		return nil, p.lost(ctx, err, "the service's answer broke off")
 	}
@@ -248,7 +248,7 @@ func (p *poster) lost(ctx context.Context, err error, reason string) error {
 		return cause
 	}
 	if _, ok := errors.AsType[*egress.Refused](err); ok {
-		return agent.Public("the service is at an address that this server does not call; its operator can allow it", bare(err))
+		return agent.Public("the service is at an address that this server may not call; its operator can allow it", bare(err))
 	}
 	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return agent.Public(reason, bare(err))

@@ -28,7 +28,7 @@ func (p *poster) stream(ctx context.Context, cancel context.CancelCauseFunc, bod
 		clock.Stop() // emitting may be delayed, as by a full disk, and the service is not to blame
 		switch {
 		case errors.Is(err, wire.ErrEventTooLarge):
-			return record{}, bad("event %d has more than the %d bytes it may have", n, p.a.opts.maxAnswer())
+			return record{}, bad("event %d is larger than the limit of %d bytes", n, p.a.opts.maxAnswer())
 		case errors.Is(err, errTooMuch):
 			return record{}, err
 		case err != nil:

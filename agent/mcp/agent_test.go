@@ -179,7 +179,7 @@ func TestQuestionsOfTheToolAreQuestionsOfTheTask(t *testing.T) {
 		task := w.send(tool("ask", `{}`))
 		want(t, task, a2a.TaskStateInputRequired, "Where to?", "city (string): City", "days (integer, optional)", `"requestedSchema"`)
 		task = w.sendTo(task.ID, a2a.TextPart("Berlin"))
-		want(t, task, a2a.TaskStateInputRequired, "is no line", "Where to?")
+		want(t, task, a2a.TaskStateInputRequired, "is not a line", "Where to?")
 		task = w.sendTo(task.ID, a2a.TextPart("city: Berlin\ndays: 0"))
 		want(t, task, a2a.TaskStateInputRequired, "does not fit", "minimum")
 		task = w.sendTo(task.ID, a2a.TextPart("city: Berlin\ndays: 3"))

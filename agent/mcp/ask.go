@@ -31,7 +31,7 @@ func (r *run) respond(ctx context.Context, requests mcp.InputRequestMap) (mcp.In
 	for _, id := range slices.Sorted(maps.Keys(requests)) { // in the same order on every run
 		q, ok := requests[id].(*mcp.ElicitParams)
 		if !ok {
-			return nil, agent.Public("the tool asks for what is not offered here: a model, or folders", nil)
+			return nil, agent.Public("the tool asks for something that is not offered here: a model, or folders", nil)
 		}
 		a, err := r.put(ctx, q)
 		if err == nil && !r.place {
@@ -98,7 +98,7 @@ type form struct {
 	check   *skills.Schema
 }
 
-var errQuestion = errors.New("mcp: the question is not of a form that is known")
+var errQuestion = errors.New("mcp: the question has an unknown form")
 
 func newForm(q *mcp.ElicitParams) (*form, error) {
 	if q == nil {
@@ -205,7 +205,7 @@ func (f *form) answer(m *a2a.Message) (*mcp.ElicitResult, string) {
 		size += len(p.Text) + len(p.Data)
 	}
 	if size > maxQuestion {
-		return nil, fmt.Sprintf("The answer has %d bytes, and may have %d.", size, maxQuestion)
+		return nil, fmt.Sprintf("The answer has %d bytes; the limit is %d.", size, maxQuestion)
 	}
 	for _, p := range m.Parts {
 		if p.Kind != a2a.PartData || !isObject(p.Data) {
@@ -256,7 +256,7 @@ func (f *form) answer(m *a2a.Message) (*mcp.ElicitResult, string) {
 		if i := slices.IndexFunc(f.fields, func(known string) bool { return strings.EqualFold(known, name) }); ok && i >= 0 {
 			content[f.fields[i]] = value(f.schema.Properties[f.fields[i]], strings.TrimSpace(rest))
 		} else if strings.TrimSpace(line) != "" {
-			return nil, fmt.Sprintf("%q is no line \"name: value\" of what is asked for.", cut(strings.TrimSpace(line), 100))
+			return nil, fmt.Sprintf("%q is not a line \"name: value\" for one of the questions.", cut(strings.TrimSpace(line), 100))
 		}
 	}
 	return f.accept(content)

@@ -287,7 +287,7 @@ func paceAfter(told int) time.Duration {
 	return 15 * time.Second
 }
 
-var errWithdrawn = errors.New("mcp: the server took its question back")
+var errWithdrawn = errors.New("mcp: the server withdrew its question")
 
 // answer gets the answer to a question.
 func (t *Tools) answer(ctx context.Context, q *question, who caller) (*mcp.ElicitResult, error) {

@@ -43,7 +43,7 @@ func (t *Tools) public(ctx context.Context, err error) error {
 	case errors.As(err, &connect):
 		reason = "the MCP server cannot be reached"
 	case errors.Is(err, errLongLine):
-		reason = fmt.Sprintf("the MCP server sent a message of more than the %d bytes that one may have", t.opts.maxMessage())
+		reason = fmt.Sprintf("the MCP server sent a message larger than the limit of %d bytes", t.opts.maxMessage())
 	case errors.As(err, &lost):
 		reason = "the MCP server broke off the connection"
 	case errors.As(err, &rpc) && rpc.Code == jsonrpc.CodeInvalidParams:

@@ -16,7 +16,7 @@ const maxNoise = 1000
 
 var (
 	errLongLine = errors.New("mcp: the server sent a message that is too long")
-	errNoise    = errors.New("mcp: the server prints too much that is no message")
+	errNoise    = errors.New("mcp: the server prints too many lines that are not messages")
 )
 
 // frames passes the lines of a command that are messages. Many servers print a greeting
@@ -51,7 +51,7 @@ func (f *frames) Read(p []byte) (int, error) {
 				return 0, errNoise
 			}
 			start = bytes.TrimSpace(start[:min(len(start), child.MaxLine)])
-			f.log.Info("MCP server printed what is no message", "line", strings.ToValidUTF8(string(start), "\uFFFD"))
+			f.log.Info("MCP server printed a line that is not a message", "line", strings.ToValidUTF8(string(start), "\uFFFD"))
 		}
 		if err != nil && len(f.rest) == 0 {
 			return 0, err

@@ -76,7 +76,7 @@ type bounded struct {
 // them all up; then its questions stay unanswered.
 const minRequests = 256
 
-var errUnread = errors.New("mcp: the server does not take what it is sent")
+var errUnread = errors.New("mcp: the server does not read its input")
 
 func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 	select {

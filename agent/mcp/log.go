@@ -25,7 +25,7 @@ func (s *session) wantLog() {
 	ctx, cancel := context.WithTimeout(s.tools.ctx, s.tools.opts.connectTimeout())
 	defer cancel()
 	if err := s.cs.SetLoggingLevel(ctx, &mcp.SetLoggingLevelParams{Level: "info"}); err != nil {
-		s.tools.log.Debug("MCP server does not take a level for its log", "error", err)
+		s.tools.log.Debug("MCP server does not accept a log level", "error", err)
 	}
 }
 

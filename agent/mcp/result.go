@@ -138,7 +138,7 @@ func (r *run) link(ctx context.Context, l *mcp.ResourceLink, follow bool) []*a2a
 		}
 		r.tools.log.Info("a resource that a tool links to cannot be read", "uri", cut(l.URI, 200), "error", err)
 	}
-	return []*a2a.Part{a2a.TextPart("(the tool refers to " + cut(name, 200) + ", which cannot be had here)")}
+	return []*a2a.Part{a2a.TextPart("(the tool refers to " + cut(name, 200) + ", which cannot be fetched here)")}
 }
 
 // read gets a resource from the server.

@@ -232,7 +232,7 @@ func (t *Tools) listed(ctx context.Context, fresh bool) (*list, error) {
 	if err != nil {
 		t.stale()
 		if have != nil && !fresh {
-			t.log.Warn("the tools of an MCP server cannot be listed anew", "error", err)
+			t.log.Warn("the tools of an MCP server cannot be listed again", "error", err)
 			return have, nil
 		}
 		return nil, err

@@ -227,7 +227,7 @@ func TestAnswersAreBounded(t *testing.T) {
 	}
 	s, _ := command(t, "old")
 	w := newWorld(t, s, &Options{MaxMessage: 100 << 10}, nil)
-	want(t, w.send(tool("greet", `{"name":"`+strings.Repeat("x", 100<<10)+`"}`)), a2a.TaskStateFailed, "more than the 102400 bytes")
+	want(t, w.send(tool("greet", `{"name":"`+strings.Repeat("x", 100<<10)+`"}`)), a2a.TaskStateFailed, "larger than the limit of 102400 bytes")
 }
 
 // Some calls need somebody to go somewhere first, and say so by an error.

@@ -203,11 +203,11 @@ func TestParts(t *testing.T) {
 		"an unnamed PDF":          {a2a.RawPart([]byte("%PDF-1.7"), "", ""), openai.Options{Files: true}, "map[file:map[file_data:data:application/pdf;base64,JVBERi0xLjc= filename:file.pdf] type:file]", ""},
 		"a text file":             {a2a.RawPart([]byte("a;b"), "text/csv", "a.csv"), openai.Options{Images: true}, "File \"a.csv\":\na;b", ""},
 		"a value":                 {a2a.DataPart(a2a.JSON(`{"a": 1}`)), openai.Options{}, `{"a": 1}`, ""},
-		"an image, not taken":     {a2a.RawPart(png, "", "a.png"), openai.Options{}, "", `takes no images: "a.png", image/png`},
-		"a URL, not taken":        {a2a.URLPart("https://pics.test/a.png", "", ""), openai.Options{}, "", "takes no images"},
-		"a PDF, not taken":        {a2a.RawPart([]byte("%PDF-1.7"), "", "a.pdf"), openai.Options{Images: true}, "", `takes no such files: "a.pdf", application/pdf`},
+		"an image, not taken":     {a2a.RawPart(png, "", "a.png"), openai.Options{}, "", `accepts no images: "a.png", image/png`},
+		"a URL, not taken":        {a2a.URLPart("https://pics.test/a.png", "", ""), openai.Options{}, "", "accepts no images"},
+		"a PDF, not taken":        {a2a.RawPart([]byte("%PDF-1.7"), "", "a.pdf"), openai.Options{Images: true}, "", `accepts no such files: "a.pdf", application/pdf`},
 		"a PDF's URL":             {a2a.URLPart("https://docs.test/a.pdf", "", ""), openai.Options{Files: true, Images: true}, "", "send the bytes"},
-		"bytes that are not text": {a2a.RawPart([]byte("a\xff"), "text/plain", ""), openai.Options{}, "", "takes no such files"},
+		"bytes that are not text": {a2a.RawPart([]byte("a\xff"), "text/plain", ""), openai.Options{}, "", "accepts no such files"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -60,7 +60,7 @@ func refused(status int, h http.Header, api *apiError) fault {
 	case status == http.StatusNotFound:
 		f.public = "there is no chat API at the URL of the model's endpoint; most end in /v1"
 	case status >= 300 && status < 400:
-		f.public = "the model's endpoint is elsewhere: the agent's configuration has to be mended"
+		f.public = "the model's endpoint has moved: its operator must correct the agent's configuration"
 	default:
 		f.public = "the model's endpoint did not accept the request"
 	}
@@ -76,11 +76,11 @@ func broken(err error) fault {
 	_, refused := errors.AsType[*egress.Refused](err)
 	switch {
 	case refused:
-		f.public, f.again = "the model's endpoint is at an address that this server does not call; its operator can allow it", false
+		f.public, f.again = "the model's endpoint is at an address that this server may not call; its operator can allow it", false
 	case errors.Is(err, errSilent):
 		f.public = "the model did not answer in time"
 	case errors.Is(err, errLate):
-		f.public, f.again = "the model did not come to an end in time", false
+		f.public, f.again = "the model did not finish in time", false
 	}
 	return f
 }

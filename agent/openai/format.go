@@ -48,7 +48,7 @@ func formatFor(t *agent.Turn) (format, error) {
 		case len(m.Schema) > maxSchema:
 			return f, unfit("the metadata's schema is too large")
 		case m.Schema[0] != '{', json.Unmarshal(m.Schema, &s) != nil:
-			return f, unfit("the metadata's schema has to be a JSON Schema: an object, whose title is a string")
+			return f, unfit("the metadata's schema must be a JSON Schema: an object, whose title is a string")
 		}
 		f.schema, f.name = a2a.JSON(m.Schema), "answer"
 		if s.Title != "" {

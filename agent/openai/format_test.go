@@ -36,7 +36,7 @@ func TestAnswersInJSON(t *testing.T) {
 		"an object, unknown":  {[]string{"application/json"}, "", "json_object", `{"a":1}`, a2a.TaskStateCompleted, `{"a":1}`, "", "<nil>", true},
 		"too deep":            {[]string{"application/json"}, "", "", strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000), a2a.TaskStateFailed, "", "did not answer with JSON", "map[type:json_object]", false},
 		"not JSON":            {[]string{"application/json"}, "", "", "sorry", a2a.TaskStateFailed, "", "did not answer with JSON", "map[type:json_object]", false},
-		"no schema":           {[]string{"application/json"}, `{"schema":"person"}`, "", "", a2a.TaskStateRejected, "", "has to be a JSON Schema", "", false},
+		"no schema":           {[]string{"application/json"}, `{"schema":"person"}`, "", "", a2a.TaskStateRejected, "", "must be a JSON Schema", "", false},
 		"too large":           {[]string{"application/json"}, `{"schema":{"x":"` + strings.Repeat("x", 70_000) + `"}}`, "", "", a2a.TaskStateRejected, "", "too large", "", false},
 	} {
 		t.Run(name, func(t *testing.T) {

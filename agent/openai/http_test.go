@@ -82,7 +82,7 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 	w := &world{Engine: engine.New(st, ag, &card, nil), t: t, st: st}
 	defer w.start()()
 	task := w.say("hello")
-	want(t, task, a2a.TaskStateFailed, "", "is elsewhere")
+	want(t, task, a2a.TaskStateFailed, "", "has moved")
 	if asked || strings.Contains(string(task.AppendJSON(nil)), "127.0.0.1") {
 		t.Errorf("followed: %v; told %s", asked, task.AppendJSON(nil))
 	}

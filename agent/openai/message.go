@@ -81,7 +81,7 @@ func (a *Agent) raw(p *a2a.Part) (content, error) {
 	switch {
 	case strings.HasPrefix(media, "image/"):
 		if !a.opts.Images {
-			return content{}, unfit("this agent takes no images: " + describe(p))
+			return content{}, unfit("this agent accepts no images: " + describe(p))
 		}
 		return content{Type: "image_url", ImageURL: &imageURL{dataURL(media, p.Raw)}}, nil
 	case textual(media) && utf8.Valid(p.Raw):
@@ -93,20 +93,20 @@ func (a *Agent) raw(p *a2a.Part) (content, error) {
 		name := cmp.Or(p.Filename, "file"+extension(media))
 		return content{Type: "file", File: &file{Filename: name, FileData: dataURL(media, p.Raw)}}, nil
 	}
-	return content{}, unfit("this agent takes no such files: " + describe(p))
+	return content{}, unfit("this agent accepts no such files: " + describe(p))
 }
 
 // link converts a file that the part links to. Only the endpoint may fetch it.
 func (a *Agent) link(p *a2a.Part) (content, error) {
 	u, err := url.Parse(p.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return content{}, unfit("this agent takes http and https URLs only")
+		return content{}, unfit("this agent accepts http and https URLs only")
 	}
 	if media := mediaOf(p); !strings.HasPrefix(media, "image/") {
-		return content{}, unfit("this agent takes images by URL only, send the bytes of other files: " + describe(p))
+		return content{}, unfit("this agent accepts images by URL only; send the bytes of other files: " + describe(p))
 	}
 	if !a.opts.Images {
-		return content{}, unfit("this agent takes no images: " + describe(p))
+		return content{}, unfit("this agent accepts no images: " + describe(p))
 	}
 	return content{Type: "image_url", ImageURL: &imageURL{p.URL}}, nil
 }

@@ -51,7 +51,7 @@ func New(base, model string, o *Options) (*Agent, error) {
 	}
 	for _, name := range []string{"model", "messages", "stream", "tools"} {
 		if _, has := o.Extra[name]; has {
-			return nil, fmt.Errorf("openai: Extra must not have %s, which is the agent's business", name)
+			return nil, fmt.Errorf("openai: Extra must not have %s, which the agent sets itself", name)
 		}
 	}
 	if _, err := json.Marshal([]any{o.Extra, o.Temperature}); err != nil {
@@ -59,11 +59,11 @@ func New(base, model string, o *Options) (*Agent, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(o.Headers)) {
 		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(o.Headers[name].Reveal()) {
-			return nil, fmt.Errorf("openai: %q cannot be a header, or its value cannot", name)
+			return nil, fmt.Errorf("openai: header %q has an invalid name or value", name)
 		}
 	}
 	if !httpguts.ValidHeaderFieldValue(o.APIKey.Reveal()) {
-		return nil, errors.New("openai: the API key holds what no header can, such as a line break")
+		return nil, errors.New("openai: the API key has a character that no header may have, such as a line break")
 	}
 	a := &Agent{endpoint: endpoint, model: model, opts: *o, tokens: metrics.New(o.MeterProvider).Histogram(metrics.TokenUsage)}
 	if _, err := a.system(); err != nil {

@@ -48,7 +48,7 @@ func TestRetries(t *testing.T) {
 		"no such model":    {[]openaitest.Answer{openaitest.Error(404, "model_not_found", "no"), fine}, a2a.TaskStateFailed, "", "does not know the model", 0, 0},
 		"no such URL":      {[]openaitest.Answer{openaitest.Error(404, "", "404 page not found"), fine}, a2a.TaskStateFailed, "", "most end in /v1", 0, 0},
 		"in a list":        {[]openaitest.Answer{{Status: 400, Pieces: []string{`[{"error":{"code":400,"message":"content_filter","status":"INVALID_ARGUMENT"}}]`}}}, a2a.TaskStateFailed, "", "for its content", 0, 0},
-		"elsewhere":        {[]openaitest.Answer{{Status: 307, Header: map[string]string{"Location": "http://evil.test/"}}, fine}, a2a.TaskStateFailed, "", "is elsewhere", 0, 0},
+		"elsewhere":        {[]openaitest.Answer{{Status: 307, Header: map[string]string{"Location": "http://evil.test/"}}, fine}, a2a.TaskStateFailed, "", "has moved", 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -71,7 +71,7 @@ func TestForbiddenEndpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, openaitest.New(), &openai.Options{Client: new(egress.Policy).Client(nil)})
 		begun := time.Now()
-		want(t, w.say("hello"), a2a.TaskStateFailed, "", "at an address that this server does not call; its operator can allow it")
+		want(t, w.say("hello"), a2a.TaskStateFailed, "", "at an address that this server may not call; its operator can allow it")
 		if took := time.Since(begun); took > 0 {
 			t.Errorf("it took %v", took)
 		}

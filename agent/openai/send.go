@@ -181,5 +181,5 @@ func (r *run) whole(ctx context.Context, cancel context.CancelCauseFunc, res *ht
 
 // garbled returns the fault for data that cannot be understood.
 func garbled(err error) fault {
-	return fault{public: "the model's endpoint sent what cannot be understood", cause: err}
+	return fault{public: "the model's endpoint sent something that cannot be understood", cause: err}
 }

@@ -121,7 +121,7 @@ func TestSilence(t *testing.T) {
 		"in the answer":     {openaitest.Answer{Pieces: append(begin[:2:2], "x"), Until: hang}, "Hello", "broke off", 2 * time.Minute},
 		"but for comments": {
 			openaitest.Answer{Pieces: strings.SplitAfter(strings.Repeat(": keep-alive\n\n", 1000), "\n\n"), Every: time.Minute},
-			"", "did not come to an end in time", 30 * time.Minute,
+			"", "did not finish in time", 30 * time.Minute,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

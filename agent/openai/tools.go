@@ -38,7 +38,7 @@ func (a *Agent) toolbox(ctx context.Context) (tools, error) {
 		}
 		for _, t := range list {
 			if len(ts.list) == maxTools {
-				a.opts.logger().Warn("the model is told of some tools only: there are too many", "most", maxTools)
+				a.opts.logger().Warn("some tools are not offered to the model: there are too many", "most", maxTools)
 				return ts, nil
 			}
 			if err := ts.add(box, t); err != nil {

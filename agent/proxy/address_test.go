@@ -35,7 +35,7 @@ func TestForbiddenAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := serve(t, agent.DemoCard(), a, nil)
-	want(t, send(t, dial(t, p, nil), say("hello")), a2a.TaskStateFailed, "leads to an address that this server does not call")
+	want(t, send(t, dial(t, p, nil), say("hello")), a2a.TaskStateFailed, "is at an address that this server may not call")
 }
 
 // leads has a card, or a redirect of a call, lead to where an agent is.
@@ -72,7 +72,7 @@ func leads(t *testing.T, inside string, redirects, any bool) {
 		want(t, task, a2a.TaskStateCompleted, "")
 		return
 	}
-	want(t, task, a2a.TaskStateFailed, "leads to an address that this server does not call")
+	want(t, task, a2a.TaskStateFailed, "is at an address that this server may not call")
 }
 
 // faraway is a connection to 8.8.8.8, as it seems.

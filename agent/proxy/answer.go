@@ -33,7 +33,7 @@ func (r *run) deliver(ctx context.Context, m *a2a.Message) error {
 	}
 	switch {
 	case maybeTaken(err):
-		r.log.Info("it is not known whether the agent took an answer", "error", err)
+		r.log.Info("it is not known whether the agent accepted an answer", "error", err)
 	case err == nil && r.spoke:
 	case err != nil && refusal(err):
 		r.log.Info("the agent refused an answer", "error", err)

@@ -49,7 +49,7 @@ func (r *run) stop(ctx context.Context, cause error) error {
 	case r.status.State.Terminal():
 		return r.t.End(r.status.State, r.words(r.status.Message))
 	}
-	return r.t.End(a2a.TaskStateCanceled, text("The agent behind this one did not cancel its task, which may go on there."))
+	return r.t.End(a2a.TaskStateCanceled, text("The agent behind this one did not cancel its task, which may continue there."))
 }
 
 // cancel asks the agent to cancel its task, and waits until that has ended.
@@ -87,7 +87,7 @@ func (r *run) abandon(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), goodbye)
 	defer cancel()
 	if _, err := r.c.CancelTask(ctx, &a2a.CancelTaskRequest{ID: r.task}); err != nil {
-		r.log.Info("the agent was not told that its task is not wanted any more", "error", err)
+		r.log.Info("the agent was not told that its task is no longer wanted", "error", err)
 	}
 }
 

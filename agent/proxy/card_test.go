@@ -62,7 +62,7 @@ func TestCardIsJudged(t *testing.T) {
 		t.Error("it was taken")
 	}
 	front := serve(t, a2a.AgentCard{Name: "x"}, p, nil)
-	want(t, send(t, dial(t, front, nil), say("x")), a2a.TaskStateFailed, "not one that this server trusts")
+	want(t, send(t, dial(t, front, nil), say("x")), a2a.TaskStateFailed, "does not trust the card")
 	if len(up.messages()) > 0 {
 		t.Error("it was sent to")
 	}

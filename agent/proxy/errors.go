@@ -116,23 +116,23 @@ func reason(err error, within bool) string {
 	e := said(err)
 	switch {
 	case misled(err):
-		return "the agent behind this one leads to an address that this server does not call; its operator can allow it"
+		return "the agent behind this one is at an address that this server may not call; its operator can allow it"
 	case errors.As(err, &card) && card.Kind == a2aclient.CardForbidden:
 		return notLetIn
 	case errors.As(err, &card) && card.Kind == a2aclient.CardRefused:
-		return "the card of the agent behind this one is not one that this server trusts"
+		return "this server does not trust the card of the agent behind this one"
 	case errors.As(err, &card) && card.Kind != a2aclient.CardUnreachable:
 		return "there is no agent where this server looks for the one behind this one"
 	case later(err) && (e == nil || e.Code != a2a.CodeRateLimited):
 		if within {
-			return "the agent behind this one cannot be reached any more"
+			return "the agent behind this one can no longer be reached"
 		}
 		return "the agent behind this one cannot be reached"
 	case errors.As(err, &t), e != nil && e.Peer && e.Code == a2a.CodeUnavailable:
 		if within {
 			return "the connection to the agent behind this one broke and did not come back"
 		}
-		return "the connection to the agent behind this one broke before it said whether it took the message, which was not sent again"
+		return "the connection to the agent behind this one broke before it said whether it accepted the message; the message was not sent again"
 	case e == nil:
 		return "" // an error of this side, not for callers
 	}
@@ -141,12 +141,12 @@ func reason(err error, within bool) string {
 		return notLetIn
 	case a2a.CodeTaskNotFound:
 		if within {
-			return "the agent behind this one does not know the task any more"
+			return "the agent behind this one no longer knows the task"
 		}
 	case a2a.CodeRateLimited:
 		return "the agent behind this one has too much to do; try again later"
 	case a2a.CodeInvalidAgentResponse, a2a.CodeParse:
-		return "the agent behind this one answered with something that is not of the protocol"
+		return "the agent behind this one answered with something that the protocol does not have"
 	case a2a.CodeLoop:
 		return "the message came through too many agents"
 	}
@@ -160,4 +160,4 @@ func reason(err error, within bool) string {
 	return "the agent behind this one refused: " + strings.ToValidUTF8(text, "")
 }
 
-const notLetIn = "the agent behind this one does not let this server in; its operator has to see to that"
+const notLetIn = "the agent behind this one refused this server's credentials; the server's operator must correct them"

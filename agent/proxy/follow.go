@@ -139,7 +139,7 @@ func (r *run) reconcile(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		r.log.Warn("the agent's task could not be looked at once more; its artifacts may not be whole", "error", err)
+		r.log.Warn("the agent's task could not be read once more; its artifacts may be incomplete", "error", err)
 		return nil
 	}
 	if task.ID != r.task {
@@ -243,7 +243,7 @@ func (r *run) sleep(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-var errForeign = agent.Public("the agent behind this one spoke of another task than it was asked for", nil)
+var errForeign = agent.Public("the agent behind this one answered about another task", nil)
 
 func tooMuch(what string, most any) error {
 	return agent.Public(fmt.Sprintf("the agent behind this one sent more than %v %s", most, what), nil)

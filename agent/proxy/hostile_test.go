@@ -37,9 +37,9 @@ func TestHostile(t *testing.T) {
 		{"endless nothing", endless(func(int) *a2a.StreamResponse { return status("up", a2a.TaskStateWorking, "") }),
 			"sent more than 500 events"},
 		{"huge part", says(begun, chunk("up", "a", strings.Repeat("x", 1<<20), false, false)), "sent more than 100000 bytes"},
-		{"another task", says(begun, status("other", a2a.TaskStateCompleted, "")), "spoke of another task"},
-		{"another task's artifact", says(begun, chunk("other", "a", "x", false, false)), "spoke of another task"},
-		{"a whole other task", says(begun, task("other", a2a.TaskStateCompleted)), "spoke of another task"},
+		{"another task", says(begun, status("other", a2a.TaskStateCompleted, "")), "answered about another task"},
+		{"another task's artifact", says(begun, chunk("other", "a", "x", false, false)), "answered about another task"},
+		{"a whole other task", says(begun, task("other", a2a.TaskStateCompleted)), "answered about another task"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -154,7 +154,7 @@ func TestCancelIsHonest(t *testing.T) {
 		{"cancelled", state(a2a.TaskStateWorking), state(a2a.TaskStateCanceled), a2a.TaskStateCanceled, ""},
 		{"later", state(a2a.TaskStateCanceled), state(a2a.TaskStateWorking), a2a.TaskStateCanceled, ""},
 		{"too late", state(a2a.TaskStateCompleted), nil, a2a.TaskStateCompleted, ""},
-		{"not at all", state(a2a.TaskStateWorking), nil, a2a.TaskStateCanceled, "did not cancel its task, which may go on there"},
+		{"not at all", state(a2a.TaskStateWorking), nil, a2a.TaskStateCanceled, "did not cancel its task, which may continue there"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()

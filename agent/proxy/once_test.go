@@ -262,11 +262,11 @@ func TestRefusals(t *testing.T) {
 		want string
 	}{
 		{a2a.Invalid("message.parts[0]", "must be a haiku"), "refused: message.parts[0]: must be a haiku"},
-		{a2a.Errorf(a2a.CodeUnauthenticated, "token abc is not known"), "does not let this server in"},
-		{a2a.Errorf(a2a.CodePermissionDenied, "token abc may not"), "does not let this server in"},
+		{a2a.Errorf(a2a.CodeUnauthenticated, "token abc is not known"), "refused this server's credentials"},
+		{a2a.Errorf(a2a.CodePermissionDenied, "token abc may not"), "refused this server's credentials"},
 		{a2a.Errorf(a2a.CodeContentTypeNotSupported, "no images"), "refused: no images"},
 		{a2a.Errorf(a2a.CodeRateLimited, "too many"), "has too much to do"},
-		{a2a.Errorf(a2a.CodeUnavailable, "not now"), "which was not sent again"},
+		{a2a.Errorf(a2a.CodeUnavailable, "not now"), "the message was not sent again"},
 		{a2a.Errorf(a2a.CodeLoop, "a circle"), "through too many agents"},
 	} {
 		t.Run(c.err.Code.String(), func(t *testing.T) {

@@ -53,7 +53,7 @@ func New(ref string, o *Options) (*Agent, error) {
 	if o.Push {
 		u, err := url.Parse(o.PushURL)
 		if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-			return nil, errors.New("proxy: Options.PushURL is no absolute URL without a query")
+			return nil, errors.New("proxy: Options.PushURL is not an absolute URL without a query")
 		}
 		if o.PushSecret == "" {
 			return nil, errors.New("proxy: Options.Push needs a PushSecret")

@@ -124,8 +124,8 @@ func TestForgotten(t *testing.T) {
 	up.stop()
 	up.opts.Store = store.NewMemory()
 	up.start()
-	want(t, ended(t, c, task.ID), a2a.TaskStateFailed, "the agent behind this one does not know the task any more")
-	want(t, send(t, c, to(asked, "me")), a2a.TaskStateFailed, "the agent behind this one does not know the task any more")
+	want(t, ended(t, c, task.ID), a2a.TaskStateFailed, "the agent behind this one no longer knows the task")
+	want(t, send(t, c, to(asked, "me")), a2a.TaskStateFailed, "the agent behind this one no longer knows the task")
 }
 
 // One that stays away is waited for, and no longer than that.
@@ -141,7 +141,7 @@ func TestAway(t *testing.T) {
 		failed = send(t, c, say("echo hello once more"))
 	}
 	want(t, failed, a2a.TaskStateFailed, "the agent behind this one cannot be reached")
-	want(t, ended(t, c, task.ID), a2a.TaskStateFailed, "the agent behind this one cannot be reached any more")
+	want(t, ended(t, c, task.ID), a2a.TaskStateFailed, "the agent behind this one can no longer be reached")
 	up.start()
 	want(t, send(t, c, say("echo hello again")), a2a.TaskStateCompleted, "hello again")
 }

@@ -166,7 +166,7 @@ func (r *run) yield(m *a2a.Message, err error) bool {
 	default:
 		return false
 	}
-	r.log.Info("the agent refused a message, which is tried without what it need not have", "error", err)
+	r.log.Info("the agent refused a message; trying again without its optional members", "error", err)
 	return true
 }
 

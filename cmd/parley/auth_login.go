@@ -173,7 +173,7 @@ func (a *app) signIn(ctx context.Context, l *login, c *a2aclient.Client) (*auth.
 	default:
 		grant = grants[0]
 	}
-	a.stderr.Note("Note", "%s asks you to sign in at %s; what you get goes to this agent only", plain.Quote(signin.Name(a.flags.agentCard)), plain.Line(o.Host()))
+	a.stderr.Note("Note", "%s asks you to sign in at %s; the token is sent to this agent only", plain.Quote(signin.Name(a.flags.agentCard)), plain.Line(o.Host()))
 	switch grant {
 	case auth.GrantClient:
 		return o.ClientCredentials(ctx)
@@ -184,7 +184,7 @@ func (a *app) signIn(ctx context.Context, l *login, c *a2aclient.Client) (*auth.
 			if d.Complete != "" && browser {
 				a.browse(ctx, d.Complete)
 			}
-			a.stderr.Note("Note", "the code is good for %s; Ctrl-C ends the sign-in", time.Until(d.Expires).Round(time.Second))
+			a.stderr.Note("Note", "the code is valid for %s; Ctrl-C ends the sign-in", time.Until(d.Expires).Round(time.Second))
 		})
 	}
 	return o.Code(ctx, int(l.port), func(address string) {

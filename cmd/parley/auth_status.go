@@ -164,7 +164,7 @@ func (a *app) logout(ctx context.Context, kept *contexts.SignIn) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	if err := s.Revoke(ctx, &http.Client{Transport: a.issuerClient().Transport}); err != nil {
-		a.stderr.Note("Warning", "the tokens are gone from here, but the issuer did not take them back (%v): they stay good until they expire", err)
+		a.stderr.Note("Warning", "the tokens are deleted here, but the issuer did not revoke them (%v): they are valid until they expire", err)
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func (e *keyEnd) at(now time.Time) (time.Time, error) {
 		return time.Time{}, nil
 	}
 	if end.Before(now.Add(time.Second)) { // times are kept in whole seconds
-		return end, failure.Usagef("the key would end before it is made")
+		return end, failure.Usagef("the key would expire before it is made")
 	}
 	return end, nil
 }

@@ -123,7 +123,7 @@ func (a *app) loadCorpus(f *conformanceFlags) (*acts.Corpus, error) {
 func (a *app) conformance(ctx context.Context, f *conformanceFlags) error {
 	for _, p := range slices.Concat(f.only, f.skip) {
 		if _, err := path.Match(p, ""); err != nil {
-			return failure.Usagef("%q is no pattern: %v", p, err)
+			return failure.Usagef("%q is not a valid pattern: %v", p, err)
 		}
 	}
 	if f.parallel < 1 || f.parallel > 64 {

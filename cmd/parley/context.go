@@ -68,7 +68,7 @@ A2ACLI_* variables and .env files override a context, unless --context names it.
 func (a *app) contextOf(cmd *cobra.Command, agent string) (contexts.Context, error) {
 	f := &a.flags
 	if agent == "" || strings.HasPrefix(agent, "-") {
-		return nil, failure.Usagef("which agent? %q is no address", agent).WithHint("parley context add NAME https://agents.example.org")
+		return nil, failure.Usagef("which agent? %q is not an address", agent).WithHint("parley context add NAME https://agents.example.org")
 	}
 	if f.agentCard != "" {
 		return nil, failure.Usagef("the agent is the second argument, %s: leave -a %s out", plain.Quote(agent), plain.Quote(f.agentCard))

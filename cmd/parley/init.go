@@ -143,7 +143,7 @@ func (a *app) takeSecrets(d *config.Draft) {
 		}
 		a.stderr.Hide(database.Passwords(values[len(values)-1])...)
 		d.Settings[flag] = []string{"${env:" + env + "}"}
-		a.stderr.Note("Note", "there is a password in --%s, and none belongs into a file: set the variable %s to the whole value", flag, env)
+		a.stderr.Note("Note", "there is a password in --%s, which does not belong in a file: set the variable %s to the whole value", flag, env)
 	}
 }
 

@@ -52,8 +52,8 @@ func TestInitFindsWhatAURLIs(t *testing.T) {
 		{[]string{srv.URL + "/answer"}, "", "http:\n url: " + srv.URL + "/answer\n"},
 		{[]string{"--http=" + dead.URL}, "", "http:\n url: " + dead.URL + "\n"},
 		{[]string{dead.URL}, "", "nothing answers at "},
-		{[]string{strings.Replace(srv.URL, "//", "//me:hunter2@", 1)}, "", "which do not belong into a file"},
-		{[]string{strings.TrimPrefix(dead.URL, "http://")}, "", " is neither a file that is there nor the address of an agent"},
+		{[]string{strings.Replace(srv.URL, "//", "//me:hunter2@", 1)}, "", "which do not belong in a file"},
+		{[]string{strings.TrimPrefix(dead.URL, "http://")}, "", " is neither an existing file nor the address of an agent"},
 	} {
 		t.Setenv(serve.UpstreamEnv, c.env)
 		var out, errs strings.Builder

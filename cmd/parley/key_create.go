@@ -59,7 +59,7 @@ them.`,
 		}
 		for _, s := range k.Scopes {
 			if !slices.Contains(a2a.Scopes, s) {
-				a.stderr.Note("Note", "%s is no scope of Parley's own: only a skill on the card can ask for it", s)
+				a.stderr.Note("Note", "%s is not one of Parley's scopes: only a skill on the card can require it", s)
 			}
 		}
 		keys.record(a2aserver.AuditKeyCreated, k)

@@ -39,7 +39,7 @@ tasks and scopes stay. If a key leaked, revoke it, or rotate it with --grace 0.`
 		}
 		keys.record(a2aserver.AuditKeyRotated, k)
 		if !k.GraceEnds.IsZero() && *output != "json" {
-			a.stderr.Note("Note", "the old token is good until %s", plain.Date(k.GraceEnds))
+			a.stderr.Note("Note", "the old token is valid until %s", plain.Date(k.GraceEnds))
 		}
 		return a.sayToken(k, token, *output)
 	})

@@ -76,7 +76,7 @@ agents:
 
 	k.write(t, "parley.yaml", "version: 1\nlisten: 127.0.0.1:1\nagents:\n  slow:\n    exek: {command: [echo]}\n")
 	s.tell(syscall.SIGHUP)
-	if why := s.await(&s.err, `msg="not reloaded: what ran before goes on" because=SIGHUP error=(.*)$`); !strings.Contains(why, "parley.yaml:5:5: ") {
+	if why := s.await(&s.err, `msg="not reloaded: the previous settings stay in force" because=SIGHUP error=(.*)$`); !strings.Contains(why, "parley.yaml:5:5: ") {
 		t.Errorf("the reason has no place: %s", why)
 	}
 	k.says(t, s.addr, "x", "new")
@@ -120,7 +120,7 @@ done
 	if err := os.Remove(filepath.Join(k.dir, "agent.sh")); err != nil {
 		t.Fatal(err)
 	}
-	s.await(&s.err, `msg="not reloaded: what ran before goes on" because="agent.sh changed" error=.*not found`)
+	s.await(&s.err, `msg="not reloaded: the previous settings stay in force" because="agent.sh changed" error=.*not found`)
 	k.says(t, s.addr, "x", "the second")
 }
 
@@ -139,7 +139,7 @@ func TestWhatIsBehindComesLater(t *testing.T) {
 	s.await(&s.err, `^Card: it is not known yet, because the service behind the agent does not answer: `)
 	behind := newTools(t)
 	behind.serve(t, "", "--listen", at)
-	s.await(&s.err, `msg="the card of an upstream has changed" agent="agent at `+at+`" name="Parley demo"`)
+	s.await(&s.err, `msg="the card of a service behind an agent has changed" agent="agent at `+at+`" name="Parley demo"`)
 	if out, _, _ := k.run(t, "card", "get", "-a", s.addr); !strings.Contains(out, "Name: Parley demo\n") || !strings.Contains(out, "Skill: echo Echo\n") {
 		t.Errorf("the card is\n%s", out)
 	}

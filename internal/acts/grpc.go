@@ -52,7 +52,7 @@ func dialGRPC(o *Options, i *iface, secure bool) (*grpcCaller, error) {
 		at, _, _ = strings.Cut(rest, "/")
 	}
 	if u, err := url.Parse("//" + at); err != nil || u.Host == "" {
-		return nil, errors.New("its address is no host and port: " + cut(i.url, 120))
+		return nil, errors.New("its address is not a host and port: " + cut(i.url, 120))
 	} else if u.Port() == "" {
 		at += map[bool]string{true: ":443", false: ":80"}[secure]
 	}

@@ -106,7 +106,7 @@ func exchange(ctx context.Context, o *Options, x *exchanged) *Answer {
 			if o, ok := e.raw.(obj); ok {
 				x.event(e, o)
 			} else {
-				e.bad = "its data is no JSON object: " + cut(string(ev.Data), maxShown)
+				e.bad = "its data is not a JSON object: " + cut(string(ev.Data), maxShown)
 			}
 			return e, nil
 		})

@@ -226,7 +226,7 @@ func TestParseMistakes(t *testing.T) {
 		{head + "      - {id: A, level: must, steps: [{id: x}]}\n", "x.yaml:7: test A, step x must have one of operation"},
 		{head + "      - {id: A, level: must, steps: [{id: x, operation: get_task}, {id: x, operation: get_task}]}\n", `x.yaml:7: test A has two steps "x"`},
 		{head + "      - {id: A, level: must, steps: [{id: x, operation: get_task, expect_error: {error_type: NoSuchError}}]}\n", `x.yaml:7: test A, step x: there is no error "NoSuchError"`},
-		{head + "      - {id: A, level: must, steps: [{id: x, operation: get_task, capture: {a: \"b..c\"}}]}\n", `x.yaml:7: test A, step x: capture: "b..c" is no path`},
+		{head + "      - {id: A, level: must, steps: [{id: x, operation: get_task, capture: {a: \"b..c\"}}]}\n", `x.yaml:7: test A, step x: capture: "b..c" is not a path`},
 		{head + "      - {id: A, level: must, steps: [{id: x, operation: get_task, repeat: {until: \"a b\"}}]}\n", "x.yaml:7: test A, step x: repeat: until:"},
 		{head + "      - {id: A, level: must, observe: [nothing]}\n", `x.yaml:7: test A: there is no check "nothing"`},
 		{head + "      - &a {id: A, level: must, steps: [{id: x, operation: get_task, params: {a: *a}}]}\n", "x.yaml:7: aliases are not read"},

@@ -78,7 +78,7 @@ func discover(ctx context.Context, o *Options) (*target, error) {
 	}
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" {
-		return nil, &TargetError{fmt.Sprintf("%q is no address of an agent", o.URL), err}
+		return nil, &TargetError{fmt.Sprintf("%q is not the address of an agent", o.URL), err}
 	}
 	urls := []string{base}
 	if !strings.HasSuffix(u.Path, ".json") {
@@ -99,7 +99,7 @@ func discover(ctx context.Context, o *Options) (*target, error) {
 				last = &TargetError{fmt.Sprintf("there is no card at %s: HTTP %d", at, a.status), nil}
 			}
 		case !ok:
-			last = &TargetError{fmt.Sprintf("the card at %s is no JSON object", at), nil}
+			last = &TargetError{fmt.Sprintf("the card at %s is not a JSON object", at), nil}
 		default:
 			t := &target{cardURL: at, card: card, cardAnswer: a}
 			t.find()
@@ -241,7 +241,7 @@ func (t *target) choose(o *Options) (closeAll func(), err error) {
 		}
 		if i.binding != GRPC {
 			if u, err := url.Parse(i.url); err != nil || u.Scheme != "http" && u.Scheme != "https" {
-				i.bad = errors.New("its url is no http or https URL: " + cut(i.url, 120))
+				i.bad = errors.New("its url is not an http or https URL: " + cut(i.url, 120))
 			}
 		}
 	}

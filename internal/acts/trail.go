@@ -16,7 +16,7 @@ type segment struct {
 	every bool   // each element
 }
 
-var errPath = errors.New("is no path such as task.artifacts[0].parts[*].text")
+var errPath = errors.New("is not a path such as task.artifacts[0].parts[*].text")
 
 func parsePath(s string) (trail, error) {
 	var p trail

@@ -189,7 +189,7 @@ func (p *parser) value(n *yaml.Node, depth int) any {
 		case "!!int", "!!float":
 			f, err := strconv.ParseFloat(strings.ReplaceAll(n.Value, "_", ""), 64)
 			if err != nil {
-				p.fail(n, "%q is no number", n.Value)
+				p.fail(n, "%q is not a number", n.Value)
 			}
 			return f
 		}

@@ -192,9 +192,9 @@ func (c *call) readQuery(r *route, raw string) error {
 			if len(r.params) > 0 {
 				known = "there are " + strings.Join(r.params, ", ")
 			}
-			return Invalid(strconv.Quote(name[:min(len(name), 40)]), "is no parameter of this resource; %s", known)
+			return Invalid(strconv.Quote(name[:min(len(name), 40)]), "is not a parameter of this resource; %s", known)
 		case len(list) > 1:
-			return Invalid(name, "is given %d times, and once is allowed", len(list))
+			return Invalid(name, "is given %d times; once is allowed", len(list))
 		default:
 			if name == "after" && slices.Contains(r.params, "follow") {
 				if n, err := strconv.ParseInt(list[0], 10, 64); err != nil || n < 0 {
@@ -295,7 +295,7 @@ func (h *handler) public(r *http.Request, err error) *Error {
 		return Errorf(http.StatusServiceUnavailable, "the connection ended")
 	}
 	h.o.Logger.Error("a call of the admin API failed", "path", r.URL.Path, "error", err)
-	return Errorf(http.StatusInternalServerError, "something went wrong inside; the server's log has it")
+	return Errorf(http.StatusInternalServerError, "something went wrong; the server's log says what")
 }
 
 // stream writes server-sent events until they end, the client leaves or stops reading, or the

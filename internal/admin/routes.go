@@ -289,7 +289,7 @@ func read[T any](body []byte) (v T, err error) {
 	}
 	var given map[string]json.RawMessage
 	if json.Unmarshal(body, &given) != nil || given == nil {
-		return v, Invalid("body", "must be one JSON object and nothing behind it")
+		return v, Invalid("body", "must be one JSON object, with nothing after it")
 	}
 	d := document{schemas: map[string]any{}}
 	for _, name := range d.fields(reflect.TypeFor[T](), map[string]any{}) {

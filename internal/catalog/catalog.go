@@ -153,9 +153,9 @@ func (e *Entry) check() string {
 	case (e.URL == "") == (len(e.Data) == 0):
 		return "there must be exactly one of url and data"
 	case e.URL != "" && a2a.WebURL(e.URL) == nil:
-		return "the url is no http or https URL"
+		return "the url is not an http or https URL"
 	case len(e.Data) > 0 && e.Data[0] != '{':
-		return "data is no object"
+		return "data is not an object"
 	}
 	for _, s := range []string{e.DisplayName, e.Type, e.URL, e.Description, e.Version} {
 		if len(s) > maxText {

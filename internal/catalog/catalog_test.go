@@ -28,7 +28,7 @@ func TestParseKeepsWhatCanBeUsed(t *testing.T) {
 		t.Errorf("%+v", m.Entries)
 	}
 	got := fmt.Sprint(findings)
-	for _, want := range []string{"{urn:air:acme.com:agent:both there must be", "{entries[3] the identifier is not", "no http or https", "twice", "{entries[6] a member has a type"} {
+	for _, want := range []string{"{urn:air:acme.com:agent:both there must be", "{entries[3] the identifier is not", "not an http or https", "twice", "{entries[6] a member has a type"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("no %q in %s", want, got)
 		}

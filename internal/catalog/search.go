@@ -128,7 +128,7 @@ func Search(entries []Entry, q *Query, size int, token string) (page []Result, n
 func Page(n, size int, token string) (from, to int, next string, err error) {
 	if token != "" {
 		if from, err = strconv.Atoi(token); err != nil || from < 0 {
-			return 0, 0, "", fmt.Errorf("pageToken %.40q is not one of ours", token)
+			return 0, 0, "", fmt.Errorf("pageToken %.40q is not a token of this server", token)
 		}
 	}
 	from = min(from, n)

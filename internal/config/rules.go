@@ -105,7 +105,7 @@ func (r *reader) serverRules(tree *value) {
 	r.needs(tree, "cards.keys_url", "cards.keys", "only signed cards name it")
 	r.needs(tree, "cards.strict", "cards.keys", "it is about signatures")
 	if w := tree.at("retries.window"); w != nil && !w.bad && w.duration == 0 {
-		r.excludes(w, yes("retries.anonymous"), "messages are known for no time")
+		r.excludes(w, yes("retries.anonymous"), "no message is remembered")
 	}
 	if push := tree.at("push.enabled"); push != nil && !push.yes {
 		for _, name := range []string{"allow", "deny", "proxy"} {

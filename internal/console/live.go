@@ -285,7 +285,7 @@ func (c *Console) follows(r *request) ([]followed, error) {
 			list = append(list, followed{key, id, n})
 			continue
 		}
-		return nil, fmt.Errorf("task: %.80q is no task with a position: expected agent/id@5", name)
+		return nil, fmt.Errorf("task: %.80q is not a task with a position: expected agent/id@5", name)
 	}
 	return list, nil
 }
@@ -386,7 +386,7 @@ func position(s string) (int64, error) {
 	}
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil || n < 0 {
-		return 0, fmt.Errorf("after: %.40q is no position: expected a number of 0 or more", s)
+		return 0, fmt.Errorf("after: %.40q is not a position: expected a number of 0 or more", s)
 	}
 	return n, nil
 }

@@ -136,7 +136,7 @@ func (c *Console) key(w http.ResponseWriter, r *request) {
 	if s := r.FormValue("expires"); s != "" {
 		day, err := time.Parse(time.DateOnly, s)
 		if err != nil {
-			c.fail(w, r.Request, http.StatusBadRequest, "No key was made", "expires: "+s+" is no date: expected 2027-01-31.")
+			c.fail(w, r.Request, http.StatusBadRequest, "No key was made", "expires: "+s+" is not a date: expected 2027-01-31.")
 			return
 		}
 		k.Expires = day

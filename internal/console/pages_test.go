@@ -188,7 +188,7 @@ func TestPagesOfATask(t *testing.T) {
 	if past := v.get(at + "?at=3"); strings.Contains(past, "Vienna") {
 		t.Errorf("the task as of its third entry knows the answer:\n%s", past)
 	}
-	v.has(v.get(at+"?at=x"), "&#34;x&#34; is no position")
+	v.has(v.get(at+"?at=x"), "&#34;x&#34; is not a position")
 	v.has(v.get("/tasks/-/none"), "There is no such task")
 }
 
@@ -263,7 +263,7 @@ func TestTasksShareAStream(t *testing.T) {
 		t.Errorf("behind both ends there is\n%s", rest)
 	}
 	v.has(read("1.2.3"), "has 3 positions: expected 2")
-	v.has(read("1.x"), "is no position")
+	v.has(read("1.x"), "is not a position")
 }
 
 // operator is an administration with one task of somebody's.
@@ -391,7 +391,7 @@ func TestPagesOfAnOperator(t *testing.T) {
 		t.Error("the list of keys has a token")
 	}
 	v.has(v.post("/operate/keys", map[string]string{"name": "x", "role": "admin"}), "parley_secret")
-	v.has(v.post("/operate/keys", map[string]string{"expires": "soon"}), "soon is no date")
+	v.has(v.post("/operate/keys", map[string]string{"expires": "soon"}), "soon is not a date")
 	v.has(v.post("/operate/keys", map[string]string{"revoke": "k9"}), "It is not there.")
 	v.has(v.get("/operate?view=audit"), "&lt;her&gt;", "Older records")
 	v.has(v.post("/tasks/-/t1/delete", nil), "Tick the box")

@@ -246,7 +246,7 @@ func (c *Console) fromIssuer(w http.ResponseWriter, r *http.Request) {
 
 // refused says that the sign-in failed. The issuer's answer is in the log.
 func (c *Console) refused(w http.ResponseWriter, r *http.Request, to string, err error) {
-	c.log.WarnContext(r.Context(), "a sign-in to the console came to nothing", "error", err)
+	c.log.WarnContext(r.Context(), "a sign-in to the console failed", "error", err)
 	c.askLogin(w, r, http.StatusForbidden, to, "You are not signed in: "+c.issuer()+" refused, or its answer was not accepted. The server's log says why.")
 }
 

@@ -284,7 +284,7 @@ func TestErrorsOfOlderVersions(t *testing.T) {
 				t.Errorf("%s: %s", d, raw)
 			}
 			if len(o.Data) > 0 && o.Data[0] != '{' {
-				t.Errorf("%s: data is no object: %s", d, raw)
+				t.Errorf("%s: data is not an object: %s", d, raw)
 			}
 			if d != V03 {
 				continue

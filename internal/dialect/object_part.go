@@ -69,7 +69,7 @@ func (o *object) content() *a2a.Part {
 		if !o.has("kind") {
 			name = "type" // which version 0.1 has for it
 		}
-		o.bad(o.at(name), "is no kind of part: use text, file or data")
+		o.bad(o.at(name), "is not a kind of part: use text, file or data")
 		return p
 	}
 	if len(kinds) != 1 {

@@ -31,7 +31,7 @@ const (
 func ResumeExtension() *a2a.AgentExtension {
 	return &a2a.AgentExtension{
 		URI:         ResumeURI,
-		Description: "Every element of a stream says its position, and a subscription goes on exactly behind one: while the task runs, after it has ended, after a restart.",
+		Description: "Every element of a stream has a position, and a subscription continues exactly after one: while the task runs, after it has ended, after a restart.",
 	}
 }
 

@@ -103,7 +103,7 @@ func TestV01RequestsThatAreWrong(t *testing.T) {
 		{SendMessage, `{"id":1,"message":{"role":"robot","parts":[{"type":"text","text":1}]}}`, "id: expected a string; message.role: is not a role: use user or agent; message.parts[0].text: expected a string"},
 		{SendMessage, `{"id":"t","message":{"data":["a"]}}`, ""},
 		{SendMessage, `{"id":"t","message":{"parts":[{}]}}`, "message.parts[0]: needs exactly one of text, file and data"},
-		{SendMessage, `{"id":"t","message":{"parts":[{"type":"image","text":"a","data":{}}]}}`, "message.parts[0].type: is no kind of part: use text, file or data"},
+		{SendMessage, `{"id":"t","message":{"parts":[{"type":"image","text":"a","data":{}}]}}`, "message.parts[0].type: is not a kind of part: use text, file or data"},
 		{SendMessage, `{"id":"t","message":{"parts":[{"type":"file","file":{"name":"x"}}]}}`, "message.parts[0].file: needs bytes or uri"},
 		{SendMessage, `{"id":"t","message":{"parts":[{"type":"file","file":{"bytes":"*"}}]}}`, "message.parts[0].file.bytes: expected a string in base64"},
 		{SendMessage, `{"id":"t","message":{"parts":[` + strings.Repeat(`{"text":"a"},`, a2a.MaxParts) + `{"text":"a"}]}}`, "message: is one part too many: at most 1000 are taken"},

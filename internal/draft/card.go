@@ -25,7 +25,7 @@ func cardOf(name string, agent *config.Agent, alone bool) error {
 	}
 	card := new(a2a.AgentCard)
 	if err := card.UnmarshalJSON(doc); err != nil {
-		return failure.Usagef("%s is no card: %v", plain.Quote(name), err)
+		return failure.Usagef("%s is not a card: %v", plain.Quote(name), err)
 	}
 	if alone {
 		if len(card.SupportedInterfaces) == 0 {

@@ -28,7 +28,7 @@ func find(ctx context.Context, what string, s *serve.Settings, token a2a.Secret)
 		case err == nil && st.Mode().IsRegular():
 			return script(what, st, s)
 		case err == nil:
-			return config.Agent{}, failure.Usagef("%s is no script or program", plain.Quote(what))
+			return config.Agent{}, failure.Usagef("%s is not a script or program", plain.Quote(what))
 		case !strings.ContainsAny(what, ".:") || strings.ContainsAny(what, "/\\") || config.Interpreter(what) != nil:
 			return config.Agent{}, failure.Usagef("there is no file %s", plain.Quote(what)).WithHint("give a script, a card's file or a URL; put a command behind --: parley init -- %s", plain.Quote(what))
 		}
@@ -44,10 +44,10 @@ func find(ctx context.Context, what string, s *serve.Settings, token a2a.Secret)
 	}
 	u := a2a.WebURL(what)
 	if u == nil {
-		return config.Agent{}, failure.Usagef("%s is neither a file that is there nor the address of an agent: %v", plain.Quote(what), err)
+		return config.Agent{}, failure.Usagef("%s is neither an existing file nor the address of an agent: %v", plain.Quote(what), err)
 	}
 	if u.User != nil {
-		return config.Agent{}, failure.Usagef("there are credentials in the URL, which do not belong into a file").WithHint("set %s to a token", serve.UpstreamEnv)
+		return config.Agent{}, failure.Usagef("there are credentials in the URL, which do not belong in a file").WithHint("set %s to a token", serve.UpstreamEnv)
 	}
 	base, model, isModel, answered := models(ctx, probe, strings.TrimSuffix(strings.TrimRight(what, "/"), "/chat/completions"))
 	switch given := s.Model; {

@@ -26,7 +26,7 @@ func parseHost(s string, bracketed bool) (host, error) {
 		a, err := netip.ParseAddr(s)
 		switch {
 		case err != nil || !a.Is6():
-			return host{}, refuse("has brackets around what is no IPv6 address")
+			return host{}, refuse("has brackets around something that is not an IPv6 address")
 		case a.Zone() != "":
 			return host{}, refuse("has an address with a zone")
 		}
@@ -102,7 +102,7 @@ func (h host) judge() error {
 	case h.isLocal():
 		return refuse("leads to this machine")
 	case !strings.Contains(h.name, "."):
-		return refuse("has a host without a dot, which is no public name")
+		return refuse("has a host without a dot, which is not a public name")
 	}
 	for _, n := range notPublic {
 		if h.name == n || strings.HasSuffix(h.name, "."+n) {

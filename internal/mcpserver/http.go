@@ -53,7 +53,7 @@ func (s *Server) Handler(ctx context.Context) http.Handler {
 		case r.Header.Get("Mcp-Session-Id") != "":
 			sessions.ServeHTTP(w, r)
 		case len(slices.Collect(m.Sessions())) >= maxSessions:
-			http.Error(w, fmt.Sprintf("there are %d sessions, and there may not be more: end one with DELETE, or try again later", maxSessions), http.StatusServiceUnavailable)
+			http.Error(w, fmt.Sprintf("there are %d sessions, the most allowed: end one with DELETE, or try again later", maxSessions), http.StatusServiceUnavailable)
 		default:
 			r.Body = http.MaxBytesReader(w, r.Body, maxHello)
 			sessions.ServeHTTP(w, r)

@@ -213,7 +213,7 @@ func textOf(parts []*a2a.Part) string {
 
 // failure returns the result of a call that the agent refused or that did not reach it.
 func (s *Server) failure(err error) *mcp.CallToolResult {
-	text := "something went wrong on the way to the agent"
+	text := "the call to the agent failed"
 	var (
 		e    *a2a.Error
 		lost *a2aclient.TransportError

@@ -186,7 +186,7 @@ func (s *Server) watch(until context.Context) mcp.Middleware {
 			case method == "tools/call":
 				if !s.begin(session) {
 					return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{
-						Text: fmt.Sprintf("%d calls are under way, and there may not be more: try again when one of them has ended, or have calls wait for less with wait_seconds", maxCalls),
+						Text: fmt.Sprintf("%d calls are under way, the most allowed: try again when one has ended, or have calls wait for less with wait_seconds", maxCalls),
 					}}}, nil
 				}
 				defer s.end(session)

@@ -219,7 +219,7 @@ func (w *work) follow(ctx context.Context, req *a2a.SendMessageRequest, id strin
 			case asked != nil:
 				w.task.Status = *asked
 			default:
-				err = a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent stopped to answer before the task ended")
+				err = a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent stopped answering before the task ended")
 			}
 			return err
 		case <-due:

@@ -90,7 +90,7 @@ func (c *conns) accept(l net.Listener) (net.Conn, *slot, error) {
 			if !scarce.Is(err) {
 				return nil, nil, err
 			}
-			c.log.write(slog.LevelWarn, "the machine has no room for another connection; those to come have to wait", slog.Any("error", err))
+			c.log.write(slog.LevelWarn, "the machine cannot open another connection; new ones wait", slog.Any("error", err))
 			if c.evictIdle() == 0 {
 				pause = acceptPause
 			}

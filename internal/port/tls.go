@@ -119,7 +119,7 @@ func (t *TLS) look() {
 		var c *tls.Config
 		if c, err = t.parse(docs); err == nil {
 			t.current.Store(c)
-			t.log.Info("the certificate was read anew", slog.Time("ends", c.Certificates[0].Leaf.NotAfter))
+			t.log.Info("the certificate was read again", slog.Time("ends", c.Certificates[0].Leaf.NotAfter))
 			t.tell(c.Certificates[0].Leaf, nil)
 		}
 	} else if sum = sha256.Sum256([]byte(err.Error())); sum == t.seen {
@@ -127,7 +127,7 @@ func (t *TLS) look() {
 	}
 	t.seen = sum
 	if err != nil {
-		t.log.Error("the certificate has changed and cannot be used; the one before goes on", slog.Any("error", err))
+		t.log.Error("the certificate has changed and cannot be used; the previous one stays in use", slog.Any("error", err))
 		t.tell(nil, err)
 	}
 }
@@ -215,7 +215,7 @@ func authorities(doc []byte) (*x509.CertPool, error) {
 		n++
 	}
 	if n == 0 || len(bytes.TrimSpace(doc)) > 0 {
-		return nil, errors.New("it is no PEM file of certificates, or not to its end")
+		return nil, errors.New("it is not, or not entirely, a PEM file of certificates")
 	}
 	return pool, nil
 }

@@ -112,7 +112,7 @@ func TestCertificatesAreReadAgain(t *testing.T) {
 	write(t, f.Key, key)
 	pass(lookEvery)
 	serves("two")
-	logged(1, "read anew")
+	logged(1, "read again")
 
 	if err := os.Remove(f.Key); err != nil {
 		t.Fatal(err)

@@ -61,7 +61,7 @@ func TestReceiverPrintsOneLineForEach(t *testing.T) {
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
 	want := []string{
 		"refused 400: the body is neither an event nor a task",
-		"refused 404: the task is none of ours",
+		"refused 404: the task is not one of ours",
 		"t status TASK_STATE_WORKING: first [unverified, answered 418]",
 		"t status TASK_STATE_WORKING: two 2026 refused",
 		"- message: " + strings.Repeat("é", 60) + "… [unverified]",

@@ -119,7 +119,7 @@ func (a *administration) identify(r *http.Request, again bool) (a2a.Caller, *adm
 		return caller, nil
 	case !errors.As(err, &e):
 		a.h.log.Error("a caller of the admin API could not be identified", "error", err)
-		return caller, admin.Errorf(http.StatusInternalServerError, "something went wrong inside; the server's log has it")
+		return caller, admin.Errorf(http.StatusInternalServerError, "something went wrong; the server's log says what")
 	}
 	return caller, admin.Errorf(dialect.HTTPStatus(dialect.V10, e.Code), "%s", e.Message)
 }
@@ -375,7 +375,7 @@ func (a *administration) failed(what string, err error) error {
 		return &admin.Error{Status: http.StatusServiceUnavailable, Message: "the database cannot be reached at the moment; try again shortly", Cause: err}
 	}
 	a.h.log.Error("a call of the admin API failed", "what", what, "error", err)
-	return &admin.Error{Status: http.StatusInternalServerError, Message: what + ": something went wrong inside; the server's log has it", Cause: err}
+	return &admin.Error{Status: http.StatusInternalServerError, Message: what + ": something went wrong; the server's log says what", Cause: err}
 }
 
 // publish writes the file in which the users of this machine find the API. If it

@@ -110,7 +110,7 @@ func (a *administration) Audit(ctx context.Context, q admin.AuditQuery) (*admin.
 		return nil, err
 	}
 	if a.h.audit.path == "" {
-		return nil, admin.Errorf(http.StatusNotFound, "there is no audit log that could be read: audit_log in parley.yaml, or --audit-log, names a file")
+		return nil, admin.Errorf(http.StatusNotFound, "there is no audit log to read: audit_log in parley.yaml, or --audit-log, names a file")
 	}
 	f, err := os.Open(a.h.audit.path)
 	if err != nil {
@@ -119,7 +119,7 @@ func (a *administration) Audit(ctx context.Context, q admin.AuditQuery) (*admin.
 	defer f.Close()
 	info, err := f.Stat()
 	if err != nil || !info.Mode().IsRegular() {
-		return nil, admin.Errorf(http.StatusNotFound, "the audit log is no file that could be read")
+		return nil, admin.Errorf(http.StatusNotFound, "the audit log is not a file that can be read")
 	}
 	end := info.Size()
 	if q.After != "" {

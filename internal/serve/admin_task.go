@@ -117,7 +117,7 @@ func (a *administration) wait(r *store.Row) *admin.Wait {
 		name, _ := engine.AgentOf(r.Tenant)
 		w.For, w.Reason = admin.WaitNoAgent, "there is no agent "+plain.Quote(name)
 	case engine.WaitsForProcess:
-		w.For, w.Reason = admin.WaitProcess, "the process that had it is gone; another one takes it over"
+		w.For, w.Reason = admin.WaitProcess, "its process has ended; another one takes it over"
 	case engine.WaitsForOther:
 		w.For, w.Reason, w.Node = admin.WaitOther, "another process has it", r.Node
 	}

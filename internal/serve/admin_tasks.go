@@ -120,7 +120,7 @@ func (a *administration) lists(ctx context.Context, q *admin.TaskQuery, most int
 	states := []a2a.TaskState{0}
 	switch {
 	case q.State != "" && q.AtWork:
-		return nil, 0, admin.Invalid("state", "goes without atWork, which selects states by itself")
+		return nil, 0, admin.Invalid("state", "excludes atWork, which selects states itself")
 	case q.AtWork:
 		states = []a2a.TaskState{a2a.TaskStateSubmitted, a2a.TaskStateWorking}
 	case q.State != "":

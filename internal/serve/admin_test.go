@@ -348,7 +348,7 @@ func TestAdminRefusesKeys(t *testing.T) {
 		{admin.NewKey{Subject: " x"}, 400, "its subject begins"},
 		{admin.NewKey{Scopes: []string{"tasks:wirte"}}, 400, "there is no scope tasks:wirte"},
 		{admin.NewKey{Roles: []string{"root"}}, 400, `there is no role "root"`},
-		{admin.NewKey{}, 500, "something went wrong inside"},
+		{admin.NewKey{}, 500, "something went wrong"},
 	} {
 		var e *admin.Error
 		if _, err := a.CreateKey(both(t.Context()), c.key); !errors.As(err, &e) || e.Status != c.status || !strings.Contains(e.Message, c.says) {

@@ -103,7 +103,7 @@ func (l *AuditLog) reopen(log *slog.Logger) {
 		return
 	}
 	if err := l.file.Reopen(); err != nil {
-		log.Error("the audit log cannot be opened anew: the old file stays in use", "error", err)
+		log.Error("the audit log cannot be reopened: the old file stays in use", "error", err)
 	}
 }
 

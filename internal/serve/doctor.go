@@ -239,7 +239,7 @@ func (d *doctor) cards(ctx context.Context, r *report) {
 	if d.db != nil && d.db.Tasks != nil {
 		left, err := d.rev.orphans(ctx, d.db.Tasks)
 		if err != nil {
-			r.warn("parley admin export reads all of them and names the damage", "tasks of agents that are gone could not be looked for: %v", err)
+			r.warn("parley admin export reads all of them and names the damage", "tasks of removed agents could not be looked up: %v", err)
 		}
 		for _, text := range left {
 			r.warn("give the agent its former name, or cancel these tasks", "%s", text)

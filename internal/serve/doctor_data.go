@@ -32,7 +32,7 @@ func (d *doctor) directory(_ context.Context, r *report) {
 		r.problem("look at the owner and mode of the directories above it", "%v", err)
 		return
 	case !st.IsDir():
-		r.problem("name another with --data, or move the file away", "%s is no directory", plain.Quote(dir))
+		r.problem("name another with --data, or move the file away", "%s is not a directory", plain.Quote(dir))
 		return
 	}
 	if config.PermissionsMatter {

@@ -154,7 +154,7 @@ func TestExamine(t *testing.T) {
 
 		"no directory":           {flagsOf("--data=d"), "data", "ok", "d is not there yet"},
 		"a directory":            {withDatabase(0, nil), "data", "ok", "d, mode 0700"},
-		"a file for a directory": {file("d", "", "--data=d"), "data", "problem", "d is no directory"},
+		"a file for a directory": {file("d", "", "--data=d"), "data", "problem", "d is not a directory"},
 		"a wide directory":       {withDatabase(0, func(t *testing.T, file string) { chmod(t, "d", 0o777) }), "data", "warning", "d has mode 0777 and can be changed by other users"},
 		"a wide database":        {withDatabase(0, func(t *testing.T, file string) { chmod(t, file, 0o644) }), "data", "warning", "mode 0644 and can be read by other users"},
 		"no audit log":           {flagsOf("--audit-log=nowhere/audit.jsonl"), "data", "problem", "the audit log cannot be written: "},

@@ -99,7 +99,7 @@ func (h *Host) takeCard(c fetched) {
 	n := c.of
 	switch {
 	case c.err != nil:
-		h.log.Debug("the card of an upstream could not be fetched", "agent", n.label(), "error", c.err)
+		h.log.Debug("the card of a service behind an agent could not be fetched", "agent", n.label(), "error", c.err)
 		return
 	case n.unknown == nil && reflect.DeepEqual(n.card, c.card):
 		return
@@ -113,9 +113,9 @@ func (h *Host) takeCard(c fetched) {
 	}
 	if err != nil { // such as a card with a wrong signature; the next answer may be better
 		n.card, n.unknown = before, unknown
-		h.log.Warn("an upstream's new card cannot be used; the last one stays in use", "agent", n.label(), "error", err)
+		h.log.Warn("the new card of a service behind an agent cannot be used; the last one stays in use", "agent", n.label(), "error", err)
 		return
 	}
-	h.log.Info("the card of an upstream has changed", "agent", n.label(), "name", c.card.Name)
+	h.log.Info("the card of a service behind an agent has changed", "agent", n.label(), "name", c.card.Name)
 	h.printFindings(&r)
 }

@@ -165,7 +165,7 @@ func (h *Host) printFindings(r *revision) {
 	if !h.location.Memory() {
 		left, err := r.orphans(context.Background(), h.store.Tasks)
 		if err != nil {
-			h.log.Warn("tasks of agents that are gone could not be looked for", "error", err)
+			h.log.Warn("tasks of removed agents could not be looked up", "error", err)
 		}
 		for _, text := range left {
 			note("Tasks", text)

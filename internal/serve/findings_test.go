@@ -118,7 +118,7 @@ func TestReach(t *testing.T) {
 			}
 		}, ""},
 		"another agent":  {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"name":"Other"}`)) }, "another agent answers there: Other"},
-		"a page":         {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`<html>`)) }, "no agent card"},
+		"a page":         {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`<html>`)) }, "not an agent card"},
 		"nobody there":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }, "it answers 502"},
 		"a flood":        {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, keyfile.MaxCard+1)) }, "cannot be read"},
 		"hangs up on us": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, "EOF"},

@@ -178,7 +178,7 @@ func (f *flags) deadAfter() time.Duration {
 }
 
 // lostReason is the clients' reason for a task that --on-lost fail has ended.
-const lostReason = "the agent was interrupted in its work; what it had begun may have taken effect, and it was not run again"
+const lostReason = "the agent was interrupted; work that it had begun may have taken effect, and it was not run again"
 
 func publicURL(s string) (string, error) {
 	if s == "" {

@@ -85,7 +85,7 @@ func reachOnce(ctx context.Context, c *http.Client, public, name string) error {
 	}
 	var card a2a.AgentCard
 	if err := card.UnmarshalJSON(doc); err != nil {
-		return errors.New("its answer is no agent card")
+		return errors.New("its answer is not an agent card")
 	}
 	if card.Name != name {
 		return fmt.Errorf("another agent answers there: %s", plain.Quote(card.Name))

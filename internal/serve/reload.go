@@ -106,7 +106,7 @@ func (h *Host) reload(ctx context.Context, why string, again bool) bool {
 		}
 	}
 	h.metrics.failed.Store(true)
-	h.log.Error("not reloaded: what ran before goes on", "because", why, "error", reloadReason(err))
+	h.log.Error("not reloaded: the previous settings stay in force", "because", why, "error", reloadReason(err))
 	reason := h.env.Stderr.Redact(reloadReason(err))
 	h.audit.Event(a2aserver.AuditConfigReloaded, slog.String("because", why), slog.String("error", reason))
 	h.admin.feed.reloaded(why, reason)

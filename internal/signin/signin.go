@@ -143,7 +143,7 @@ func (t *Tokens) renew(ctx context.Context) error {
 	case errors.As(err, &refused) && refused.Status < http.StatusInternalServerError && refused.Status != http.StatusTooManyRequests:
 		return t.over(err) // an issuer that is overloaded or down has not refused
 	case t.session.Good(0):
-		t.Log.Debug("the token is not renewed yet", "error", err)
+		t.Log.Debug("the token has not been renewed yet", "error", err)
 		return nil
 	case t.session.Refresh == "" && t.session.Grant != auth.GrantClient:
 		return t.over(err)

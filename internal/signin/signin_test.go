@@ -236,7 +236,7 @@ func TestIssuerIsAway(t *testing.T) {
 	d := newDesk(t, 25*time.Second, nil)
 	d.issuer.answer.Store(refuse(http.StatusServiceUnavailable))
 	d.process().has("access-0")
-	if !strings.Contains(d.log.String(), "not renewed yet") {
+	if !strings.Contains(d.log.String(), "not been renewed yet") {
 		t.Errorf("the log has %s", &d.log)
 	}
 	d = newDesk(t, -time.Minute, nil)

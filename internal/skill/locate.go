@@ -38,7 +38,7 @@ func (c *check) locate(s *jsonschema.Schema, doc []byte, at string, depth int) (
 		}
 		if !known && s.AdditionalProperties != nil && len(s.PatternProperties) == 0 && others(members[name]) != nil {
 			if never(s.AdditionalProperties) {
-				return at + "/" + escape(name), "is no argument of this skill; it takes " + strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", ")
+				return at + "/" + escape(name), "is not an argument of this skill; it takes " + strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", ")
 			}
 			return c.locate(s.AdditionalProperties, members[name], at+"/"+escape(name), depth+1)
 		}

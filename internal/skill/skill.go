@@ -54,7 +54,7 @@ func New(card *a2a.AgentCard) (*Set, error) {
 		case err != nil:
 			wrong = append(wrong, fmt.Errorf("the input schema of the skill %q: %w", id, err))
 		case !slices.Contains(s.ids, id):
-			wrong = append(wrong, fmt.Errorf("there is an input schema for %q, which is no skill on the card", id))
+			wrong = append(wrong, fmt.Errorf("there is an input schema for %q, which is not a skill on the card", id))
 		default:
 			s.schemas[id] = compiled
 		}
@@ -66,7 +66,7 @@ func New(card *a2a.AgentCard) (*Set, error) {
 func Compile(doc a2a.JSON) (*Schema, error) {
 	root := new(jsonschema.Schema)
 	if err := json.Unmarshal(doc, root); err != nil {
-		return nil, fmt.Errorf("is no JSON Schema: %w", err)
+		return nil, fmt.Errorf("is not a JSON Schema: %w", err)
 	}
 	if root.Defs != nil && root.Definitions != nil {
 		return nil, errors.New("cannot be used: it has both $defs and definitions")

@@ -51,7 +51,7 @@ func TestCheckNamesTheArgument(t *testing.T) {
 		{"forecast", `{"city":"Paris","days":"three"}`, "/arguments/days", "must be of type integer"},
 		{"forecast", `{"city":"Paris","days":99}`, "/arguments/days", "maximum"},
 		{"forecast", `{"city":"Paris","unit":"K"}`, "/arguments/unit", `must be one of "C", "F"`},
-		{"forecast", `{"city":"Paris","colour":"red"}`, "/arguments/colour", "is no argument of this skill; it takes a/b~c, city"},
+		{"forecast", `{"city":"Paris","colour":"red"}`, "/arguments/colour", "is not an argument of this skill; it takes a/b~c, city"},
 		{"forecast", `{"city":"Paris","a/b~c":1}`, "/arguments/a~1b~0c", "must be of type boolean"},
 		{"forecast", `{"city":"Paris","stops":[{"name":"a"},{"name":2}]}`, "/arguments/stops/1/name", "must be of type string"},
 		{"forecast", `{"city":"Paris","stops":[{"name":"a","next":{}}]}`, "/arguments/stops/0/next/name", "is required"},
@@ -110,8 +110,8 @@ func TestReferencesMeanTheWholeSchema(t *testing.T) {
 // Schemas that cannot be used are found when the card is made, before somebody calls.
 func TestSchemasThatCannotBeUsed(t *testing.T) {
 	for schema, why := range map[string]string{
-		`5`:            "is no JSON Schema",
-		`{"type":5}`:   "is no JSON Schema",
+		`5`:            "is not a JSON Schema",
+		`{"type":5}`:   "is not a JSON Schema",
 		`{"$ref":"#"}`: "refers to itself without end",
 		`{"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"anyOf":[{"$ref":"#"}]}}}`: "refers to itself without end",
 		`{"dependencies":{"a":{"$ref":"#"}}}`:                                     "refers to itself without end",
@@ -128,7 +128,7 @@ func TestSchemasThatCannotBeUsed(t *testing.T) {
 			t.Errorf("%s: %v, want %s", schema, err, why)
 		}
 	}
-	if _, err := New(cardWith(map[string]a2a.JSON{"other": a2a.JSON(`{}`)}, "s")); err == nil || !strings.Contains(err.Error(), "no skill on the card") {
+	if _, err := New(cardWith(map[string]a2a.JSON{"other": a2a.JSON(`{}`)}, "s")); err == nil || !strings.Contains(err.Error(), "not a skill on the card") {
 		t.Errorf("a schema of no skill: %v", err)
 	}
 }

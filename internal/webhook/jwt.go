@@ -56,9 +56,9 @@ var (
 	// ErrMalformed means that it has them, but they are invalid.
 	ErrMalformed = errors.New("the signature of the delivery cannot be read")
 	// ErrUnknownKey means that the key is not in the set.
-	ErrUnknownKey = errors.New("the delivery is signed with a key that is not known")
-	// ErrForged means that the signature is not that of the delivery.
-	ErrForged = errors.New("the signature is not that of the delivery")
+	ErrUnknownKey = errors.New("the delivery is signed with an unknown key")
+	// ErrForged means that the signature does not match the delivery.
+	ErrForged = errors.New("the signature does not match the delivery")
 )
 
 // ReadToken reads the JWT of a delivery. The error is ErrMissing if another credential

@@ -145,7 +145,7 @@ func (k *Keys) Marshal() []byte {
 func ParseKeys(doc []byte) (*Keys, error) {
 	var in stored
 	if json.Unmarshal(doc, &in) != nil || len(in.Sets) == 0 || len(in.Sets) > keptSets {
-		return nil, errors.New("the webhook keys cannot be read: they are not what was stored")
+		return nil, errors.New("the webhook keys cannot be read: they are not as they were stored")
 	}
 	var sets []keyset
 	for _, s := range in.Sets {

@@ -33,7 +33,7 @@ func Secret(token string) ([]byte, error) {
 	}
 	key, err := base64.StdEncoding.Strict().DecodeString(in)
 	if err != nil || len(key) == 0 {
-		return nil, errors.New("a token that begins with whsec_ goes on in base64, with padding")
+		return nil, errors.New("a token that begins with whsec_ continues in base64, with padding")
 	}
 	return key, nil
 }

@@ -115,7 +115,7 @@ type KeySet struct {
 func ParseKeySet(doc []byte) (*KeySet, error) {
 	var in struct{ Keys []json.RawMessage }
 	if len(doc) > maxKeySet || json.Unmarshal(doc, &in) != nil || in.Keys == nil {
-		return nil, errors.New("this is no set of keys")
+		return nil, errors.New("this is not a set of keys")
 	}
 	set := &KeySet{rsa: map[string]*rsa.PublicKey{}}
 	for i, raw := range in.Keys {

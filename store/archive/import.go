@@ -169,7 +169,7 @@ func (m *importer) run(ctx context.Context, r io.Reader, each func(context.Conte
 		switch {
 		case n == 1:
 			if l.Parley != "export" {
-				return errors.New("import: this is no export of parley")
+				return errors.New("import: this is not an export of parley")
 			}
 			if l.Version != version {
 				return fmt.Errorf("import: the export is of version %d, this program knows %d", l.Version, version)

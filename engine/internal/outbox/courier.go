@@ -67,7 +67,7 @@ func (o *Outbox) deliver(ctx context.Context, d *delivery) result {
 		return result{gone: true}
 	}
 	// The failure is our own and not the receiver's, so the delivery pauses for a while.
-	o.complain(ctx, "a webhook could not be served; it is tried again", fmt.Errorf("task %s, config %s: %w", d.id.Key.ID, d.id.ID, err))
+	o.complain(ctx, "a webhook could not be served; trying again", fmt.Errorf("task %s, config %s: %w", d.id.Key.ID, d.id.ID, err))
 	r = result{due: o.e.Now().Add(wake.Backoff(d.troubles, time.Minute))}
 	d.troubles++
 	if w.push != nil {
@@ -281,7 +281,7 @@ func (w *courier) try(ctx context.Context, en *a2a.Entry, ev *a2a.StreamResponse
 	w.mu.Unlock()
 	switch {
 	case turned && out.Down:
-		w.e.Log.Warn("a host of webhooks fails; it is tried now and then", "host", w.push.Host, "reason", out.Reason, "waiting", waiting)
+		w.e.Log.Warn("a host of webhooks fails; it is retried from time to time", "host", w.push.Host, "reason", out.Reason, "waiting", waiting)
 	case turned:
 		w.e.Log.Info("a host of webhooks answers again", "host", w.push.Host, "waiting", waiting)
 	}
@@ -313,7 +313,7 @@ func (w *courier) again(en *a2a.Entry, out *a2a.Outcome, hostSince, at time.Time
 	if p.Due.After(end) {
 		p.Due = end
 	}
-	w.e.Log.Debug("a webhook failed; it is tried again", "task", p.Key.ID, "config", p.ID, "host", p.Host, "seq", en.Seq,
+	w.e.Log.Debug("a webhook delivery failed; trying again later", "task", p.Key.ID, "config", p.ID, "host", p.Host, "seq", en.Seq,
 		"reason", out.Reason, "tries", p.Tries, "due", p.Due)
 }
 

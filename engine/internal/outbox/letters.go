@@ -18,7 +18,7 @@ func (o *Outbox) readLetters(ctx context.Context) {
 	for ctx.Err() == nil {
 		begun := time.Now()
 		if err := o.findLetters(ctx); err != nil {
-			o.complain(ctx, "dead letters could not be looked up; it is tried again", err)
+			o.complain(ctx, "dead letters could not be looked up; trying again", err)
 		}
 		select {
 		case <-time.After(max(lettersEvery, 100*time.Since(begun))):

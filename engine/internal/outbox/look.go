@@ -31,7 +31,7 @@ func (o *Outbox) lookOut(ctx context.Context) {
 		}
 		took := time.Since(begun)
 		if err != nil {
-			o.complain(ctx, "webhooks could not be looked up; it is tried again", err)
+			o.complain(ctx, "webhooks could not be looked up; trying again", err)
 			wake.Nudge(o.looks)
 		}
 		o.linger(ctx, max(lookEvery, 10*took), nil)

@@ -273,7 +273,7 @@ const sayEvery = time.Minute
 func (a *Admission) sayLocked() {
 	a.waited++
 	if at := time.Now(); a.said.IsZero() || at.Sub(a.said) >= sayEvery {
-		a.Log.Info("more work than this process has room for; it waits in the store until some process has", "waits", a.waited, "capacity", a.Capacity)
+		a.Log.Info("this process has no capacity for more work; it waits in the store until a process has", "waits", a.waited, "capacity", a.Capacity)
 		a.waited, a.said = 0, at
 	}
 }

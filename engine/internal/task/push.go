@@ -35,7 +35,7 @@ func (o *Owner) revive(end int64, was []store.PushConfig) []store.PushConfig {
 	on, err := o.tryRevive(ctx, end, was)
 	for wait := 10 * time.Millisecond; err != nil; wait = min(2*wait, time.Second) {
 		if errors.Is(err, store.ErrClosed) || wake.Pause(ctx, wait) != nil {
-			o.log().Error("webhooks of a task that begins anew could not be stored; they hear no more of it", "error", err)
+			o.log().Error("webhooks of a task that starts over could not be stored; they get no more of its events", "error", err)
 			break
 		}
 		on, err = o.tryRevive(ctx, end, was)

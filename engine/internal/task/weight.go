@@ -54,7 +54,7 @@ func (o *Owner) exceedsLocked(en *a2a.Entry) *agent.PublicError {
 }
 
 func tooLarge(what string, most int64) *agent.PublicError {
-	return &agent.PublicError{Reason: fmt.Sprintf("%s grew beyond %d bytes, the most that it may have", what, most), Cause: agent.ErrTooLarge}
+	return &agent.PublicError{Reason: fmt.Sprintf("%s grew beyond the limit of %d bytes", what, most), Cause: agent.ErrTooLarge}
 }
 
 // errRoom refuses a message because of Limits.TaskBytes.

@@ -112,7 +112,7 @@ func manifests(at string) ([]string, error) {
 	}
 	u := a2a.WebURL(at)
 	if u == nil {
-		return nil, fmt.Errorf("%q is no host and no http or https URL", at)
+		return nil, fmt.Errorf("%q is neither a host nor an http or https URL", at)
 	}
 	if strings.HasSuffix(u.Path, ".json") || strings.Contains(u.Path, "/.well-known/") {
 		return []string{u.String()}, nil

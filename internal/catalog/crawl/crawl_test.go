@@ -121,7 +121,7 @@ func TestReadIsBounded(t *testing.T) {
 func TestReadSaysWhatIsNoCatalog(t *testing.T) {
 	base, _ := hosts(t, map[string]string{"/page.json": `{"name":"a card"}`, "/big.json": `{"entries":["` + strings.Repeat("x", 1<<20) + `"]}`})
 	for at, want := range map[string]string{
-		base: "there is no document at", base + "/page.json": "not a catalog", base + "/big.json": "larger than", "ftp://x": "no http or https URL", "http://127.0.0.1:1/x.json": "127.0.0.1:1",
+		base: "there is no document at", base + "/page.json": "not a catalog", base + "/big.json": "larger than", "ftp://x": "nor an http or https URL", "http://127.0.0.1:1/x.json": "127.0.0.1:1",
 	} {
 		if _, err := Read(t.Context(), at, options()); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", at, err)

@@ -144,7 +144,7 @@ func (s *Settings) wanted(signal string) (bool, error) {
 		// The exporters take no credentials from it, and quote it whole if it is no
 		// URL.
 		if u, err := url.Parse(at); s.Endpoint == "" && (err != nil || u.Host == "") && strings.ContainsAny(at, "@?") {
-			return false, fmt.Errorf("%s is no URL: expected one without credentials, such as http://127.0.0.1:4318; OTEL_EXPORTER_OTLP_HEADERS has those", some)
+			return false, fmt.Errorf("%s is not a URL: expected one without credentials, such as http://127.0.0.1:4318; OTEL_EXPORTER_OTLP_HEADERS has those", some)
 		}
 		return name != "" || s.Endpoint != "" || some != "", nil
 	}

@@ -50,7 +50,7 @@ func traces(t *testing.T, s export.Settings) (*export.Telemetry, error) {
 // named in the error.
 func TestWhatSwitchesItOn(t *testing.T) {
 	const at = "http://127.0.0.1:9"
-	const noURL = "OTEL_EXPORTER_OTLP_ENDPOINT is no URL: expected one without credentials, such as http://127.0.0.1:4318; OTEL_EXPORTER_OTLP_HEADERS has those"
+	const noURL = "OTEL_EXPORTER_OTLP_ENDPOINT is not a URL: expected one without credentials, such as http://127.0.0.1:4318; OTEL_EXPORTER_OTLP_HEADERS has those"
 	for _, tt := range []struct {
 		name string
 		s    export.Settings
@@ -279,7 +279,7 @@ func TestLossesAreLogged(t *testing.T) {
 	if err := out.Shutdown(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if len(log.text) != 1 || !strings.Contains(log.text[0], "telemetry cannot be sent; tasks go on without it") || !strings.Contains(log.text[0], "lost=1") {
+	if len(log.text) != 1 || !strings.Contains(log.text[0], "telemetry cannot be sent; tasks continue without it") || !strings.Contains(log.text[0], "lost=1") {
 		t.Errorf("%q", log.text)
 	}
 }

@@ -79,7 +79,7 @@ func (t *Telemetry) startMetrics(ctx context.Context, s *Settings) error {
 	t.stop = append(t.stop, p.Shutdown)
 	if on || s.Scrape {
 		if err := goruntime.Start(goruntime.WithMeterProvider(p)); err != nil {
-			return fmt.Errorf("the metrics of Go itself cannot be had: %w", err)
+			return fmt.Errorf("the metrics of Go itself are not available: %w", err)
 		}
 	}
 	metrics.New(t.MeterProvider).Observe(func(_ context.Context, is metrics.Reading) {

@@ -75,7 +75,7 @@ func (r *reporter) lost(err error, items int) {
 	lost, reports := r.items, r.more
 	r.items, r.more = 0, 0
 	r.mu.Unlock()
-	r.log.Warn("telemetry cannot be sent; tasks go on without it", "error", short(err), "lost", lost, "failures", reports)
+	r.log.Warn("telemetry cannot be sent; tasks continue without it", "error", short(err), "lost", lost, "failures", reports)
 }
 
 // short returns the beginning of an error's text, because a collector chooses how long

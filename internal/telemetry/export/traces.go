@@ -83,7 +83,7 @@ func target[O any](s *Settings, route string, endpoint func(string) O) (o []O) {
 func plainURL(s string) string {
 	u, err := url.Parse(s)
 	if err != nil {
-		return "an address that is no URL"
+		return "an address that is not a URL"
 	}
 	u.User, u.RawQuery, u.Fragment = nil, "", ""
 	return u.String()
