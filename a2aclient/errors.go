@@ -39,7 +39,8 @@ func (e *TransportError) Error() string {
 	case redirect:
 		return e.Host + " cannot be used: " + e.Err.Error()
 	}
-	return "the connection to " + e.Host + " broke: " + strings.TrimPrefix(e.Err.Error(), "net/http: HTTP/1.x transport connection broken: ")
+	text := strings.TrimPrefix(e.Err.Error(), "net/http: HTTP/1.x transport connection broken: ")
+	return "the connection to " + e.Host + " broke: " + strings.Replace(text, "readLoopPeekFailLocked: %!w(<nil>)", "it sent data before it had a request", 1)
 }
 
 func (e *TransportError) Unwrap() error { return e.Err }

@@ -348,7 +348,7 @@ func TestReferencesInErrorsHaveNoSecrets(t *testing.T) {
 	}
 }
 
-// to returns a dialer that goes to addr, whoever is asked for.
+// to returns a dialer that goes to addr, whatever host is asked for.
 func to(addr string) func(context.Context, string, string) (net.Conn, error) {
 	return func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "tcp", addr)

@@ -58,7 +58,7 @@ func playClient(t *testing.T, f *transcripts.File, x *transcripts.Exchange, vars
 	}
 }
 
-// perform makes the call and returns what comes of it; an error is the last.
+// perform makes the call and returns the outcome; an error is the last.
 func perform(t *testing.T, f *transcripts.File, x *transcripts.Exchange, agent *tape) (got []any) {
 	o := &Options{HTTPClient: &http.Client{Transport: agent}, Retries: -1}
 	ctx := context.Background()

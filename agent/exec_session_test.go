@@ -293,7 +293,7 @@ func TestExecCancelWhileAQuestionIsOpen(t *testing.T) {
 	}
 }
 
-// A command that asks for steps and never reads what comes of them is not waited for.
+// A command that asks for steps and never reads their outcome is not waited for.
 func TestExecStallsOnInputThatIsNotRead(t *testing.T) {
 	h := newHost(strings.Repeat("x", 1<<20)) // more than a pipe holds
 	c := speaker(&ExecOptions{Grace: 20 * time.Millisecond}, sayer(`{"type":"step","name":"a"}`, `{"type":"result","result":1}`, `{"type":"step","name":"b"}`, `{"type":"result","result":1}`, `{"type":"step","name":"c"}`)+"sleep 1000")

@@ -131,7 +131,7 @@ func (a about) compares(contender string) bool {
 	return false
 }
 
-// barReport is what came of a bar.
+// barReport is the outcome of a bar.
 type barReport struct {
 	Scenario string  `json:"scenario"`
 	Text     string  `json:"text"`
@@ -196,7 +196,7 @@ func (r *report) barRows() [][]string {
 	return rows
 }
 
-// verdict is the end of a report: what was wanted, and what came of it.
+// verdict is the end of a report: what was wanted, and the outcome.
 func (r *report) verdict(w io.Writer) {
 	count := map[string]int{}
 	for _, b := range r.Bar {

@@ -280,7 +280,7 @@ func testAnsweredInBoth(t *testing.T, short bool) {
 	checkState(t, st, map[string]a2a.TaskState{task.ID: want})
 }
 
-// lateWord is a store that reports what became of appends when it is told to.
+// lateWord is a store that reports the outcome of appends when it is told to.
 type lateWord struct {
 	store.Store
 	on   atomic.Bool

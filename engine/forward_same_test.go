@@ -26,7 +26,7 @@ type scene struct {
 
 func (s *scene) note(format string, args ...any) { fmt.Fprintf(&s.said, format+"\n", args...) }
 
-// result notes what came of a call, with what matters of an error.
+// result notes the outcome of a call, with what matters of an error.
 func (s *scene) result(what string, task *a2a.Task, err error) {
 	var known *a2a.Error
 	switch {

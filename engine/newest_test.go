@@ -14,7 +14,7 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// late is a store that says late what became of an append.
+// late is a store that says late the outcome of an append.
 type late struct{ store.Store }
 
 func (s late) Append(a *store.Append, done func(error)) {

@@ -94,7 +94,7 @@ func TestStopsInGoodOrder(t *testing.T) {
 }
 
 // answeredWhileStopping has an agent answer a message, which release lets it do, while the
-// server stops, and returns what came of the task after the next start.
+// server stops, and returns the outcome of the task after the next start.
 func answeredWhileStopping(t *testing.T, up *puppet, release chan struct{}) *a2a.Task {
 	t.Helper()
 	front := behind(t, up.serve(t).url, nil, nil)

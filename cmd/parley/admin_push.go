@@ -130,8 +130,8 @@ func (p *pushDoc) print(out *output.Writer) {
 	out.Blank()
 }
 
-// letterDoc is a dead letter as dead prints it.
-type letterDoc struct {
+// deadLetterDoc is a dead letter as dead prints it.
+type deadLetterDoc struct {
 	Agent  string    `json:"agent,omitempty"`
 	Tenant string    `json:"tenant,omitempty"`
 	Owner  string    `json:"owner,omitempty"`
@@ -161,7 +161,7 @@ or that failed for a day. parley admin push redeliver sends them again.`,
 					continue
 				}
 				agent, tenant := engine.AgentOf(l.Tenant)
-				if err := say(&letterDoc{agent, tenant, l.Owner, l.Key.ID, l.ID, l.Seq, l.Time, l.Tries, l.Reason, l.Again}); err != nil {
+				if err := say(&deadLetterDoc{agent, tenant, l.Owner, l.Key.ID, l.ID, l.Seq, l.Time, l.Tries, l.Reason, l.Again}); err != nil {
 					return err
 				}
 			}
@@ -170,7 +170,7 @@ or that failed for a day. parley admin push redeliver sends them again.`,
 	})
 }
 
-func (l *letterDoc) print(out *output.Writer) {
+func (l *deadLetterDoc) print(out *output.Writer) {
 	out.Field("Task ID", l.Task)
 	out.Field("Config ID", l.ID)
 	out.Field("Agent", l.Agent)

@@ -85,7 +85,7 @@ func (c *grpcCaller) call(ctx context.Context, r *request) *Answer {
 	}
 	name, params := ops[r.op].grpc, r.params
 	if c.i.version == "0.3" {
-		name, params = ops[r.op].grpc03, ask03(r.op, r.params, false)
+		name, params = ops[r.op].grpc03, encode03(r.op, r.params, false)
 	} else {
 		params = c.i.addressed(params)
 	}
@@ -132,7 +132,7 @@ func (c *grpcCaller) call(ctx context.Context, r *request) *Answer {
 		return a
 	}
 	a.raw = c.json(out)
-	a.value = c.i.hear(r.op, a.raw)
+	a.value = c.i.decode(r.op, a.raw)
 	a.exchange.Response = append([]string{"OK"}, bodyLines([]byte(compact(a.raw)))...)
 	c.o.watch.grpc(c.i, a, out)
 	return a
@@ -164,7 +164,7 @@ func (c *grpcCaller) stream(ctx context.Context, cancel context.CancelFunc, k *k
 			return nil, nil, err
 		}
 		raw := c.json(out)
-		return &StreamEvent{raw: raw, value: c.i.hear(a.op, raw)}, out, nil
+		return &StreamEvent{raw: raw, value: c.i.decode(a.op, raw)}, out, nil
 	}
 	first, message, err := next()
 	header, _ := s.Header()

@@ -29,7 +29,7 @@ func (c *jsonrpcCaller) call(ctx context.Context, r *request) *Answer {
 		row, method := ops[r.op], ""
 		params := r.params
 		if c.i.version == "0.3" {
-			method, params = row.rpc03, ask03(r.op, r.params, true)
+			method, params = row.rpc03, encode03(r.op, r.params, true)
 		} else {
 			method, params = row.rpc, c.i.addressed(params)
 		}
@@ -57,7 +57,7 @@ func (c *jsonrpcCaller) call(ctx context.Context, r *request) *Answer {
 		if envelope["error"] != nil {
 			e.err = rpcError(envelope["error"], http.StatusOK)
 		} else {
-			e.value = c.i.hear(r.op, envelope["result"])
+			e.value = c.i.decode(r.op, envelope["result"])
 		}
 	}
 	a := exchange(ctx, c.o, x)
@@ -75,7 +75,7 @@ func (c *jsonrpcCaller) call(ctx context.Context, r *request) *Answer {
 	case !ok && r.raw == nil:
 		a.broken = fmt.Errorf("HTTP %d without a JSON-RPC answer", a.status)
 	default:
-		a.value = c.i.hear(r.op, envelope["result"])
+		a.value = c.i.decode(r.op, envelope["result"])
 	}
 	return a
 }

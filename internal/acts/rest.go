@@ -42,7 +42,7 @@ func (c *restCaller) call(ctx context.Context, r *request) *Answer {
 		x.method, x.url = row.verb, strings.TrimSuffix(c.i.url, "/")+route
 		if row.verb == "POST" {
 			if c.i.version == "0.3" && !strings.Contains(route, ":cancel") && !strings.Contains(route, ":subscribe") {
-				params = ask03(r.op, r.params, false)
+				params = encode03(r.op, r.params, false)
 			}
 			h.Set("Content-Type", "application/json")
 			body, err := json.Marshal(params)
@@ -59,7 +59,7 @@ func (c *restCaller) call(ctx context.Context, r *request) *Answer {
 		if o["error"] != nil {
 			e.err = googleError(o, http.StatusOK)
 		} else {
-			e.value = c.i.hear(r.op, o)
+			e.value = c.i.decode(r.op, o)
 		}
 	}
 	a := exchange(ctx, c.o, x)
@@ -71,7 +71,7 @@ func (c *restCaller) call(ctx context.Context, r *request) *Answer {
 		a.err = restError(a)
 		return a
 	}
-	a.value = c.i.hear(r.op, a.raw)
+	a.value = c.i.decode(r.op, a.raw)
 	return a
 }
 

@@ -44,10 +44,10 @@ type iface struct {
 
 func (i *iface) name() string { return i.binding + " " + i.version }
 
-// hear translates the result of an operation to the names of version 1.0.
-func (i *iface) hear(op string, v any) any {
+// decode translates the result of an operation to the names of version 1.0.
+func (i *iface) decode(op string, v any) any {
 	if i.version == "0.3" {
-		return hear03(op, v, i.binding == JSONRPC)
+		return decode03(op, v, i.binding == JSONRPC)
 	}
 	return v
 }

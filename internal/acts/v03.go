@@ -58,14 +58,14 @@ func named(name string, f func(any) any) func(any) (string, any) {
 
 func drop(any) (string, any) { return "", nil }
 
-// ask03 translates the parameters of an operation.
-func ask03(op string, p obj, ts bool) obj {
+// encode03 translates the parameters of an operation.
+func encode03(op string, p obj, ts bool) obj {
 	out := obj{}
 	switch op {
 	case "send_message", "send_streaming_message":
 		maps.Copy(out, p)
 		if m, ok := p["message"].(obj); ok {
-			out["message"] = askMessage03(m, ts)
+			out["message"] = encodeMessage03(m, ts)
 		}
 		if c, ok := p["configuration"].(obj); ok {
 			push := "pushNotificationConfig"
@@ -74,7 +74,7 @@ func ask03(op string, p obj, ts bool) obj {
 			}
 			conf := with(c, map[string]func(any) (string, any){
 				"returnImmediately":          func(v any) (string, any) { b, _ := v.(bool); return "blocking", !b },
-				"taskPushNotificationConfig": named(push, of(askPush03)),
+				"taskPushNotificationConfig": named(push, of(encodePush03)),
 			})
 			if _, ok := conf["blocking"]; !ok && !ts {
 				conf["blocking"] = true // absent means false there
@@ -87,12 +87,12 @@ func ask03(op string, p obj, ts bool) obj {
 		if ts {
 			move(p, out, "taskId", "taskId")
 			config := with(p, map[string]func(any) (string, any){"taskId": drop})
-			out["pushNotificationConfig"] = askPush03(config)
+			out["pushNotificationConfig"] = encodePush03(config)
 			break
 		}
 		config := with(p, map[string]func(any) (string, any){"taskId": drop})
 		parent := "tasks/" + plainText(p["taskId"])
-		out = obj{"parent": parent, "configId": p["id"], "config": obj{"pushNotificationConfig": askPush03(config)}}
+		out = obj{"parent": parent, "configId": p["id"], "config": obj{"pushNotificationConfig": encodePush03(config)}}
 		if p["id"] == nil {
 			delete(out, "configId")
 		} else {
@@ -120,13 +120,13 @@ func ask03(op string, p obj, ts bool) obj {
 	return out
 }
 
-func askMessage03(m obj, ts bool) obj {
+func encodeMessage03(m obj, ts bool) obj {
 	if !ts {
-		return with(m, map[string]func(any) (string, any){"parts": named("content", of(askPart03P))})
+		return with(m, map[string]func(any) (string, any){"parts": named("content", of(encodePart03P))})
 	}
 	out := with(m, map[string]func(any) (string, any){
 		"role":  named("role", lowRole),
-		"parts": named("parts", of(askPart03)),
+		"parts": named("parts", of(encodePart03)),
 	})
 	out["kind"] = "message"
 	return out
@@ -136,7 +136,7 @@ func lowRole(v any) any {
 	return strings.ToLower(strings.TrimPrefix(plainText(v), "ROLE_"))
 }
 
-func askPart03(p obj) any {
+func encodePart03(p obj) any {
 	out := obj{}
 	move(p, out, "metadata", "metadata")
 	switch {
@@ -154,7 +154,7 @@ func askPart03(p obj) any {
 	return out
 }
 
-func askPart03P(p obj) any {
+func encodePart03P(p obj) any {
 	out := obj{}
 	move(p, out, "text", "text")
 	if p["raw"] != nil || p["url"] != nil {
@@ -168,73 +168,73 @@ func askPart03P(p obj) any {
 	return out
 }
 
-func askPush03(p obj) any {
+func encodePush03(p obj) any {
 	return with(p, map[string]func(any) (string, any){"authentication": named("authentication", of(func(a obj) any {
 		return with(a, map[string]func(any) (string, any){"scheme": named("schemes", func(v any) any { return []any{v} })})
 	}))})
 }
 
-// hear03 translates the result of an operation to the names of version 1.0.
-func hear03(op string, v any, ts bool) any {
+// decode03 translates the result of an operation to the names of version 1.0.
+func decode03(op string, v any, ts bool) any {
 	switch op {
 	case "send_message", "send_streaming_message", "subscribe_to_task":
-		return of(func(o obj) any { return hearEvent03(o, ts) })(v)
+		return of(func(o obj) any { return decodeEvent03(o, ts) })(v)
 	case "get_task", "cancel_task":
-		return of(hearTask03)(v)
+		return of(decodeTask03)(v)
 	case "create_push_config", "get_push_config":
-		return of(hearPush03)(v)
+		return of(decodePush03)(v)
 	case "list_push_configs":
 		if o, ok := v.(obj); ok {
 			v = o["configs"]
 		}
-		list, _ := of(hearPush03)(v).([]any)
+		list, _ := of(decodePush03)(v).([]any)
 		return obj{"configs": list}
 	}
 	return v
 }
 
-func hearEvent03(o obj, ts bool) any {
+func decodeEvent03(o obj, ts bool) any {
 	if ts {
 		switch o["kind"] {
 		case "task":
-			return obj{"task": hearTask03(o)}
+			return obj{"task": decodeTask03(o)}
 		case "message":
-			return obj{"message": hearMessage03(o)}
+			return obj{"message": decodeMessage03(o)}
 		case "status-update":
-			return obj{"statusUpdate": hearTask03(o)}
+			return obj{"statusUpdate": decodeTask03(o)}
 		case "artifact-update":
-			return obj{"artifactUpdate": hearTask03(o)}
+			return obj{"artifactUpdate": decodeTask03(o)}
 		}
 		return o
 	}
 	return with(o, map[string]func(any) (string, any){
-		"task":           named("task", of(hearTask03)),
-		"message":        named("message", of(hearMessage03)),
-		"statusUpdate":   named("statusUpdate", of(hearTask03)),
-		"artifactUpdate": named("artifactUpdate", of(hearTask03)),
+		"task":           named("task", of(decodeTask03)),
+		"message":        named("message", of(decodeMessage03)),
+		"statusUpdate":   named("statusUpdate", of(decodeTask03)),
+		"artifactUpdate": named("artifactUpdate", of(decodeTask03)),
 	})
 }
 
-// hearTask03 translates tasks and updates, whose members do not conflict.
-func hearTask03(o obj) any {
+// decodeTask03 translates tasks and updates, whose members do not conflict.
+func decodeTask03(o obj) any {
 	artifact := of(func(a obj) any {
-		return with(a, map[string]func(any) (string, any){"parts": named("parts", of(hearPart03))})
+		return with(a, map[string]func(any) (string, any){"parts": named("parts", of(decodePart03))})
 	})
 	return with(o, map[string]func(any) (string, any){
 		"kind": drop,
 		"status": named("status", of(func(s obj) any {
 			return with(s, map[string]func(any) (string, any){
-				"state":   named("state", hearState03),
-				"message": named("message", of(hearMessage03)),
+				"state":   named("state", decodeState03),
+				"message": named("message", of(decodeMessage03)),
 			})
 		})),
 		"artifact":  named("artifact", artifact),
 		"artifacts": named("artifacts", artifact),
-		"history":   named("history", of(hearMessage03)),
+		"history":   named("history", of(decodeMessage03)),
 	})
 }
 
-func hearState03(v any) any {
+func decodeState03(v any) any {
 	s := plainText(v)
 	if s == "TASK_STATE_CANCELLED" {
 		return "TASK_STATE_CANCELED"
@@ -245,8 +245,8 @@ func hearState03(v any) any {
 	return "TASK_STATE_" + strings.ToUpper(strings.ReplaceAll(s, "-", "_"))
 }
 
-func hearMessage03(o obj) any {
-	parts := of(hearPart03)
+func decodeMessage03(o obj) any {
+	parts := of(decodePart03)
 	return with(o, map[string]func(any) (string, any){
 		"kind": drop,
 		"role": named("role", func(v any) any {
@@ -261,7 +261,7 @@ func hearMessage03(o obj) any {
 	})
 }
 
-func hearPart03(o obj) any {
+func decodePart03(o obj) any {
 	out := obj{}
 	move(o, out, "text", "text", "metadata", "metadata", "data", "data")
 	if d, ok := o["data"].(obj); ok && o["kind"] == nil && len(d) == 1 && d["data"] != nil {
@@ -273,7 +273,7 @@ func hearPart03(o obj) any {
 	return out
 }
 
-func hearPush03(o obj) any {
+func decodePush03(o obj) any {
 	out := obj{}
 	if c, ok := o["pushNotificationConfig"].(obj); ok {
 		out = with(c, nil)

@@ -101,7 +101,7 @@ func (w *watcher) object(i *iface, a *Answer, kind string, raw any) {
 	if i.version == "0.3" && i.binding == JSONRPC {
 		x.shapes, x.old = shapes03, true
 	} else if i.version == "0.3" {
-		raw = hear03(a.op, raw, false) // its ProtoJSON is that of 1.0, except for some names
+		raw = decode03(a.op, raw, false) // its ProtoJSON is that of 1.0, except for some names
 	}
 	x.inspect(kind, raw)
 	wrong := map[string]bool{}

@@ -131,7 +131,7 @@ func (h *hook) wait(ctx context.Context, enough func([]*delivery) bool) ([]*deli
 func (d *delivery) state() string {
 	o, _ := d.body.(obj)
 	if o["kind"] != nil {
-		s, _ := lookup(hearTask03(o), "status.state")
+		s, _ := lookup(decodeTask03(o), "status.state")
 		text, _ := s.(string)
 		return text
 	}
@@ -140,7 +140,7 @@ func (d *delivery) state() string {
 		return s
 	}
 	if s, ok := lookup(o, "status.state"); ok {
-		return plainText(hearState03(s))
+		return plainText(decodeState03(s))
 	}
 	return ""
 }

@@ -299,7 +299,7 @@ func (r *reader) expand(v *value, n *yaml.Node) (string, bool) {
 			return "", false
 		case r.options.elsewhere():
 			v.source, v.written = "${env:"+name+"}", n.Value
-			stand(v.field, &out)
+			placeholder(v.field, &out)
 		default:
 			s, set := r.options.lookup(name)
 			switch {
@@ -318,8 +318,8 @@ func (r *reader) expand(v *value, n *yaml.Node) (string, bool) {
 	}
 }
 
-// stand writes a valid value in place of a variable that is not looked up.
-func stand(f *field, out *strings.Builder) {
+// placeholder writes a valid value in place of a variable that is not looked up.
+func placeholder(f *field, out *strings.Builder) {
 	switch f.kind {
 	case boolean:
 		out.WriteString("true")

@@ -68,7 +68,7 @@ func (c *Console) agentRows() (rows []agentRow) {
 
 func (c *Console) agents(w http.ResponseWriter, r *request) {
 	rows := c.agentRows()
-	if c.everybody(r) {
+	if c.seesAll(r) {
 		list, err := c.opts.Admin.Agents(r.ctx)
 		if err != nil {
 			c.failed(w, r, err)
@@ -120,7 +120,7 @@ func (c *Console) agent(w http.ResponseWriter, r *request, a *Agent) {
 	to := c.agentURL(r, a)
 	d.Curl = "curl " + quote(strings.TrimSuffix(to, "/")+"/.well-known/agent-card.json")
 	d.CLI = "parley send -a " + quote(to) + " 'hello'"
-	if c.everybody(r) {
+	if c.seesAll(r) {
 		list, err := c.opts.Admin.Agents(r.ctx)
 		if err != nil {
 			c.failed(w, r, err)

@@ -121,7 +121,7 @@ func (c *Console) chat(w http.ResponseWriter, r *request, a *Agent) {
 		d.Examples = append(d.Examples, s.Examples...)
 	}
 	d.Examples = d.Examples[:min(len(d.Examples), maxExamples)]
-	if c.everybody(r) {
+	if c.seesAll(r) {
 		if list, err := c.opts.Admin.Agents(r.ctx); err == nil { // the chat does not need it
 			if of := named(list, a.Name); of != nil && of.State == admin.AgentAway {
 				d.Away = calm(of.Reason)

@@ -278,7 +278,7 @@ func (c *Console) operatorPage(pattern string, f func(http.ResponseWriter, *requ
 		switch {
 		case c.opts.Admin == nil:
 			c.fail(w, r.Request, http.StatusNotFound, "There is nothing to operate here", "This server has no administration.")
-		case !c.everybody(r):
+		case !c.seesAll(r):
 			c.fail(w, r.Request, http.StatusForbidden, "You are not an operator of this server", "Log in with a key that has the scope admin:read: parley key create --role admin makes one.")
 		default:
 			f(w, r)

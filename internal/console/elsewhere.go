@@ -164,12 +164,12 @@ func entriesOf(t *a2a.Task) []*a2a.Entry {
 	return list
 }
 
-// farPause is the pause between polls of a foreign task that does not stream.
-const farPause = 2 * time.Second
+// remotePause is the pause between polls of a foreign task that does not stream.
+const remotePause = 2 * time.Second
 
-// followFar sends the further events of a foreign task. Its log is not here, so the stream
+// followRemote sends the further events of a foreign task. Its log is not here, so the stream
 // begins with the whole conversation, which replaces the page's.
-func (c *Console) followFar(r *request, agent *Agent, id string, send func(seq int64, html string) error) (over bool) {
+func (c *Console) followRemote(r *request, agent *Agent, id string, send func(seq int64, html string) error) (over bool) {
 	var to fragments
 	address := taskAddress(r.Request, agent.Key(), id)
 	var f *flow
@@ -221,7 +221,7 @@ func (c *Console) followFar(r *request, agent *Agent, id string, send func(seq i
 		case err == nil && task.Status.State.Terminal(), errors.Is(err, &a2a.Error{Code: a2a.CodeTaskNotFound}):
 			return true
 		}
-		if wake.Pause(r.ctx, farPause) != nil {
+		if wake.Pause(r.ctx, remotePause) != nil {
 			return false
 		}
 	}

@@ -342,7 +342,7 @@ func (c *Console) live(w http.ResponseWriter, r *request) {
 func (c *Console) follow(r *request, t *followed, out *eventStream, send func(seq int64, html string) error) (over bool) {
 	agent, err := c.find(r, t.key)
 	for err != nil { // its server is unreachable: the task goes on when it is back
-		if wake.Pause(r.ctx, farPause) != nil {
+		if wake.Pause(r.ctx, remotePause) != nil {
 			return false
 		}
 		agent, err = c.find(r, t.key)
@@ -351,7 +351,7 @@ func (c *Console) follow(r *request, t *followed, out *eventStream, send func(se
 		return true // it was removed after the page was made
 	}
 	if agent.ref != "" {
-		return c.followFar(r, agent, t.id, send)
+		return c.followRemote(r, agent, t.id, send)
 	}
 	var to fragments
 	f := newFlow(&to, taskAddress(r.Request, agent.Key(), t.id), t.id, c.answersTo(r, agent, t.id))

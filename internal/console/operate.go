@@ -9,8 +9,8 @@ import (
 	"github.com/parley-a2a/parley/internal/admin"
 )
 
-// rooms are the views of the operator's page.
-var rooms = []view{{"", "Now"}, {"settings", "Settings"}, {"keys", "Keys"}, {"audit", "Audit log"}}
+// operatorViews are the views of the operator's page.
+var operatorViews = []view{{"", "Now"}, {"settings", "Settings"}, {"keys", "Keys"}, {"audit", "Audit log"}}
 
 type operateData struct {
 	View  string
@@ -44,7 +44,7 @@ func (c *Console) operate(w http.ResponseWriter, r *request) {
 }
 
 func (c *Console) operating(w http.ResponseWriter, r *request, d operateData) {
-	d.Views = rooms
+	d.Views = operatorViews
 	var err error
 	a := c.opts.Admin
 	switch d.View {
@@ -72,7 +72,7 @@ func (c *Console) operating(w http.ResponseWriter, r *request, d operateData) {
 		c.failed(w, r, err)
 		return
 	}
-	c.show(w, r, "operate", page{Title: titled("Operate", rooms, d.View), Place: "operate", Data: d})
+	c.show(w, r, "operate", page{Title: titled("Operate", operatorViews, d.View), Place: "operate", Data: d})
 }
 
 // figures is the part of the page that is refreshed regularly: it requests nothing that is

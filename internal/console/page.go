@@ -199,7 +199,7 @@ func (c *Console) show(w http.ResponseWriter, r *request, name string, p page) {
 	p.CSRF, p.Viewer = r.csrf, r.viewer.Subject
 	p.Waiting = c.waiting(r.ctx)
 	p.Inbox = r.viewer.May(a2a.ScopeTasksRead, a2a.ScopeTasksReadTenant, a2a.ScopeTasksReadAll)
-	p.Operator = c.everybody(r)
+	p.Operator = c.seesAll(r)
 	p.Admin = c.opts.Admin != nil && r.viewer.May(a2a.ScopeAdminWrite)
 	c.render(w, r.Request, name, p)
 }

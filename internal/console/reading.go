@@ -68,11 +68,11 @@ func (c *Console) read(r *request, d *taskData) (*reading, error) {
 func (l *reading) begin(c *Console, r *request, first *a2a.Entry) {
 	d := l.d
 	d.Own, d.Chat = r.viewer.May(a2a.ScopeTasksWrite), true
-	if c.everybody(r) { // they may be looking at another caller's task, and have no chat with it
+	if c.seesAll(r) { // they may be looking at another caller's task, and have no chat with it
 		_, err := d.Agent.Service.GetTask(r.ctx, &a2a.GetTaskRequest{ID: d.ID, HistoryLength: new(int32)})
 		d.Chat = err == nil
 	}
-	if c.everybody(r) && d.At == 0 { // each look at another caller's task is in the audit log
+	if c.seesAll(r) && d.At == 0 { // each look at another caller's task is in the audit log
 		if of, err := c.opts.Admin.Task(r.ctx, d.ID); err == nil && of != nil { // otherwise the log is enough
 			d.Host, d.Own = of, d.Own && of.Owner == r.viewer.Subject
 		}

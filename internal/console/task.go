@@ -91,7 +91,7 @@ func (c *Console) task(w http.ResponseWriter, r *request, a *Agent) {
 	d.Cancel = d.At == 0 && !d.State.Terminal() && (d.Own || r.viewer.May(a2a.ScopeAdminWrite))
 	d.In, d.Out, d.Traces = l.lines.in, l.lines.out, l.lines.traces
 	for i, t := range d.Traces {
-		if t.Kept && c.opts.Trace != nil && c.everybody(r) {
+		if t.Kept && c.opts.Trace != nil && c.seesAll(r) {
 			d.Traces[i].Address = c.opts.Trace(t.ID)
 		}
 	}
@@ -205,7 +205,7 @@ func (c *Console) whole(w http.ResponseWriter, r *request) *a2a.Task {
 	}
 	id := r.PathValue("task")
 	t, err := a.Service.GetTask(r.ctx, &a2a.GetTaskRequest{ID: id})
-	if errors.Is(err, &a2a.Error{Code: a2a.CodeTaskNotFound}) && c.everybody(r) {
+	if errors.Is(err, &a2a.Error{Code: a2a.CodeTaskNotFound}) && c.seesAll(r) {
 		t, err = c.opts.Admin.TaskAt(r.ctx, id, 0)
 	}
 	if err != nil {
@@ -261,7 +261,7 @@ func (c *Console) remove(w http.ResponseWriter, r *request) {
 func (c *Console) cancel(w http.ResponseWriter, r *request, a *Agent) {
 	id := r.PathValue("task")
 	_, err := a.Service.CancelTask(r.ctx, &a2a.CancelTaskRequest{ID: id})
-	if errors.Is(err, &a2a.Error{Code: a2a.CodeTaskNotFound}) && c.everybody(r) {
+	if errors.Is(err, &a2a.Error{Code: a2a.CodeTaskNotFound}) && c.seesAll(r) {
 		_, err = c.opts.Admin.CancelTask(r.ctx, id)
 	}
 	if err != nil {

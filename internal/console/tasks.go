@@ -64,7 +64,7 @@ var spans = []string{"10m", "1h", "24h", "168h"}
 // tasks lists tasks, latest change first: all callers' for a viewer who may see them, otherwise
 // the viewer's own.
 func (c *Console) tasks(w http.ResponseWriter, r *request) {
-	d := tasksData{Agents: c.agentRows(), States: a2a.TaskStates(), Spans: spans, Everybody: c.everybody(r), Models: c.models(),
+	d := tasksData{Agents: c.agentRows(), States: a2a.TaskStates(), Spans: spans, Everybody: c.seesAll(r), Models: c.models(),
 		Agent: r.FormValue("agent"), State: r.FormValue("state"), Context: r.FormValue("context"), Owner: r.FormValue("owner"), Since: r.FormValue("since")}
 	if d.Agent != "" && !slices.ContainsFunc(d.Agents, func(a agentRow) bool { return a.Key() == d.Agent }) {
 		c.noAgent(w, r)
@@ -74,7 +74,7 @@ func (c *Console) tasks(w http.ResponseWriter, r *request) {
 	var err error
 	var next string
 	if d.Everybody {
-		d.Rows, d.Total, next, err = c.everybodys(r, &d)
+		d.Rows, d.Total, next, err = c.allTasks(r, &d)
 	} else {
 		d.Rows, d.Total, next, err = c.own(r, &d)
 	}
@@ -101,8 +101,8 @@ func (c *Console) tasks(w http.ResponseWriter, r *request) {
 	c.show(w, r, "tasks", page{Title: "Tasks", Place: "tasks", Data: d})
 }
 
-// everybody reports whether the viewer may see all callers' tasks.
-func (c *Console) everybody(r *request) bool {
+// seesAll reports whether the viewer may see all callers' tasks.
+func (c *Console) seesAll(r *request) bool {
 	return c.opts.Admin != nil && r.viewer.May(a2a.ScopeAdminRead)
 }
 
@@ -110,7 +110,7 @@ func (c *Console) everybody(r *request) bool {
 // but not answer.
 func (c *Console) answersTo(r *request, a *Agent, id string) string {
 	csrf := r.answers()
-	if csrf == "" || !c.everybody(r) {
+	if csrf == "" || !c.seesAll(r) {
 		return csrf // other callers' tasks are not found
 	}
 	_, err := a.Service.GetTask(r.ctx, &a2a.GetTaskRequest{ID: id, HistoryLength: new(int32)})
@@ -120,8 +120,8 @@ func (c *Console) answersTo(r *request, a *Agent, id string) string {
 	return csrf
 }
 
-// everybodys lists all callers' tasks that match the filters.
-func (c *Console) everybodys(r *request, d *tasksData) (rows []row, total int, next string, err error) {
+// allTasks lists all callers' tasks that match the filters.
+func (c *Console) allTasks(r *request, d *tasksData) (rows []row, total int, next string, err error) {
 	q := admin.TaskQuery{Query: admin.Query{After: r.FormValue("after")}, Context: d.Context, State: d.State}
 	if a, _ := c.find(r, d.Agent); a != nil { // it is one of d.Agents
 		q.Agent = &a.Name
@@ -213,7 +213,7 @@ func (c *Console) ownRow(r *request, a *agentRow, t *a2a.Task) row {
 
 // changes streams the rows of changed tasks, for the first page of a list.
 func (c *Console) changes(w http.ResponseWriter, r *request) {
-	if !c.everybody(r) {
+	if !c.seesAll(r) {
 		http.Error(w, "only an operator sees the tasks of all callers", http.StatusForbidden)
 		return
 	}

@@ -29,7 +29,8 @@ func NetworkHint(err error) string {
 		return "this port does not speak TLS: write http:// in place of https://, or use the TLS port"
 	case strings.Contains(err.Error(), "malformed HTTP response \"\\x15\\x03"), strings.Contains(err.Error(), "takes https, not http"):
 		return "this port requires TLS: write https:// in place of http://"
-	case strings.Contains(err.Error(), "malformed HTTP "):
+	case strings.Contains(err.Error(), "malformed HTTP "),
+		strings.Contains(err.Error(), "readLoopPeekFailLocked: %!w(<nil>)"): // it spoke before it had the request
 		return "another program listens there, and does not speak HTTP: check the port"
 	case strings.Contains(err.Error(), "no answer within "):
 		return "it takes connections and does not answer: check the port, and how whatever listens there is doing"

@@ -113,7 +113,7 @@ const maxDescription = 4 << 10
 
 func (s *Server) describe() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "Send a message to the agent %q and wait for what comes of it. %s", cut(s.card.Name, 200), cut(s.card.Description, 2000))
+	fmt.Fprintf(&b, "Send a message to the agent %q and wait for the outcome. %s", cut(s.card.Name, 200), cut(s.card.Description, 2000))
 	if len(s.card.Skills) > 0 {
 		b.WriteString("\n\nIts skills:")
 	}

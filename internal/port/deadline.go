@@ -15,7 +15,7 @@ type lateDeadline struct {
 
 	mu      sync.Mutex // protects the fields below
 	at      time.Time
-	untold  bool // the connection has an older one
+	pending bool // the connection has an older one
 	waiting int  // reads under way
 }
 
@@ -23,14 +23,14 @@ type lateDeadline struct {
 func (d *lateDeadline) to(t time.Time) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.at, d.untold = t, true; d.waiting == 0 {
+	if d.at, d.pending = t, true; d.waiting == 0 {
 		return nil
 	}
 	return d.tellLocked()
 }
 
 func (d *lateDeadline) tellLocked() error {
-	d.untold = false
+	d.pending = false
 	return d.set(d.at)
 }
 
@@ -39,7 +39,7 @@ func (d *lateDeadline) tellLocked() error {
 func (d *lateDeadline) begin() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.untold {
+	if d.pending {
 		// This is how net/http aborts a read that it has started, usually before the
 		// read begins.
 		if !d.at.IsZero() && d.at.Unix() < past {
@@ -66,6 +66,6 @@ func (d *lateDeadline) end() {
 // owner sets them.
 func (d *lateDeadline) forget() {
 	d.mu.Lock()
-	d.untold = false
+	d.pending = false
 	d.mu.Unlock()
 }

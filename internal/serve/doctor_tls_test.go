@@ -21,7 +21,7 @@ type authority struct {
 	pem  string
 }
 
-// issue returns a certificate and the PEM of its key; by is who signs it, nil for
+// issue returns a certificate and the PEM of its key; by signs it, nil for
 // itself.
 func issue(t *testing.T, by *authority, change func(*x509.Certificate)) (*authority, string) {
 	t.Helper()

@@ -98,16 +98,16 @@ func (w *Transport) sentBody(req *http.Request) string {
 	return w.shown(b, false)
 }
 
-// shown returns a text as it is logged. An endless text was cut when it was read, perhaps
-// within a secret, and the redactor does not know a secret by its beginning. So shown
-// omits its last maxLine bytes, the longest that a secret may be.
-func (w *Transport) shown(b []byte, endless bool) string {
+// shown returns a text as it is logged. Text that was cut when it was read may end within
+// a secret, and the redactor does not know a secret by its beginning. So shown omits its
+// last maxLine bytes, the longest that a secret may be.
+func (w *Transport) shown(b []byte, wasCut bool) string {
 	s := w.Redact(string(b))
 	room := maxLine
-	if endless {
+	if wasCut {
 		room = min(room, max(0, len(s)-maxLine))
 	}
-	if endless || len(s) > room {
+	if wasCut || len(s) > room {
 		return s[:room] + "… (cut)"
 	}
 	return s

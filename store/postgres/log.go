@@ -43,14 +43,14 @@ type writer struct {
 	batch   *batch
 	places  map[*store.PushConfig]int64 // keys of the appends' new push configs
 	moves   moves
-	drawn   map[scopeName]struct{} // see grows
+	sampled map[scopeName]struct{} // see grows
 	packed  []byte
 	sync    time.Duration // duration of the newest COMMIT; 0: not measured
 	timed   time.Time     // when a COMMIT was last measured
 }
 
 func newWriter(s *Store) *writer {
-	w := &writer{s: s, known: working{}, at: map[store.Key]int{}, names: map[receiptName]struct{}{}, drawn: map[scopeName]struct{}{}, places: map[*store.PushConfig]int64{}, batch: newBatch()}
+	w := &writer{s: s, known: working{}, at: map[store.Key]int{}, names: map[receiptName]struct{}{}, sampled: map[scopeName]struct{}{}, places: map[*store.PushConfig]int64{}, batch: newBatch()}
 	w.group = store.NewGroup(w.commit)
 	return w
 }

@@ -13,28 +13,28 @@ var (
 	// instead of tallied: counting so many takes less than a millisecond, and most contexts
 	// have one.
 	bigScope int64 = 1024
-	// lookEvery is the interval at which tasks are drawn: one in so many of the tasks that
-	// are added or moved. When a second task of the same owner or context is drawn, its tasks
+	// sampleEvery is the interval at which tasks are sampled: one in so many of the tasks that
+	// are added or moved. When a second task of the same owner or context is sampled, its tasks
 	// are counted. Lists are right in the meantime too, because they count.
-	lookEvery = 64
+	sampleEvery = 64
 )
 
-// maxDrawn limits the names of owners and contexts of which one task was drawn.
-const maxDrawn = 1024
+// maxSampled limits the names of owners and contexts of which one task was sampled.
+const maxSampled = 1024
 
 // grows notes that an owner or context without a scope may have become big. promote counts
-// its tasks, or drops the note if it is busy; then another task will be drawn. Most contexts
-// have one task: counting each drawn one would cost the database more than writing it,
+// its tasks, or drops the note if it is busy; then another task will be sampled. Most contexts
+// have one task: counting each sampled one would cost the database more than writing it,
 // because without statistics the database reads all tasks of the owner.
 func (w *writer) grows(name scopeName) {
-	if w.s.o.NoAdvisory || rand.IntN(lookEvery) > 0 {
+	if w.s.o.NoAdvisory || rand.IntN(sampleEvery) > 0 {
 		return
 	}
-	if _, again := w.drawn[name]; !again {
-		if len(w.drawn) >= maxDrawn {
-			clear(w.drawn) // simpler than tracking which are the oldest
+	if _, again := w.sampled[name]; !again {
+		if len(w.sampled) >= maxSampled {
+			clear(w.sampled) // simpler than tracking which are the oldest
 		}
-		w.drawn[name] = struct{}{}
+		w.sampled[name] = struct{}{}
 		return
 	}
 	select {

@@ -15,22 +15,22 @@ import (
 
 // smallScopes makes scopes of few tasks, for a test.
 func smallScopes(t testing.TB) {
-	big, every := bigScope, lookEvery
-	bigScope, lookEvery = 8, 1
-	t.Cleanup(func() { bigScope, lookEvery = big, every })
+	big, every := bigScope, sampleEvery
+	bigScope, sampleEvery = 8, 1
+	t.Cleanup(func() { bigScope, sampleEvery = big, every })
 }
 
 // Contexts with one task are not counted, however many there are, and one that grows is.
 func TestOneTaskIsNoScope(t *testing.T) {
 	smallScopes(t)
-	w := &writer{s: &Store{db: &db{}, growing: make(chan scopeName, 2*maxDrawn)}, drawn: map[scopeName]struct{}{}}
-	for i := range maxDrawn + 9 {
+	w := &writer{s: &Store{db: &db{}, growing: make(chan scopeName, 2*maxSampled)}, sampled: map[scopeName]struct{}{}}
+	for i := range maxSampled + 9 {
 		w.grows(scopeName{"t", "o", fmt.Sprint(i)})
 	}
 	if n := len(w.s.growing); n > 0 {
-		t.Errorf("%d of %d contexts with a task are counted", n, maxDrawn+9)
+		t.Errorf("%d of %d contexts with a task are counted", n, maxSampled+9)
 	}
-	w.grows(scopeName{"t", "o", fmt.Sprint(maxDrawn)})
+	w.grows(scopeName{"t", "o", fmt.Sprint(maxSampled)})
 	if n := len(w.s.growing); n != 1 {
 		t.Errorf("of a context with two tasks %d were looked at", n)
 	}
@@ -331,7 +331,7 @@ func TestScopesOfARestoredDatabase(t *testing.T) {
 // up, also if it changes tallies.
 func TestDeletionOutlivesItsCaller(t *testing.T) {
 	smallScopes(t)
-	lookEvery = 1 << 30 // the scope is made here
+	sampleEvery = 1 << 30 // the scope is made here
 	w := newWorld(t)
 	for i := range 9 {
 		if err := store.Do(t.Context(), w, newTask(fmt.Sprint(i), 1)); err != nil {
@@ -367,7 +367,7 @@ func TestDeletionOutlivesItsCaller(t *testing.T) {
 // the database, even if the store is closed right afterwards.
 func TestErasedOwnerLeavesNoScope(t *testing.T) {
 	smallScopes(t)
-	lookEvery = 1 << 30 // scopes are made here
+	sampleEvery = 1 << 30 // scopes are made here
 	w := newWorld(t)
 	var rows []store.Row
 	for i := range 18 {

@@ -57,7 +57,7 @@ var Attacks = []Attack{
 	{"webhooks to hosts that hang", 5, time.Second, hangingHooks},
 }
 
-// Tally is what became of an attack.
+// Tally is the outcome of an attack.
 type Tally struct {
 	Name            string
 	Attempts, Fails int64  // of those that came to an end; those that were borne

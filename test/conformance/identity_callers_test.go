@@ -296,8 +296,8 @@ func (a *authority) server(t *testing.T) (server, client *tls.Config) {
 		}
 }
 
-// callerOf is who the guard takes credentials for: the same name of another kind
-// is somebody else.
+// callerOf is the caller to whom the guard maps credentials: the same name of another
+// kind is another caller.
 func callerOf(kind, subject, tenant string) a2a.Caller {
 	return a2a.Caller{Subject: kind + subject, Tenant: tenant}
 }

@@ -25,7 +25,7 @@ func TestFirstAnswer(t *testing.T) {
 	if here := js[string](p, "location.search"); !strings.HasPrefix(here, "?context=") {
 		t.Errorf("the context is not in the address, which can be opened again: %q", here)
 	}
-	p.do(chromedp.Reload())
+	p.reload()
 	p.state("completed")
 	p.shows("hello")
 }
@@ -70,7 +70,7 @@ func TestKilledInTheMiddleOfAStream(t *testing.T) {
 	if got := js[string](p, chunks); got != counted(60) {
 		t.Errorf("the page shows %s", got)
 	}
-	p.do(chromedp.Reload())
+	p.reload()
 	p.state("completed")
 	if got := js[string](p, chunks); got != counted(60) {
 		t.Errorf("loaded again it shows %s", got)
@@ -293,7 +293,7 @@ func TestAFollowedPageLooksLikeALoadedOne(t *testing.T) {
 	p.state("input required")
 	const look = `[...document.querySelectorAll("#talks > section")].map((s) => s.innerText.replace(/\s+/g, " ")).join("|")`
 	before := js[string](p, look)
-	p.do(chromedp.Reload())
+	p.reload()
 	p.state("input required")
 	if after := js[string](p, look); after != before {
 		t.Errorf("followed: %s\nloaded:   %s", before, after)
@@ -364,7 +364,7 @@ func TestKeysCanBeTurnedOff(t *testing.T) {
 	slash("TEXTAREA")
 	p.press("Single-letter keys")
 	slash("BODY")
-	p.do(chromedp.Reload())
+	p.reload()
 	p.chat()
 	slash("BODY")
 	p.press("Single-letter keys")
@@ -387,7 +387,7 @@ func TestAnswersWithoutATaskStayInTheirTab(t *testing.T) {
 	const look = `[...document.querySelectorAll("#talks > section")].map((s) => s.innerText.replace(/\s+/g, " ")).join("|")`
 	before := js[string](p, look)
 	address := js[string](p, "location.href")
-	p.do(chromedp.Reload())
+	p.reload()
 	p.until(look + " === " + quote(before))
 	p.screen(share(t).at("/tasks"))
 	p.do(chromedp.NavigateBack())
@@ -404,7 +404,7 @@ func TestAnswersWithoutATaskStayInTheirTab(t *testing.T) {
 
 	// What another session kept is not shown.
 	js[bool](p, `(history.replaceState({...history.state, session: "another"}, ""), true)`)
-	p.do(chromedp.Reload())
+	p.reload()
 	p.until(`document.readyState === "complete" && document.querySelectorAll("#talks > section").length === 1`)
 }
 
@@ -460,7 +460,7 @@ func TestTwoQuestionsInAContext(t *testing.T) {
 	}
 	p.say("Large")
 	p.until(`!document.querySelector("#answering label")`)
-	p.do(chromedp.Reload())
+	p.reload()
 	p.chat()
 	said := js[[]string](p, `[...document.querySelectorAll("#talks > section")].map((e) => [...e.querySelectorAll(".user")].map((e) => e.textContent).join())`)
 	slices.Sort(said)

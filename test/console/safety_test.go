@@ -46,7 +46,7 @@ func TestHostileOutput(t *testing.T) {
 		}
 	}
 	check()
-	p.do(chromedp.Reload())
+	p.reload()
 	p.state("completed")
 	check()
 }

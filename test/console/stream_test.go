@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/chromedp/cdproto/input"
-	"github.com/chromedp/chromedp"
 )
 
 // relay is the network between a browser and a server, which can fail.
@@ -181,7 +180,7 @@ func TestQuestionSurvivesAKill(t *testing.T) {
 	p.state("input required")
 	s.end(kill)
 	s.start()
-	p.do(chromedp.Reload())
+	p.reload()
 	p.state("input required")
 	p.say("Paris")
 	p.state("completed")

@@ -248,6 +248,14 @@ func (p *tab) say(text string) {
 	p.enter()
 }
 
+// reload loads the page again. While a message is being sent the browser would ask
+// whether to leave, and wait for an answer.
+func (p *tab) reload() {
+	p.t.Helper()
+	p.until(`!document.querySelector("#send:disabled")`)
+	p.do(chromedp.Reload())
+}
+
 // enter presses Enter.
 func (p *tab) enter() {
 	p.t.Helper()

@@ -351,7 +351,7 @@ func TestThePastStandsStill(t *testing.T) {
 	}
 }
 
-// The timeline has a question, its answer and what came of it, in order.
+// The timeline has a question, its answer and the outcome, in order.
 func TestTimelineOfAQuestion(t *testing.T) {
 	t.Parallel()
 	s := share(t)

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/chromedp/chromedp"
 )
 
 // shownTasks are the tasks that a list shows, by their addresses.
@@ -47,7 +45,7 @@ func TestFilterAndReload(t *testing.T) {
 		if got := js[string](p, `document.querySelector("select[name=state]").value`); got != "failed" {
 			t.Errorf("the filter says %q", got)
 		}
-		p.do(chromedp.Reload())
+		p.reload()
 	}
 	p.press("Show all")
 	p.until(`!location.search.includes("state=failed") && document.readyState === "complete"`)

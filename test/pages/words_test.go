@@ -36,6 +36,8 @@ var slips = []slip{
 	{regexp.MustCompile(`\b[Ll]ikewise\b`), `repeat the verb, or say "also"`},
 	{regexp.MustCompile(`\bin vain\b`), `say what did not happen`},
 	{regexp.MustCompile(`\b(keeps|takes|hinders) nobody\b`), `say who goes on: "holds up no other caller"`},
+	{regexp.MustCompile(`\w (is|are|was|were) who(m)?\b[^?]*([.;]|$)`), `name the party: "a player is an agent that runs", not "a player is who runs"`},
+	{regexp.MustCompile(`\bwhat (came|became) of\b`), `say "the outcome of"`},
 }
 
 // fine are sentences that match and may stay: the file, and a piece of the sentence.
@@ -175,6 +177,8 @@ func TestSlips(t *testing.T) {
 		"Errors are likewise posted.",
 		"It waited in vain.",
 		"A slow reader keeps nobody.",
+		"Player is who runs.",
+		"accepted is what came of a message.",
 	} {
 		if len(look(text)) != 1 {
 			t.Errorf("%q: %v", text, look(text))

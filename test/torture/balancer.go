@@ -89,7 +89,7 @@ func newBalancer(targets []string, seed uint64) (*balancer, error) {
 						w.WriteHeader(http.StatusServiceUnavailable) // nothing was sent
 						return
 					}
-					panic(http.ErrAbortHandler) // nobody knows what became of it
+					panic(http.ErrAbortHandler) // nobody knows the outcome
 				},
 			}).ServeHTTP(w, r)
 		}),

@@ -141,7 +141,7 @@ func (l *line) now() (lineState, chan struct{}) {
 }
 
 // pump moves bytes one way, as the line lets it. A dark one does not tell either
-// end what became of the other.
+// end the outcome of the other.
 func (l *line) pump(to, from net.Conn) {
 	buf := make([]byte, 16<<10)
 	for {

@@ -100,7 +100,7 @@ func (c *client) watch(ctx context.Context, r *record, seg *segment) {
 	}
 }
 
-// cancel cancels the task, and asks until it is told what came of it.
+// cancel cancels the task, and asks until it is told the outcome.
 func (c *client) cancel(ctx context.Context, r *record, after time.Duration) {
 	c.pause(ctx, after)
 	r.mu.Lock()

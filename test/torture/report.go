@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Report is what came of a run.
+// Report is the outcome of a run.
 type Report struct {
 	Seed    uint64
 	Rounds  int
@@ -34,7 +34,7 @@ type Report struct {
 	Counted              int              // tasks that /metrics counted, as started or ended, in all lives
 	Steps, Effects       int64            // recorded results of steps, and runs of steps
 
-	// Hooks is what came of FleetOptions.Hooks.
+	// Hooks is the outcome of FleetOptions.Hooks.
 	Hooks *WebhookReport
 
 	// Broken counts the violations, by the claim.

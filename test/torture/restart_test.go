@@ -133,8 +133,8 @@ func totals(t *testing.T, of map[string]*a2aclient.Client, before map[store.Key]
 	}
 }
 
-// settle waits for every open task, answers those that ask, and checks what
-// came of each.
+// settle waits for every open task, answers those that ask, and checks the outcome of
+// each.
 func settle(t *testing.T, of map[string]*a2aclient.Client, before map[store.Key]store.Row) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), quietWithin)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// WebhookReport is what came of RunWebhooks.
+// WebhookReport is the outcome of RunWebhooks.
 type WebhookReport struct {
 	Seed              uint64
 	Took              time.Duration

@@ -55,7 +55,7 @@ const maxBody = 64 << 20
 
 // ServeHTTP implements http.Handler.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if bad := s.door(r); bad != nil {
+	if bad := s.checkHead(r); bad != nil {
 		bad.write(w)
 		return
 	}
@@ -85,8 +85,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.play(w, r)
 }
 
-// door checks everything but the body.
-func (s *Server) door(r *http.Request) *refusal {
+// checkHead checks everything but the body.
+func (s *Server) checkHead(r *http.Request) *refusal {
 	switch {
 	case !strings.HasSuffix(r.URL.Path, "/chat/completions"):
 		return &refusal{Status: 404, Type: "invalid_request_error", Message: "Invalid URL (" + r.Method + " " + r.URL.Path + ")"}

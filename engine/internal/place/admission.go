@@ -34,10 +34,10 @@ type Admission struct {
 	working      int
 	of           map[store.Key]int // a Key without ID → how many of its tasks are at work
 	by           map[string]int    // an owner → how many of its tasks in all tenants are at work
-	seats        int               // in use
+	runSlots     int               // in use
 	queue        []*Ticket         // tasks of this process that wait for a run slot, first come first
 	behind       bool              // tasks wait in the store: new ones wait behind them
-	slots        int               // in use
+	takeUpSlots  int               // in use
 	freed        chan struct{}     // capacity one: a slot of either kind may be free; nil until Reserve waits
 	waited       int               // tasks and turns that had to wait since said
 	said         time.Time
@@ -101,7 +101,7 @@ func (a *Admission) Ask(t *Ticket, scope store.Key, all, must bool) Answer {
 	case a.Capacity <= 0 || t.seated:
 	case must:
 		a.seatLocked(t)
-	case t.queued, a.behind, len(a.queue) > 0, a.seats >= a.Capacity:
+	case t.queued, a.behind, len(a.queue) > 0, a.runSlots >= a.Capacity:
 		a.behind = true
 		a.sayLocked()
 		return Wait
@@ -126,7 +126,7 @@ func (a *Admission) Follow(t *Ticket, scope store.Key, n Need) {
 	case n == Nothing:
 		a.leaveLocked(t)
 	case t.seated || t.queued:
-	case a.seats < a.Capacity && len(a.queue) == 0:
+	case a.runSlots < a.Capacity && len(a.queue) == 0:
 		a.seatLocked(t)
 	default:
 		t.queued = true
@@ -178,7 +178,7 @@ func (a *Admission) seatLocked(t *Ticket) {
 	}
 	a.unqueueLocked(t)
 	t.seated = true
-	a.seats++
+	a.runSlots++
 }
 
 func (a *Admission) unqueueLocked(t *Ticket) {
@@ -192,14 +192,14 @@ func (a *Admission) leaveLocked(t *Ticket) {
 	a.unqueueLocked(t)
 	if t.seated {
 		t.seated = false
-		a.seats--
+		a.runSlots--
 	}
-	for len(a.queue) > 0 && a.seats < a.Capacity {
+	for len(a.queue) > 0 && a.runSlots < a.Capacity {
 		next := a.queue[0]
 		a.seatLocked(next)
 		wake.Nudge(next.Hint)
 	}
-	if a.seats < a.Capacity {
+	if a.runSlots < a.Capacity {
 		wake.Nudge(a.freed)
 	}
 }
@@ -212,8 +212,8 @@ func (a *Admission) Reserve(ctx context.Context, n int) int {
 		a.mu.Lock()
 		if a.leftLocked() == 0 {
 			a.behind = true
-		} else if got := min(n, a.TakeUp-a.slots); got > 0 {
-			a.slots += got
+		} else if got := min(n, a.TakeUp-a.takeUpSlots); got > 0 {
+			a.takeUpSlots += got
 			a.mu.Unlock()
 			return got
 		}
@@ -235,7 +235,7 @@ func (a *Admission) Reserve(ctx context.Context, n int) int {
 func (a *Admission) Free(n int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.slots -= n
+	a.takeUpSlots -= n
 	wake.Nudge(a.freed)
 }
 
@@ -250,14 +250,14 @@ func (a *Admission) leftLocked() int {
 	if a.Capacity <= 0 {
 		return math.MaxInt
 	}
-	return max(a.Capacity-a.seats-len(a.queue), 0)
+	return max(a.Capacity-a.runSlots-len(a.queue), 0)
 }
 
 // Load returns how many run slots are in use, and how many tasks of this process wait for one.
 func (a *Admission) Load() (taken, queued int) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.seats, len(a.queue)
+	return a.runSlots, len(a.queue)
 }
 
 // Behind notes whether tasks wait in the store, as far as is known.

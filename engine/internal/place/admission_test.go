@@ -41,7 +41,7 @@ func scopeOf(name byte) store.Key {
 	return store.Key{Owner: string(name)}
 }
 
-// do is one step, of the words: an operation, a task, and what comes of it.
+// do is one step, of the words: an operation, a task, and the outcome.
 func (d *desk) do(t *testing.T, step string) {
 	t.Helper()
 	words := strings.Fields(step)
@@ -123,9 +123,9 @@ func TestAdmission(t *testing.T) {
 		"behind what waits":   {2, 4, 0, 0, "behind; ask a wait; toRun c; may c; ahead; ask a yes"},
 		"new behind queued":   {1, 4, 0, 0, "toRun a; toRun c; ask d wait; ahead; ask d wait"},
 
-		"slots":              {0, 3, 0, 0, "reserve 3; reserve 0; free 2; reserve 2; reserve 0"},
-		"no slot for none":   {1, 3, 0, 0, "ask a yes; reserve 0; ask a yes; runs a; nothing a; ask c wait; reserve 3"},
-		"slots and no seats": {1, 3, 0, 0, "runs a; reserve 0; nothing a; reserve 3"},
+		"slots":                    {0, 3, 0, 0, "reserve 3; reserve 0; free 2; reserve 2; reserve 0"},
+		"no slot for none":         {1, 3, 0, 0, "ask a yes; reserve 0; ask a yes; runs a; nothing a; ask c wait; reserve 3"},
+		"take-up and no run slots": {1, 3, 0, 0, "runs a; reserve 0; nothing a; reserve 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := newDesk(c.capacity, c.takeUp, false)
@@ -169,23 +169,23 @@ func TestAdmissionAtRandom(t *testing.T) {
 			switch rng.IntN(4) {
 			case 0:
 				had := ticket.seated
-				if d.Ask(ticket, scopeOf(name), rng.IntN(2) == 0, false) == Yes && !had && d.seats > d.Capacity {
-					t.Fatalf("seed %d: seat %d of %d was given away", seed, d.seats, d.Capacity)
+				if d.Ask(ticket, scopeOf(name), rng.IntN(2) == 0, false) == Yes && !had && d.runSlots > d.Capacity {
+					t.Fatalf("seed %d: run slot %d of %d was given away", seed, d.runSlots, d.Capacity)
 				}
 			case 1:
 				d.Behind(rng.IntN(2) == 0)
 			default:
 				d.Follow(ticket, scopeOf(name), []Need{Nothing, ToRun, Nothing, Leaving}[rng.IntN(4)])
 			}
-			if len(d.queue) > 0 && d.seats < d.Capacity {
+			if len(d.queue) > 0 && d.runSlots < d.Capacity {
 				t.Fatalf("seed %d: %d wait beside a free seat", seed, len(d.queue))
 			}
 		}
 		for name, ticket := range d.tasks {
 			d.Follow(ticket, scopeOf(name), Nothing)
 		}
-		if n, of := d.At(); n != 0 || of != 0 || len(d.by) != 0 || d.seats != 0 || len(d.queue) != 0 {
-			t.Fatalf("seed %d: %d tasks of %d owners, %d seats, %d in the queue", seed, n, of, d.seats, len(d.queue))
+		if n, of := d.At(); n != 0 || of != 0 || len(d.by) != 0 || d.runSlots != 0 || len(d.queue) != 0 {
+			t.Fatalf("seed %d: %d tasks of %d owners, %d run slots, %d in the queue", seed, n, of, d.runSlots, len(d.queue))
 		}
 	}
 }
