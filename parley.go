@@ -344,7 +344,7 @@ func (s *Server) Run(ctx context.Context) error {
 }
 
 // Engine returns the engine that runs the tasks. Its methods for operators do not check
-// who calls.
+// the caller.
 func (s *Server) Engine() *engine.Engine { return s.engine }
 
 // Left returns how many tasks were running when Run ended; they resume with the next

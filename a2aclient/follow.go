@@ -49,8 +49,9 @@ const (
 	maxPollPause = 30 * time.Second
 	// maxPollFailures is how many polls in a row may fail.
 	maxPollFailures = 5
-	// answerTime is how long a task may show the question that was just answered, and
-	// authTime how long that it needs authorization: a message need not end that (§7.6.1).
+	// answerTime is how long a task may still show the question that was just answered.
+	// authTime is the same for a request for authorization, which a message need not end
+	// (§7.6.1).
 	answerTime, authTime = time.Minute, 5 * time.Second
 )
 

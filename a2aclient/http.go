@@ -204,8 +204,8 @@ func orCause(ctx context.Context, err error) error { return cmp.Or(context.Cause
 
 var errTooLarge = errors.New("too large")
 
-// readAll is io.ReadAll with a limit, in bytes. It drops a byte order mark, which JSON has
-// not, and programs on Windows write.
+// readAll is io.ReadAll with a limit, in bytes. It drops a byte order mark: JSON has
+// none, but programs on Windows write one.
 func readAll(r io.Reader, limit int64) ([]byte, error) {
 	var buf bytes.Buffer
 	_, err := buf.ReadFrom(io.LimitReader(r, limit+1))

@@ -305,7 +305,7 @@ func (w *watcher) rest(i *iface, a *Answer) {
 			w.want(i, "error-domain", a, info["domain"] == errorDomain, "error.details.domain", errorDomain, info["domain"])
 		}
 	}
-	// A 404 of an operation that names a task is an A2A error, and must say so.
+	// A 404 of a known operation is an A2A error, and must say so.
 	if row != nil && a.status == http.StatusNotFound {
 		w.want(i, "rest-error-info", a, info != nil, "error.details", "an ErrorInfo", e["details"])
 	}

@@ -179,8 +179,8 @@ func (w *oldWriter) createWebhook(c *a2a.TaskPushNotificationConfig) {
 	w.taskWebhook(c)
 }
 
-// v03HistoryLength omits 0, which would mean the whole history; what is too much is cut
-// off when it is read.
+// v03HistoryLength omits 0, which would mean the whole history. The reader of the answer
+// then cuts the history to the length that was asked for.
 func (w *oldWriter) v03HistoryLength(n *int32) {
 	if n != nil && *n > 0 {
 		w.int("historyLength", *n)

@@ -178,7 +178,7 @@ func (d *doctor) database(ctx context.Context, r *report) {
 		return
 	}
 	if err != nil {
-		d.db = new(database.State) // there is one, of which nothing is known
+		d.db = new(database.State) // a database is there, but could not be read
 		r.fail(storeFailure(d.location, err), "")
 		return
 	}

@@ -127,8 +127,8 @@ type stored struct {
 	Sets []storedSet `json:"sets"`
 }
 
-// Marshal returns the keys, including the private ones, as JSON for ParseKeys. Anybody
-// who has them can sign for the server.
+// Marshal returns the keys, including the private ones, as JSON for ParseKeys. Keep them
+// secret: they let their holder sign for the server.
 func (k *Keys) Marshal() []byte {
 	var doc stored
 	for _, s := range k.sets {
