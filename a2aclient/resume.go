@@ -59,7 +59,7 @@ func (s *stream) repeat(cut error) (*conn, error) {
 			return nil, err
 		}
 		s.failures++
-		s.cursor, s.noIDs, s.inside = s.sent.After, false, false // the caller has got no element yet
+		s.at = cursor{last: s.sent.After} // the caller has got no element yet
 		var cn *conn
 		if cn, err = s.first(); err == nil || !s.repeatable(err) {
 			if err == nil {
@@ -81,7 +81,7 @@ func (s *stream) again(cut error) (*conn, error) {
 			return nil, fmt.Errorf("the stream of task %s was cut and could not be resumed in %d attempts: %w", s.taskID, s.failures, err)
 		}
 		s.failures++
-		s.span.event(telemetry.EventResume, err, telemetry.ResumedFrom.Int64(s.cursor))
+		s.span.event(telemetry.EventResume, err, telemetry.ResumedFrom.Int64(s.at.last))
 		asked := askedToWait(err)
 		if asked > longestWait {
 			return nil, err
@@ -105,15 +105,15 @@ func (s *stream) again(cut error) (*conn, error) {
 func (s *stream) reopen(cut error) (cn *conn, final bool, err error) {
 	// There is no position to resume from in the middle of an element, and in version
 	// 0.1, which begins again with events in place of a Task.
-	if s.within || s.c.face.Load().dialect == dialect.V01 {
-		s.noIDs = true
+	if s.at.within || s.c.face.Load().dialect == dialect.V01 {
+		s.at.useless = true
 	}
-	if s.hasCursor() {
+	if s.at.known() {
 		cn, err = s.subscribe()
 		if err == nil || !refused(err) {
 			return cn, false, err
 		}
-		s.noIDs = true // the agent no longer knows the cursor, or never did
+		s.at.useless = true // the agent no longer knows the cursor, or never did
 	}
 	task, err := s.c.GetTask(s.ctx, &a2a.GetTaskRequest{ID: s.taskID})
 	if err != nil {

@@ -165,7 +165,7 @@ func (c *Client) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageR
 		}
 		ctx, span := c.trace(ctx, dialect.SendStreamingMessage, r.SendMessageRequest)
 		r.span = span
-		s := &stream{c: c, ctx: ctx, yield: yield, span: span, sent: r, cursor: r.After}
+		s := &stream{c: c, ctx: ctx, yield: yield, span: span, sent: r, at: cursor{last: r.After}}
 		if r.Message != nil {
 			s.taskID = r.Message.TaskID
 		}
@@ -209,7 +209,7 @@ func (c *Client) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskRe
 			return
 		}
 		ctx, span := c.trace(ctx, dialect.SubscribeToTask, &a2a.SubscribeToTaskRequest{Tenant: c.tenant, ID: req.ID})
-		s := &stream{c: c, ctx: ctx, yield: yield, span: span, taskID: req.ID, cursor: req.After, inside: req.After > 0}
+		s := &stream{c: c, ctx: ctx, yield: yield, span: span, taskID: req.ID, at: cursor{last: req.After, inside: req.After > 0}}
 		s.run()
 	}
 }

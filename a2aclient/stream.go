@@ -5,9 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
-	"net/http"
 	"reflect"
-	"slices"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -24,11 +22,8 @@ type stream struct {
 	sent  *sending // nil for a subscription
 
 	taskID string // "" until it is known
-	cursor int64  // id of the last event; 0 if none
-	noIDs  bool   // the events have no ids that could be a cursor
-	inside bool   // the elements carry ids, because those of the events are or may be missing
-	within bool   // the last element came without the id of its event
-	unsure bool   // elements may be missing before a resumed connection
+	at     cursor
+	unsure bool // elements may be missing before a resumed connection
 
 	begun  bool           // the caller has got an element
 	status a2a.TaskStatus // the last one that the caller got
@@ -100,7 +95,7 @@ func (s *stream) run() {
 		if s.begun && lasted {
 			s.failures, s.renewed = 0, false
 		}
-		if s.hasty++; lasted || s.hasCursor() {
+		if s.hasty++; lasted || s.at.known() {
 			s.hasty = 0
 		}
 		switch {
@@ -165,17 +160,15 @@ func (s *stream) chosen(cn *conn) {
 // subscribe connects after the cursor, if there is one.
 func (s *stream) subscribe() (*conn, error) {
 	last := ""
-	if s.hasCursor() {
-		last = dialect.FormatEventID(s.cursor)
-	}
 	req := &a2a.SubscribeToTaskRequest{Tenant: s.c.tenant, ID: s.taskID}
-	if s.inside && last != "" && s.c.offersMarks() {
-		req.After = s.cursor // a server that drops the ids may drop the header, too
+	if s.at.known() {
+		last = dialect.FormatEventID(s.at.last)
+		if s.at.inside && s.c.offersMarks() {
+			req.After = s.at.last // a server that drops the ids may drop the header, too
+		}
 	}
 	return s.c.connect(s.ctx, dialect.SubscribeToTask, req, last, silence)
 }
-
-func (s *stream) hasCursor() bool { return s.cursor > 0 && !s.noIDs }
 
 // read yields the elements of a connection. It returns nil at a proper end, errLeft if
 // the caller has left, and otherwise the error.
@@ -185,18 +178,8 @@ func (s *stream) read(cn *conn) error {
 		if err != nil {
 			return s.end(cn, err)
 		}
-		before := s.cursor
-		if own := cn.eventID(el); own != "" && own != id {
-			id, s.inside = own, true
-		}
-		// An event may contain several elements. In old versions an element may consist
-		// of several events, of which the last has the id.
-		s.within = id == "" && (cn.within() || cn.old())
-		if s.within {
-			el.Seq = 0
-		} else {
-			el.Seq = s.position(id, first && el.Task != nil)
-		}
+		before := s.at.last
+		s.at.move(cn, el, id, first && el.Task != nil)
 		if first && s.resumed {
 			known, err := s.joined(cn, el, before)
 			if err != nil {
@@ -220,19 +203,6 @@ func (s *stream) read(cn *conn) error {
 	}
 }
 
-// position moves the cursor to an event's id and returns it, or 0 if the ids are
-// useless, because some servers choose them at random. Only canonical decimals that
-// grow count. The Task that begins a resumed stream has the id of the cursor.
-func (s *stream) position(id string, again bool) int64 {
-	n, ok := dialect.ParseEventID(id)
-	if s.noIDs || !ok || n < s.cursor || n == s.cursor && !again {
-		s.noIDs = true
-		return 0
-	}
-	s.cursor = n
-	return n
-}
-
 // joined checks the first element of a resumed connection. It returns true if the
 // caller has it already, and an error if elements may be missing before it.
 func (s *stream) joined(cn *conn, el *a2a.StreamResponse, before int64) (known bool, err error) {
@@ -243,7 +213,7 @@ func (s *stream) joined(cn *conn, el *a2a.StreamResponse, before int64) (known b
 		}
 		// The same id stands for another state: the server counts within connections,
 		// and the caller had only the first element.
-		s.noIDs, el.Seq = true, 0
+		s.at.useless, el.Seq = true, 0
 		return false, nil
 	case el.Task != nil:
 		return false, nil
@@ -257,7 +227,7 @@ func (s *stream) joined(cn *conn, el *a2a.StreamResponse, before int64) (known b
 		s.unsure = cn.old() // from 1.0 on nothing can be missing (§3.1.6)
 		return false, nil
 	}
-	s.noIDs = true
+	s.at.useless = true
 	return false, &TransportError{Host: cn.host, Err: errors.New("the stream does not continue where it was cut")}
 }
 
@@ -315,7 +285,7 @@ func (s *stream) end(cn *conn, err error) error {
 	// A server that closes the stream while the task waits for its client does so on
 	// purpose. A server with a cursor keeps subscriptions open, so its end is a cut,
 	// unless streams end there in its version.
-	if s.status.State.Interrupted() && (s.sent != nil || !s.hasCursor() || cn.old()) {
+	if s.status.State.Interrupted() && (s.sent != nil || !s.at.known() || cn.old()) {
 		return nil
 	}
 	return &TransportError{Host: cn.host, Err: errors.New("the agent closed the stream before the task was finished")}
@@ -336,53 +306,4 @@ func (s *stream) lookAgain() error {
 		return errLeft
 	}
 	return nil
-}
-
-// A stream's cursor is sent as for server-sent events, in id and Last-Event-ID.
-// Intermediaries may drop either. Agents that offer the resume extension
-// (docs/extensions/resume-v1.md) put it into the messages, too. The client asks for it
-// in each stream, because after a cut it is too late.
-
-// offersMarks reports whether the agent's card has the extension.
-func (c *Client) offersMarks() bool {
-	return slices.ContainsFunc(c.Card().Capabilities.Extensions, func(e *a2a.AgentExtension) bool {
-		return e != nil && e.URI == dialect.ResumeURI
-	})
-}
-
-// marks reports whether the elements of a call's stream are to carry their positions.
-func (c *Client) marks(k *call) bool {
-	return dialect.Get(k.op).Streams && dialect.HasExtensions(k.face.dialect) && c.offersMarks()
-}
-
-// askForMarks activates the extension for a call, in addition to the caller's.
-func (k *call) askForMarks(h http.Header) {
-	name := dialect.ExtensionsHeader(k.face.dialect)
-	if list := h.Get(name); list != "" {
-		h.Set(name, list+","+dialect.ResumeURI)
-	} else {
-		h.Set(name, dialect.ResumeURI)
-	}
-}
-
-// eventID removes the position from an element, if it has one. For an event with
-// several elements, the last one has it.
-func (cn *conn) eventID(el *a2a.StreamResponse) string {
-	if !cn.call.marked {
-		return ""
-	}
-	id := dialect.TakeEventID(el)
-	if cn.within() {
-		return ""
-	}
-	return id
-}
-
-// cursorOf returns the position for a subscription to put into the request itself; 0 if
-// it does not go there.
-func cursorOf(d dialect.Dialect, req any) int64 {
-	if r, ok := req.(*a2a.SubscribeToTaskRequest); ok && dialect.HasExtensions(d) {
-		return r.After
-	}
-	return 0
 }
