@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/parley-a2a/parley/a2aserver"
 	"github.com/parley-a2a/parley/internal/failure"
@@ -30,7 +31,7 @@ func (h *Host) background(ctx context.Context) (stop func()) {
 	work.Go(func() { h.admin.feed.run(draining) })
 	work.Go(func() { h.pages.sample(draining) })
 	ctx, cancel := context.WithCancel(ctx)
-	hangups, changes, cards := make(chan struct{}, 1), make(chan string), make(chan fetched)
+	hangups, cards := make(chan struct{}, 1), make(chan fetched)
 	signals := make(chan os.Signal, 1) // one is enough: files are read after it
 	if h.now.settings.path != "" || h.audit.file != nil {
 		signal.Notify(signals, syscall.SIGHUP)
@@ -42,28 +43,33 @@ func (h *Host) background(ctx context.Context) (stop func()) {
 		}
 	})
 	work.Go(func() {
-		watch := h.watch(ctx, changes, nil)
-		fetch := h.fetch(ctx, cards)
+		files, fetch := h.watch(new(watcher)), h.fetch(ctx, cards)
+		var looks <-chan time.Time // never without --reload
+		if h.now.settings.Reload {
+			tick := time.NewTicker(watchPause)
+			defer tick.Stop()
+			looks = tick.C
+		}
 		for {
 			done := false
 			select {
 			case <-ctx.Done():
-				watch()
 				fetch()
 				return
 			case <-hangups:
 				if h.now.settings.path != "" {
 					done = h.reload(ctx, "SIGHUP", false)
 				}
-			case name := <-changes:
-				done = h.reload(ctx, name+" changed", name != h.now.settings.path)
+			case <-looks:
+				if name := files.poll(); name != "" {
+					done = h.reload(ctx, name+" changed", name != h.now.settings.path)
+				}
 			case c := <-cards:
 				h.takeCard(c)
 			}
 			if done { // files and agents to watch may have changed
-				told := watch()
 				fetch()
-				watch, fetch = h.watch(ctx, changes, told), h.fetch(ctx, cards)
+				files, fetch = h.watch(files), h.fetch(ctx, cards)
 			}
 		}
 	})
@@ -178,15 +184,13 @@ func (h *Host) stale(f *Settings) {
 	}
 }
 
-// watch reports changes of the files of the revision in force, with --reload, until
-// stop is called, which waits for it. told is the result of the previous watch's stop:
-// with it, a file that was saved again during a reload counts as changed.
-func (h *Host) watch(ctx context.Context, changes chan<- string, told map[string]stamp) (stop func() map[string]stamp) {
-	f := h.now.settings
+// watch returns a watcher of the files of the revision in force, with --reload. A file that
+// was saved again during a reload, after the previous watcher had seen it, counts as changed.
+func (h *Host) watch(previous *watcher) *watcher {
+	w, f := new(watcher), h.now.settings
 	if !f.Reload {
-		return func() map[string]stamp { return nil }
+		return w
 	}
-	w := &watcher{told: told}
 	if f.path != "" {
 		w.files = append(w.files, f.path)
 	}
@@ -200,24 +204,7 @@ func (h *Host) watch(ctx context.Context, changes chan<- string, told map[string
 	}
 	if len(w.files) == 0 {
 		h.log.Warn("--reload: the command names no file that could change")
-		return func() map[string]stamp { return nil }
 	}
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		w.run(ctx, func(name string) bool {
-			select {
-			case changes <- name:
-				return true
-			case <-ctx.Done():
-				return false
-			}
-		})
-	}()
-	return func() map[string]stamp {
-		cancel()
-		<-ended
-		return w.told
-	}
+	w.follow(previous)
+	return w
 }

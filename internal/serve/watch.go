@@ -1,7 +1,6 @@
 package serve
 
 import (
-	"context"
 	"io/fs"
 	"iter"
 	"maps"
@@ -15,12 +14,10 @@ import (
 // watcher notices changes of files by polling, which works on every file system,
 // network mounts included.
 type watcher struct {
-	files []string // watched by name
-	trees []tree   // by extension
-	seen  map[string]stamp
-	// told is the state of the files that changed was last told, before it read any of
-	// them. Set it before run, from the previous watcher.
-	told map[string]stamp
+	files []string         // watched by name
+	trees []tree           // by extension
+	seen  map[string]stamp // at the last look
+	fresh string           // a file that had changed at the last look, and may still grow; "": none
 }
 
 // tree is the files with certain extensions in a directory and its subdirectories.
@@ -87,38 +84,27 @@ func (w *watcher) grow(root, kind string) {
 	w.trees = append(w.trees, tree{root, []string{kind}})
 }
 
-// run calls changed with the name of a file that was changed, added or deleted, until
-// ctx ends. It waits until one poll shows no more changes, so that a half-written file
-// is not used. changed reports whether it accepted the name.
-func (w *watcher) run(ctx context.Context, changed func(name string) bool) {
-	w.seen = w.look()
-	for name, was := range w.told {
+// follow makes w go on where a previous watcher of some of its files has stopped.
+func (w *watcher) follow(previous *watcher) {
+	w.seen, w.fresh = w.look(), previous.fresh
+	for name, was := range previous.seen {
 		if _, there := w.seen[name]; there {
 			w.seen[name] = was
 		}
 	}
-	w.told = w.seen
-	name := ""
-	for tick := time.NewTicker(watchPause); ; {
-		select {
-		case <-ctx.Done():
-			tick.Stop()
-			return
-		case <-tick.C:
-		}
-		now := w.look()
-		at := difference(w.seen, now)
-		w.seen = now
-		switch {
-		case at != "":
-			name = at
-		case name != "":
-			if changed(name) {
-				w.told = now
-			}
-			name = ""
-		}
+}
+
+// poll returns the name of a file that was changed, added or deleted; "" if there is none. It
+// waits until one poll shows no more changes, so that a half-written file is not used.
+func (w *watcher) poll() (name string) {
+	now := w.look()
+	at := difference(w.seen, now)
+	w.seen = now
+	if at == "" {
+		name = w.fresh
 	}
+	w.fresh = at
+	return name
 }
 
 // look visits all files.

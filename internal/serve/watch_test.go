@@ -1,15 +1,10 @@
 package serve
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"testing/synctest"
-	"time"
 )
 
 // The files that a command names are watched, and those of their kinds around
@@ -29,53 +24,38 @@ func TestWatcherSeesTheAgentsFilesOnly(t *testing.T) {
 	for _, name := range []string{"agent.py", "lib/words.py", "notes.txt", "node_modules/x.py", ".parley/y.py", "lib/__pycache__/z.py", "prompt.md"} {
 		write(name, "1")
 	}
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		w := new(watcher)
-		w.add(dir, []string{"python3", "agent.py", "prompt.md", "--flag", "missing.py"})
-		var mu sync.Mutex
+	w := new(watcher)
+	w.add(dir, []string{"python3", "agent.py", "prompt.md", "--flag", "missing.py"})
+	w.follow(new(watcher))
+	expect := func(after string, want ...string) {
+		t.Helper()
 		var got []string
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			w.run(ctx, func(name string) bool {
-				mu.Lock()
-				defer mu.Unlock()
+		for range 4 {
+			if name := w.poll(); name != "" {
 				got = append(got, name)
-				return true
-			})
-		}()
-		expect := func(after string, want ...string) {
-			t.Helper()
-			time.Sleep(4 * watchPause)
-			synctest.Wait()
-			mu.Lock()
-			defer mu.Unlock()
-			for i := range want {
-				want[i] = filepath.Join(dir, want[i])
 			}
-			if !slices.Equal(got, want) {
-				t.Fatalf("after %s: noticed %q, want %q", after, got, want)
-			}
-			got = nil
 		}
-		expect("nothing")
-		write("agent.py", "22")
-		expect("a file that the command names", "agent.py")
-		write("lib/words.py", "22")
-		write("lib/new.py", "22")
-		expect("files beside it: told once", "lib/new.py")
-		for _, other := range []string{"notes.txt", "node_modules/x.py", ".parley/y.py", "lib/__pycache__/z.py"} {
-			write(other, "22")
+		for i := range want {
+			want[i] = filepath.Join(dir, want[i])
 		}
-		expect("what is none of its files")
-		if err := os.Remove(filepath.Join(dir, "lib/new.py")); err != nil {
-			t.Fatal(err)
+		if !slices.Equal(got, want) {
+			t.Fatalf("after %s: noticed %q, want %q", after, got, want)
 		}
-		expect("one that is gone", "lib/new.py")
-		cancel()
-		<-ended
-	})
+	}
+	expect("nothing")
+	write("agent.py", "22")
+	expect("a file that the command names", "agent.py")
+	write("lib/words.py", "22")
+	write("lib/new.py", "22")
+	expect("files beside it: told once", "lib/new.py")
+	for _, other := range []string{"notes.txt", "node_modules/x.py", ".parley/y.py", "lib/__pycache__/z.py"} {
+		write(other, "22")
+	}
+	expect("what is none of its files")
+	if err := os.Remove(filepath.Join(dir, "lib/new.py")); err != nil {
+		t.Fatal(err)
+	}
+	expect("one that is gone", "lib/new.py")
 }
 
 // While a file grows it is not used.
@@ -85,34 +65,24 @@ func TestWatcherWaitsUntilThingsSettle(t *testing.T) {
 	if err := os.WriteFile(path, text, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	synctest.Test(t, func(t *testing.T) {
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		var times atomic.Int32
-		w := new(watcher)
-		w.add("/", []string{path})
-		go w.run(ctx, func(string) bool {
-			times.Add(1)
-			return true
-		})
-		synctest.Wait()
-		time.Sleep(watchPause / 2) // between two looks
-		for range 5 {
-			time.Sleep(watchPause)
-			text = append(text, "echo more\n"...)
-			if err := os.WriteFile(path, text, 0o755); err != nil {
-				t.Fatal(err)
-			}
+	w := new(watcher)
+	w.add("/", []string{path})
+	w.follow(new(watcher))
+	for range 5 {
+		text = append(text, "echo more\n"...)
+		if err := os.WriteFile(path, text, 0o755); err != nil {
+			t.Fatal(err)
 		}
-		if n := times.Load(); n != 0 {
-			t.Errorf("told %d times while the file grew", n)
+		if name := w.poll(); name != "" {
+			t.Errorf("told of %s while the file grew", name)
 		}
-		time.Sleep(3 * watchPause)
-		synctest.Wait()
-		if n := times.Load(); n != 1 {
-			t.Errorf("told %d times, want once", n)
-		}
-	})
+	}
+	if name := w.poll(); name != path {
+		t.Errorf("told of %q, want the file", name)
+	}
+	if name := w.poll(); name != "" {
+		t.Errorf("told of %s again", name)
+	}
 }
 
 // A file that is saved again while a reload is under way is noticed after it, once.
@@ -125,35 +95,38 @@ func TestWatchersNoticeWhatChangedDuringAReload(t *testing.T) {
 		}
 	}
 	save("1")
-	synctest.Test(t, func(t *testing.T) {
-		f := &Settings{flags: new(flags)}
-		f.path, f.Reload = name, true
-		h := &Host{now: &revision{settings: f}}
-		changes := make(chan string)
-		noticed := func() (n int) {
-			for {
-				select {
-				case <-changes:
-					n++
-				case <-time.After(5 * watchPause):
-					return n
-				}
+	f := &Settings{flags: new(flags)}
+	f.path, f.Reload = name, true
+	h := &Host{now: &revision{settings: f}}
+	noticed := func(w *watcher) (n int) {
+		for range 5 {
+			if w.poll() != "" {
+				n++
 			}
 		}
-		watch := h.watch(t.Context(), changes, nil)
-		synctest.Wait()
-		save("22")
-		<-changes // a reload begins, and reads the file
-		save("333")
-		time.Sleep(5 * watchPause) // of the bubble: the reload waits for an agent
-		watch = h.watch(t.Context(), changes, watch())
-		if n := noticed(); n != 1 {
-			t.Errorf("the file was noticed %d times after the reload, want once", n)
-		}
-		watch = h.watch(t.Context(), changes, watch())
-		if n := noticed(); n != 0 {
-			t.Errorf("a file that stays as it is was noticed %d times", n)
-		}
-		watch()
-	})
+		return n
+	}
+	w := h.watch(new(watcher))
+	save("22")
+	if n := noticed(w); n != 1 { // a reload begins, and reads the file
+		t.Errorf("the file was noticed %d times, want once", n)
+	}
+	save("333")
+	w = h.watch(w)
+	if n := noticed(w); n != 1 {
+		t.Errorf("the file was noticed %d times after the reload, want once", n)
+	}
+	w = h.watch(w)
+	if n := noticed(w); n != 0 {
+		t.Errorf("a file that stays as it is was noticed %d times", n)
+	}
+	// A change that was seen and not told yet, as when SIGHUP comes first.
+	save("4444")
+	if name := w.poll(); name != "" {
+		t.Errorf("told of %s at once", name)
+	}
+	w = h.watch(w)
+	if n := noticed(w); n != 1 {
+		t.Errorf("the pending change was noticed %d times, want once", n)
+	}
 }
