@@ -16,7 +16,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -44,20 +43,9 @@ type administration struct {
 	started  time.Time
 	draining chan struct{} // closed when Run ends
 	feed     *feed
-
-	view atomic.Pointer[view] // of the revision in force
 }
 
 var _ admin.API = (*administration)(nil)
-
-// view is what the administration shows of a revision. It is immutable.
-type view struct {
-	guard    *auth.Guard // nil: callers need no credentials
-	hosts    []string    // host names that requests may have; none: any
-	agents   []admin.Agent
-	behind   *behind // the agents
-	settings []admin.Setting
-}
 
 // Admin returns the administration of the host for callers within this process, who are
 // identified by the context.
@@ -85,7 +73,7 @@ func (a *administration) handler() http.Handler {
 			if status == http.StatusForbidden {
 				code = a2a.CodePermissionDenied
 			}
-			if g := a.view.Load().guard; g != nil {
+			if g := a.h.view.Load().of.guard; g != nil {
 				return g.Challenges(&a2a.Error{Code: code})
 			}
 			return []string{"Bearer"}
@@ -100,7 +88,7 @@ func (a *administration) identify(r *http.Request, again bool) (a2a.Caller, *adm
 		return a2a.Caller{Subject: "local", Via: "token of this machine", Scopes: []string{a2a.ScopeAdminRead, a2a.ScopeAdminWrite}}, nil
 	}
 	none := admin.Errorf(http.StatusUnauthorized, "the admin API needs credentials with the scope %s: parley key create --role admin makes a key", a2a.ScopeAdminRead)
-	g := a.view.Load().guard
+	g := a.h.view.Load().of.guard
 	if g == nil {
 		return a2a.Caller{}, none
 	}
@@ -137,12 +125,9 @@ func (a *administration) record(ctx context.Context, op string, err error, attrs
 	a.h.audit.Event(a2aserver.AuditAdminCall, append(list, Known(attrs...)...)...)
 }
 
-// show sets the view of a revision. Only the owner of the revision calls it.
-func (a *administration) show(r *revision) {
-	v := &view{guard: r.guard, hosts: a.h.hosts(r), settings: r.settings.Values(a.h.line), behind: newBehind(r.agents)}
-	for i := range v.settings {
-		v.settings[i].Value = a.h.env.Stderr.Redact(v.settings[i].Value)
-	}
+// shownAgents returns the agents of a revision as the administration shows them, without what
+// changes while they run.
+func (a *administration) shownAgents(r *revision) (list []admin.Agent) {
 	for i, n := range r.agents {
 		card := &r.hosted[i].Card
 		s := admin.Agent{
@@ -157,9 +142,9 @@ func (a *administration) show(r *revision) {
 		} else {
 			s.Findings = ofAgent(n.from.Name, cardFindings(card, n.madeUp && n.from.Card.Description == "" && len(n.from.Card.Skills) == 0))
 		}
-		v.agents = append(v.agents, s)
+		list = append(list, s)
 	}
-	a.view.Store(v)
+	return list
 }
 
 // kindOf returns the kind of an agent.
@@ -209,7 +194,7 @@ func (a *administration) Agents(ctx context.Context) ([]admin.Agent, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := a.view.Load()
+	v := a.h.view.Load()
 	agents := slices.Clone(v.agents)
 	away := v.behind.look(ctx)
 	for i := range agents {
@@ -338,7 +323,7 @@ func (a *administration) Settings(ctx context.Context) ([]admin.Setting, error) 
 	if err := admin.May(ctx, a2a.ScopeAdminRead); err != nil {
 		return nil, err
 	}
-	return a.view.Load().settings, nil
+	return a.h.view.Load().settings, nil
 }
 
 // CheckSettings implements admin.API. It does not look for variables and files that the
@@ -404,7 +389,7 @@ func (a *administration) publish() (remove func()) {
 // anotherHost returns a host name that requests may have; "" if they may have this
 // address.
 func (a *administration) anotherHost(address string) string {
-	hosts := a.view.Load().hosts
+	hosts := a.h.view.Load().hosts
 	host, _, err := net.SplitHostPort(address)
 	if len(hosts) == 0 || err == nil && slices.ContainsFunc(hosts, func(h string) bool { return strings.EqualFold(h, host) }) {
 		return ""

@@ -162,7 +162,7 @@ func (a *administration) lists(ctx context.Context, q *admin.TaskQuery, most int
 
 // key is an agent's name in the keys of its tasks, which is empty for the agent at /.
 func (a *administration) key(agent string) string {
-	for _, s := range a.view.Load().agents {
+	for _, s := range a.h.view.Load().agents {
 		if s.Name == agent && s.Default {
 			return ""
 		}

@@ -75,7 +75,7 @@ func (h *Host) authenticate(g *auth.Guard, r *http.Request, binding string) (a2a
 	caller, err := g.Authenticate(r)
 	if refused, ok := errors.AsType[*a2a.Error](err); ok {
 		var c audit.Record
-		c.Begin(h.refusals, binding, a2aserver.ClientAddr(h.metrics.now.Load().settings.proxies)(r), "")
+		c.Begin(h.refusals, binding, a2aserver.ClientAddr(h.view.Load().of.settings.proxies)(r), "")
 		c.Fail(r.Context(), refused)
 	}
 	return caller, err

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"runtime"
+	"sync/atomic"
 
 	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/a2a"
@@ -43,6 +44,8 @@ type Host struct {
 	server    *parley.Server
 	atStart   map[string]any // settings that only take effect at a start
 	withdraw  func()         // removes the file of admin.publish; nil before there is one
+
+	view atomic.Pointer[view] // of the revision in force, set by show
 
 	// owned by Open, then by the goroutine of background that replaces revisions
 	factory *factory

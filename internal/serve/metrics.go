@@ -37,9 +37,7 @@ const (
 // metricsPort is the listener for operators: metrics, and diagnostics of the process.
 type metricsPort struct {
 	listener net.Listener // nil: there is none
-
-	now    atomic.Pointer[revision] // in force; it says who may read metrics at the main address
-	failed atomic.Bool              // the last reload failed
+	failed   atomic.Bool  // the last reload failed
 }
 
 // metricsPath is the path of metrics.
@@ -56,7 +54,7 @@ func (h *Host) measure() {
 			successful = 0
 		}
 		is.Set(metrics.ReloadSuccessful, successful)
-		is.Set(metrics.ReloadSuccess, float64(h.metrics.now.Load().read.Unix()))
+		is.Set(metrics.ReloadSuccess, float64(h.view.Load().of.read.Unix()))
 		if leaf := h.certificate(); leaf != nil {
 			is.Set(metrics.CertificateStart, float64(leaf.NotBefore.Unix()))
 			is.Set(metrics.CertificateExpiry, float64(leaf.NotAfter.Unix()))
@@ -81,7 +79,7 @@ func (p *metricsPort) onMain(h *Host) http.Handler {
 }
 
 func (p *metricsPort) admits(h *Host, to http.Header, r *http.Request) (status int, _ error) {
-	now := p.now.Load()
+	now := h.view.Load().of
 	if now.guard == nil {
 		if !now.local {
 			return http.StatusForbidden, fmt.Errorf("metrics are not for everybody: have callers authenticated, or give them a listener of their own (--metrics-listen)")

@@ -6,10 +6,8 @@ import (
 	"iter"
 	"log/slog"
 	"net/http"
-	"net/netip"
 	"net/url"
 	"slices"
-	"sync/atomic"
 
 	"github.com/google/uuid"
 
@@ -28,16 +26,7 @@ type pages struct {
 	h     *Host
 	token string // in the link that is printed; "": no link
 
-	shown  atomic.Pointer[shown]
 	recent *recent
-}
-
-// shown is the console's view of the revision in force.
-type shown struct {
-	agents  []web.Agent
-	guard   *auth.Guard
-	hosts   []string // host names that requests may have; none means any
-	proxies []netip.Prefix
 }
 
 // openConsole makes the handler of the console; nil if it is off.
@@ -48,7 +37,7 @@ func (h *Host) openConsole(ctx context.Context) (http.Handler, error) {
 	}
 	h.pages = &pages{h: h, recent: new(recent)}
 	o := web.Options{
-		Agents: func() []web.Agent { return h.pages.shown.Load().agents },
+		Agents: func() []web.Agent { return h.view.Load().console },
 		Log:    h.pages.log, Published: h.pages.published, Recent: h.pages.recent.samples, Admin: h.admin, Viewer: h.pages.viewer,
 		Name: "Parley", Version: h.env.Version, MaxUpload: f.limits.body, Logger: h.log,
 	}
@@ -78,10 +67,10 @@ func (h *Host) openConsole(ctx context.Context) (http.Handler, error) {
 	if err != nil {
 		return nil, err
 	}
-	at := c.At(ConsolePath, func(r *http.Request) *url.URL { return a2aserver.AskedFor(h.pages.shown.Load().proxies)(r) })
+	at := c.At(ConsolePath, func(r *http.Request) *url.URL { return a2aserver.AskedFor(h.view.Load().of.settings.proxies)(r) })
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		// A foreign page may have its host name resolve to this machine.
-		if s := h.pages.shown.Load(); len(s.hosts) > 0 && !slices.Contains(s.hosts, (&url.URL{Host: r.Host}).Hostname()) {
+		if hosts := h.view.Load().consoleHosts; len(hosts) > 0 && !slices.Contains(hosts, (&url.URL{Host: r.Host}).Hostname()) {
 			http.Error(w, "The console does not answer for the host that the request names.", http.StatusMisdirectedRequest)
 			return
 		}
@@ -89,16 +78,8 @@ func (h *Host) openConsole(ctx context.Context) (http.Handler, error) {
 	}), nil
 }
 
-// show gives the console its view of a revision.
-func (p *pages) show(r *revision) {
-	if p == nil {
-		return
-	}
-	f := r.settings
-	s := &shown{guard: r.guard, proxies: f.proxies}
-	if r.local {
-		s.hosts = f.browser.allowed(true, p.h.addr)
-	}
+// shownAgents returns the agents of a revision for the console, the one at / first.
+func (p *pages) shownAgents(r *revision) (list []web.Agent) {
 	for i := range r.hosted {
 		hosted := &r.hosted[i]
 		a := web.Agent{Name: hosted.Name, Card: web.CalmCard(&hosted.Card), Model: r.agents[i].models != nil}
@@ -107,12 +88,12 @@ func (p *pages) show(r *revision) {
 		}
 		a.Service = &audited{Service: p.h.server.Engine().Agent(a.Name), h: p.h, agent: hosted.Name}
 		if hosted.Default {
-			s.agents = slices.Insert(s.agents, 0, a)
+			list = slices.Insert(list, 0, a)
 		} else {
-			s.agents = append(s.agents, a)
+			list = append(list, a)
 		}
 	}
-	p.shown.Store(s)
+	return list
 }
 
 // published returns an agent's card as callers get it at the address of a request.
@@ -121,7 +102,7 @@ func (p *pages) published(r *http.Request, agent string) []byte {
 	if agent != "" {
 		path = a2aserver.AgentsPath + "/" + agent
 	}
-	return p.h.admin.cardAt(r.Context(), a2aserver.AskedFor(p.shown.Load().proxies)(r), path)
+	return p.h.admin.cardAt(r.Context(), a2aserver.AskedFor(p.h.view.Load().of.settings.proxies)(r), path)
 }
 
 // audited records changes by viewers of the console, which are no network calls, so
@@ -167,7 +148,7 @@ func (a *audited) record(ctx context.Context, op, task string, err error) {
 
 // viewer identifies a viewer by credentials. The request is the browser's.
 func (p *pages) viewer(r *http.Request, c web.Credentials, again bool) (a2a.Caller, error) {
-	guard := p.shown.Load().guard
+	guard := p.h.view.Load().of.guard
 	if guard == nil {
 		return a2a.Caller{}, errors.New("nobody needs credentials here")
 	}

@@ -129,13 +129,6 @@ func (h *Host) replace(r *revision) error {
 	return nil
 }
 
-// show passes the revision in force to the console, the administration and the metrics.
-func (h *Host) show() {
-	h.pages.show(h.now)
-	h.admin.show(h.now)
-	h.metrics.now.Store(h.now)
-}
-
 // reloadReason returns an error in one line, with all mistakes of a file.
 func reloadReason(err error) string {
 	text := err.Error()

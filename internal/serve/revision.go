@@ -20,7 +20,7 @@ type revision struct {
 	settings *Settings
 	local    bool
 	public   string
-	guard    *auth.Guard
+	guard    *auth.Guard // nil: callers need no credentials
 	cardKeys []*auth.Key
 
 	agents  []*instance
