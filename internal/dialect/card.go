@@ -33,6 +33,9 @@ const (
 	// have only the form of the schema: readers of the proto skip that one, but readers
 	// of the schema fail on the other.
 	CardV03REST
+	// cardV03GRPC is CardV03 as a message: requirements have the form of the proto, the
+	// forms of the schema are skipped, and gRPC comes first, because the caller uses it.
+	cardV03GRPC
 )
 
 // AppendCard appends a card's JSON. In the members for older versions,
@@ -52,7 +55,7 @@ func AppendCard(dst []byte, card *a2a.AgentCard, profile CardProfile) []byte {
 	if profile == CardV10 || profile == CardAll && len(old) == 0 {
 		return card.AppendJSON(dst)
 	}
-	w := &cardWriter{jsonWriter: jsonWriter{dst}, all: profile == CardAll, wrapped: profile != CardV03}
+	w := &cardWriter{jsonWriter: jsonWriter{dst}, profile: profile}
 	w.card(card, old)
 	return w.b
 }
@@ -65,17 +68,20 @@ func addressed(i *a2a.AgentInterface) bool {
 // those of its dialect or, if there are none, all, because the card was read at one of
 // them.
 func before10(card *a2a.AgentCard, profile CardProfile) []*a2a.AgentInterface {
-	var old, any []*a2a.AgentInterface
+	var first, old, any []*a2a.AgentInterface
 	for _, i := range card.SupportedInterfaces {
 		if !addressed(i) {
 			continue
 		}
-		if d, ok := ParseVersion(i.ProtocolVersion); ok && (d == V03 || d == V01 && isJSONRPC(i) && profile == CardAll) {
+		switch d, ok := ParseVersion(i.ProtocolVersion); {
+		case ok && d == V03 && profile == cardV03GRPC && strings.EqualFold(i.ProtocolBinding, a2a.BindingGRPC):
+			first = append(first, i)
+		case ok && (d == V03 || d == V01 && isJSONRPC(i) && profile == CardAll):
 			old = append(old, i)
 		}
 		any = append(any, &a2a.AgentInterface{URL: i.URL, ProtocolBinding: i.ProtocolBinding, ProtocolVersion: "0.3"})
 	}
-	if len(old) == 0 && profile != CardAll {
+	if old = append(first, old...); len(old) == 0 && profile != CardAll {
 		return any
 	}
 	return old
@@ -84,8 +90,7 @@ func before10(card *a2a.AgentCard, profile CardProfile) []*a2a.AgentInterface {
 // cardWriter writes cards for versions before 1.0.
 type cardWriter struct {
 	jsonWriter
-	all     bool // also the members of 1.0 and 0.1
-	wrapped bool // security schemes also in the form of 1.0 and of 0.3's proto
+	profile CardProfile
 }
 
 func (w *cardWriter) card(c *a2a.AgentCard, old []*a2a.AgentInterface) {
@@ -93,7 +98,7 @@ func (w *cardWriter) card(c *a2a.AgentCard, old []*a2a.AgentInterface) {
 	w.text("name", c.Name)
 	w.text("description", c.Description)
 	w.interfaces(old)
-	if w.all {
+	if w.profile == CardAll {
 		objects(&w.jsonWriter, "supportedInterfaces", c.SupportedInterfaces)
 	}
 	if c.Provider != nil {
@@ -109,7 +114,7 @@ func (w *cardWriter) card(c *a2a.AgentCard, old []*a2a.AgentInterface) {
 	}
 	w.securitySchemes(c.SecuritySchemes)
 	w.requirements(c.SecurityRequirements)
-	if w.all {
+	if w.profile == CardAll {
 		w.authentication(c)
 	}
 	w.texts("defaultInputModes", c.DefaultInputModes)
@@ -128,7 +133,10 @@ func (w *cardWriter) interfaces(old []*a2a.AgentInterface) {
 		w.text("protocolVersion", "0.3.0")
 		return
 	}
-	main := old[max(0, slices.IndexFunc(old, isJSONRPC))]
+	main := old[0]
+	if at := slices.IndexFunc(old, isJSONRPC); at >= 0 && w.profile != cardV03GRPC {
+		main = old[at]
+	}
 	w.text("url", main.URL)
 	var listed []*a2a.AgentInterface // those of 0.2.4 and later
 	newest := ""
@@ -180,7 +188,7 @@ func (w *cardWriter) capabilities(c *a2a.AgentCapabilities) {
 	if len(c.Extensions) > 0 {
 		objects(&w.jsonWriter, "extensions", c.Extensions)
 	}
-	if w.all && c.ExtendedAgentCard != nil {
+	if w.profile == CardAll && c.ExtendedAgentCard != nil {
 		w.bool("extendedAgentCard", *c.ExtendedAgentCard)
 	}
 	w.close('}')

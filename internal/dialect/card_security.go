@@ -13,6 +13,11 @@ func (w *cardWriter) requirements(all []a2a.SecurityRequirement) {
 	if len(all) == 0 {
 		return
 	}
+	asObject := func(r a2a.SecurityRequirement) { w.b = r.AppendJSON(w.b) }
+	if w.profile == cardV03GRPC {
+		list(&w.jsonWriter, "security", all, asObject)
+		return
+	}
 	list(&w.jsonWriter, "security", all, func(r a2a.SecurityRequirement) {
 		w.open('{')
 		for _, name := range slices.Sorted(maps.Keys(r)) {
@@ -26,8 +31,8 @@ func (w *cardWriter) requirements(all []a2a.SecurityRequirement) {
 		}
 		w.close('}')
 	})
-	if w.all {
-		list(&w.jsonWriter, "securityRequirements", all, func(r a2a.SecurityRequirement) { w.b = r.AppendJSON(w.b) })
+	if w.profile == CardAll {
+		list(&w.jsonWriter, "securityRequirements", all, asObject)
 	}
 }
 
@@ -82,7 +87,7 @@ func (w *cardWriter) scheme(s *a2a.SecurityScheme) {
 		w.text("type", "mutualTLS")
 		w.optText("description", s.MutualTLS.Description)
 	}
-	if w.wrapped {
+	if w.profile != CardV03 {
 		if wrapped := s.AppendJSON(nil); len(wrapped) > len("{}") {
 			w.next()
 			w.b = append(w.b, wrapped[1:len(wrapped)-1]...)

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -59,7 +60,10 @@ func (g v03GRPC) Request(op Op, req any) (proto.Message, error) {
 
 func (g v03GRPC) Result(op Op, req, result any) (proto.Message, error) {
 	if card, ok := result.(*a2a.AgentCard); ok {
-		return cardV03PB(card)
+		m := new(v03.AgentCard)
+		err := fromJSON(AppendCard(nil, card, cardV03GRPC), m)
+		m.ProtocolVersion = "0.3.0" // 0.2 has no gRPC
+		return m, err
 	}
 	if m, err := v03ResultPB(result); m != nil || err != nil {
 		return m, err
@@ -70,7 +74,7 @@ func (g v03GRPC) Result(op Op, req, result any) (proto.Message, error) {
 
 func (v03GRPC) DecodeResult(op Op, req any, m proto.Message) (any, error) {
 	if card, ok := m.(*v03.AgentCard); ok {
-		return cardOfV03PB(op, card)
+		card.ProtocolVersion = cmp.Or(card.ProtocolVersion, V03.Version()) // the default of its schema
 	}
 	doc, err := toJSON(m)
 	if err != nil {
@@ -121,9 +125,11 @@ func (e *v03GRPCEvents) Messages(el *a2a.StreamResponse) (list []proto.Message, 
 }
 
 // toJSON writes a message. protojson adds blanks at random, but values in the message
-// are a user's and should look the same each time.
+// are a user's and should look the same each time. Of a card the flags that are false
+// are written, too, because a card may also leave them open.
 func toJSON(m proto.Message) ([]byte, error) {
-	doc, err := protojson.Marshal(m)
+	_, card := m.(*v03.AgentCard)
+	doc, err := protojson.MarshalOptions{EmitDefaultValues: card}.Marshal(m)
 	if err != nil {
 		return nil, err
 	}

@@ -13,13 +13,6 @@ func cardPB(c *a2a.AgentCard) (*pb.AgentCard, error) {
 	return out, fromJSON(c.AppendJSON(nil), out)
 }
 
-func optional(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
-}
-
 func (r *reader) card(c *pb.AgentCard) *a2a.AgentCard {
 	out := new(a2a.AgentCard)
 	doc, err := toJSON(c)
