@@ -117,7 +117,7 @@ func (x *exchange) perform(to answerer, op dialect.Op, req any) (err error) {
 		return err
 	}
 	streams := dialect.Get(op).Streams
-	if (streams || op == dialect.SendMessage) && x.s.draining.Err() != nil {
+	if (streams || op == dialect.SendMessage) && x.s.open.draining() {
 		return errClosing
 	}
 	if err := takeKey(x.headers, req); err != nil {

@@ -70,45 +70,34 @@ func (s *Server) receive(stream grpc.ServerStream, in any, l *line, hold *budget
 	if l == nil {
 		return stream.RecvMsg(in)
 	}
-	w := &awaited{s: s, line: l, hold: hold, began: s.schedule.now(), before: l.Received(), done: make(chan error, 2)}
-	w.who = w
-	s.schedule.set(&w.alarm, w.began+requestTick)
-	defer s.schedule.end(&w.alarm)
+	began, before := time.Now(), l.Received()
+	done := make(chan error, 1)
 	go func() {
 		defer func() {
 			if v := recover(); v != nil {
-				w.done <- panicError(v)
+				done <- panicError(v)
 			}
 		}()
-		w.done <- stream.RecvMsg(in)
+		done <- stream.RecvMsg(in)
 	}()
-	return <-w.done
-}
-
-// awaited is a message that a stream waits for.
-type awaited struct {
-	alarm
-	s      *Server
-	line   *line
-	hold   *budget.Hold
-	began  time.Duration
-	before int64      // what the connection had received at the beginning
-	done   chan error // the result
-}
-
-// due checks on a request that has not arrived. grpc-go does not say how much of it
-// has. It cannot be more than the connection has received since, so a slow request
-// needs memory as a large one as soon as it may be one.
-func (w *awaited) due(now time.Duration) time.Duration {
-	switch {
-	case now-w.began >= bodyTimeout:
-		w.done <- errSlow
-	case w.line.Received()-w.before > large && !w.hold.Try(bodyCost*w.s.opts.maxBody()):
-		w.done <- errFull
-	default:
-		return now + requestTick
+	tick := time.NewTicker(requestTick)
+	defer tick.Stop()
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-tick.C:
+		}
+		// grpc-go does not say how much of the message has arrived. It cannot be more
+		// than the connection has received since, so a slow request needs memory as a
+		// large one as soon as it may be one.
+		switch {
+		case time.Since(began) >= bodyTimeout:
+			return errSlow
+		case l.Received()-before > large && !hold.Try(bodyCost*s.opts.maxBody()):
+			return errFull
+		}
 	}
-	return 0
 }
 
 // requestTick is how often to check on a request that has not arrived over gRPC.

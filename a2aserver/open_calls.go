@@ -1,11 +1,11 @@
 package a2aserver
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"sync"
@@ -22,88 +22,81 @@ type recognizing interface {
 
 // openCalls are the calls under way that the server may cancel.
 type openCalls struct {
-	mu   sync.Mutex // protects the fields below
-	why  error      // set when all are to be canceled
-	list map[*openCall]struct{}
+	mu     sync.Mutex // protects the fields below
+	drains bool       // all are canceled, also those that begin
+	list   map[*openCall]struct{}
 }
 
 // openCall is a call that waits, for its agent or for events.
 type openCall struct {
 	s      *Server
 	cancel context.CancelCauseFunc
-	check  *recheck // nil if the credentials are not checked again
-	asked  bool     // credentials were checked, or none are needed
-}
-
-// recheck is what a second check of a caller needs.
-type recheck struct {
-	alarm
-	every time.Duration
-	ctx   context.Context // of the request
-	q     *request
-	was   a2a.Caller
+	asked  bool        // credentials were checked, or none are needed
+	check  *time.Timer // of the next check of the credentials; nil if there is none
 }
 
 // untilCanceled returns a context that also ends when the server cancels a waiting
 // call: when it drains, with errDraining as the cause, or when the credentials of q are
 // no longer good, with the Identity's error. q is nil if the call needs no credentials.
-// No call needs a goroutine or a timer for this.
+// No call needs a goroutine for this.
 func (s *Server) untilCanceled(parent context.Context, q *request) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(parent)
 	w := &openCall{s: s, cancel: cancel, asked: q == nil || s.opts.Identity != nil}
-	if why := s.open.add(w); why != nil {
-		cancel(why)
+	if s.open.add(w) {
+		cancel(errDraining)
 	}
 	if !w.asked && s.newest.Load().asks() { // Host.Set finds calls that are in the list already
 		cancel(errAsked)
 	}
-	if every := s.opts.recheck(); s.opts.Identity != nil && q != nil && every >= 0 {
-		w.check = &recheck{alarm: alarm{who: w}, every: every, ctx: parent, q: q, was: a2a.CallerFrom(parent)}
-		s.schedule.set(&w.check.alarm, s.schedule.now()+every)
+	if q != nil && s.opts.asks() {
+		was := a2a.CallerFrom(parent)
+		w.check = time.AfterFunc(math.MaxInt64, func() {
+			if err := s.recheck(parent, q, &was); err != nil {
+				cancel(err)
+			}
+			if ctx.Err() == nil {
+				w.check.Reset(s.opts.recheck())
+			}
+		})
+		w.check.Reset(s.opts.recheck()) // it needs w.check
 	}
 	return ctx, w.end
 }
 
-// due starts a check of the credentials, which then sets the next time.
-func (w *openCall) due(time.Duration) time.Duration {
-	go func() { // an Identity may have to ask another server
-		if err := w.s.recheck(w.check.ctx, w.check.q, &w.check.was); err != nil {
-			w.cancel(err)
-			return
-		}
-		w.s.schedule.set(&w.check.alarm, w.s.schedule.now()+w.check.every)
-	}()
-	return 0
-}
-
 // end removes the call from the open ones. It may be called more than once.
 func (w *openCall) end() {
-	if w.check != nil {
-		w.s.schedule.end(&w.check.alarm)
-	}
 	w.s.open.mu.Lock()
 	delete(w.s.open.list, w)
 	w.s.open.mu.Unlock()
 	w.cancel(nil)
+	if w.check != nil {
+		w.check.Stop()
+	}
 }
 
-// add returns why a call has to be canceled at once, or nil.
-func (o *openCalls) add(w *openCall) error {
+// add reports whether the server drains.
+func (o *openCalls) add(w *openCall) (drains bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.list == nil {
 		o.list = map[*openCall]struct{}{}
 	}
 	o.list[w] = struct{}{}
-	return o.why
+	return o.drains
 }
 
-// cancelAll cancels all calls, also those that are added later.
-func (o *openCalls) cancelAll(why error) {
+// drain cancels all calls, also those that begin later.
+func (o *openCalls) drain() {
 	o.mu.Lock()
-	o.why = cmp.Or(o.why, why)
+	o.drains = true
 	o.mu.Unlock()
-	o.cancel(why, func(*openCall) bool { return true })
+	o.cancel(errDraining, func(*openCall) bool { return true })
+}
+
+func (o *openCalls) draining() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.drains
 }
 
 // cancel cancels the present calls for which which reports true.

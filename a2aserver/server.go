@@ -115,7 +115,7 @@ func (s *Server) servePublic(w http.ResponseWriter, r *http.Request, path string
 }
 
 func (s *Server) ready() error {
-	if s.draining.Err() != nil {
+	if s.open.draining() {
 		return errors.New("shutting down")
 	}
 	return s.opts.ready()

@@ -9,23 +9,23 @@ import (
 	"github.com/parley-a2a/parley/internal/wire"
 )
 
-// A stream notes the time when it writes, and the server's schedule looks at that clock
-// from time to time: a client to which nothing was written for long gets a comment, and
-// one to which a write takes too long is given up. So a write sets no timer and no
-// deadline, and a stream that waits has neither a goroutine nor a timer of its own.
+// A stream notes the time when it writes, and its timer looks at that clock from time to
+// time: a client to which nothing was written for long gets a comment, and one to which a
+// write takes too long is given up. So a write sets no timer and no deadline, and a stream
+// that waits has no goroutine of its own.
 //
 // The clock is the time when the last write ended or, with the bit writing set, when
 // the present one began. Times are multiplied by two to make room for that bit.
 const writing = 1
 
 func (s *sse) begins() (now time.Duration) {
-	now = s.s.schedule.now()
+	now = time.Since(s.s.started)
 	s.clock.Store(int64(now)<<1 | writing)
 	return now
 }
 
 func (s *sse) ended() (now time.Duration) {
-	now = s.s.schedule.now()
+	now = time.Since(s.s.started)
 	s.clock.Store(int64(now) << 1)
 	return now
 }
@@ -41,11 +41,11 @@ func (s *sse) keepsUp(n int, began time.Duration) bool {
 
 // attend begins to watch a stream's clock.
 func (s *sse) attend() {
-	s.watch.who = s
 	s.pace.Hold = s.hold
 	s.ended()
-	now := s.s.schedule.now()
-	s.s.schedule.set(&s.watch, now+min(s.s.opts.keepAlive(), s.s.opts.writeTimeout()))
+	s.watch.Lock() // the timer may go off at once
+	defer s.watch.Unlock()
+	s.timer = time.AfterFunc(min(s.s.opts.keepAlive(), s.s.opts.writeTimeout()), s.look)
 }
 
 // release returns when only the caller uses the answer.
@@ -55,29 +55,40 @@ func (s *sse) release() {
 	s.closed = true
 	s.drop()
 	s.mu.Unlock()
-	s.s.schedule.end(&s.watch)
+	s.watch.Lock()
+	s.timer.Stop()
+	s.timer = nil
+	s.watch.Unlock()
 	s.helpers.Wait()
 	if s.begun && !closed {
 		_ = s.rc.SetWriteDeadline(time.Now().Add(s.s.opts.writeTimeout())) // net/http writes the end
 	}
 }
 
-// due implements alarmed.
-func (s *sse) due(now time.Duration) time.Duration {
+// look looks at the clock when the timer goes off, and sets the timer again.
+func (s *sse) look() {
+	s.watch.Lock()
+	defer s.watch.Unlock()
+	if s.timer == nil {
+		return // released meanwhile
+	}
 	clock := s.clock.Load()
-	since, limit, silence := time.Duration(clock>>1), s.s.opts.writeTimeout(), s.s.opts.keepAlive()
+	limit, silence := s.s.opts.writeTimeout(), s.s.opts.keepAlive()
+	since := time.Since(s.s.started) - time.Duration(clock>>1)
+	again := min(silence, limit)
 	switch {
-	case clock&writing != 0 && since+limit > now:
-		return since + limit
+	case clock&writing != 0 && since < limit:
+		again = limit - since
 	case clock&writing != 0:
 		s.stalled.Store(true)
 		s.helpers.Go(func() { _ = s.rc.SetWriteDeadline(time.Unix(1, 0)) }) // not every writer has deadlines
-		return 0
-	case since+silence > now:
-		return min(since+silence, now+limit)
+		return
+	case since < silence:
+		again = min(silence-since, limit)
+	default:
+		s.helpers.Go(func() { s.keepAlive(clock) }) // it may have to wait for the client
 	}
-	s.helpers.Go(func() { s.keepAlive(clock) })
-	return now + min(silence, limit)
+	s.timer.Reset(max(again, time.Millisecond)) // even if the options ask for less
 }
 
 // keepAlive writes a comment to a stream that has been silent since clock, even before

@@ -1,10 +1,8 @@
 package a2aserver
 
 import (
-	"context"
 	"net/http"
 	"sync/atomic"
-	"time"
 
 	"github.com/parley-a2a/parley/internal/audit"
 	"github.com/parley-a2a/parley/internal/port"
@@ -29,9 +27,6 @@ func (s *Server) of(tenant string) (*Server, string) { return s, tenant }
 
 // shared has what the agents of a site share, also with those that replace them.
 type shared struct {
-	draining  context.Context // ends when Drain is called
-	stopDrain context.CancelCauseFunc
-	schedule  schedule
 	streams   openStreams
 	open      openCalls
 	calls     atomic.Int64            // over gRPC, under way
@@ -41,8 +36,6 @@ type shared struct {
 
 func newShared(o *Options) *shared {
 	sh := &shared{}
-	sh.schedule.started = time.Now()
-	sh.draining, sh.stopDrain = context.WithCancelCause(context.Background())
 	sh.newest.Store(o)
 	return sh
 }
@@ -51,10 +44,7 @@ func newShared(o *Options) *shared {
 // agent are answered with Unavailable, and new ones of both kinds are refused. Tasks
 // are not touched. Call it before [http.Server.Shutdown], which would wait for all of
 // them.
-func (sh *shared) Drain() {
-	sh.stopDrain(errDraining)
-	sh.open.cancelAll(errDraining)
-}
+func (sh *shared) Drain() { sh.open.drain() }
 
 // quotas counts the calls of callers, at all agents of a site.
 type quotas struct {

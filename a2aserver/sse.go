@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/audit"
@@ -23,10 +24,12 @@ type sse struct {
 	hangUp func() // ends the service's stream
 	reading
 
-	watch   alarm          // for keep-alives and the time limit of writes: see silence.go
 	clock   atomic.Int64   // see silence.go
 	stalled atomic.Bool    // a write took too long
 	helpers sync.WaitGroup // goroutines beside the handler's
+
+	watch sync.Mutex  // protects the field below
+	timer *time.Timer // for keep-alives and the time limit of writes: see silence.go; nil if it is not set
 
 	mu     sync.Mutex // held by the writer; protects the fields below, and those of the answer
 	out    *[]byte    // events to be written, of buffers; nil if there are none
@@ -129,7 +132,7 @@ var (
 
 // put writes b, and flushes it unless it is the last.
 func (s *sse) put(b []byte, last bool) error {
-	if s.watch.who == nil {
+	if s.timer == nil {
 		return s.send(b) // attend was not called
 	}
 	for len(b) > port.WriteSize {

@@ -18,7 +18,7 @@ const streamChunk = 64 << 10
 // one before the first event: then it is an ordinary answer (DIALECTS 4.5).
 //
 // The handler's goroutine ranges over the service's iterator itself, and waits
-// in it. Keep-alives and time limits run on the server's schedule meanwhile.
+// in it. A timer takes care of keep-alives and time limits meanwhile.
 func (x *httpCall) stream(op dialect.Op, req any) error {
 	ctx, cancel := x.s.untilCanceled(x.ctx, &x.request)
 	defer cancel()
