@@ -2,7 +2,7 @@
 // the context and the task that waits for an answer from turn to turn, and executes the
 // commands that begin with a slash. Its caller supplies the lines and shows the answers.
 //
-// A Session belongs to one goroutine. During a turn it runs a second one, which it waits for.
+// A Session belongs to one goroutine. To cancel a task it runs a second one, which it waits for.
 package chat
 
 import (
@@ -120,23 +120,18 @@ func (s *Session) turn(outer context.Context, text string) (leave bool, err erro
 		m.Parts = append(m.Parts, a2a.TextPart(strings.ToValidUTF8(text, "\uFFFD")))
 	}
 	m.Parts = append(m.Parts, s.parts...)
-	ctx, stop := context.WithCancelCause(outer)
-	defer stop(nil)
-	w := watch{s: s, ctx: ctx, stop: stop, pressed: make(chan struct{}, 2), taskID: s.TaskID}
+	w := &watch{s: s, taskID: s.TaskID}
+	w.ctx, w.stop = context.WithCancelCause(outer)
 	release := s.Presses(w.press)
-	var watching sync.WaitGroup
-	done := make(chan struct{})
-	watching.Go(func() { w.run(done) })
-	t, err := s.Send(ctx, m, w.seen)
+	t, err := s.Send(w.ctx, m, w.seen)
 	release()
-	close(done)
-	watching.Wait()
+	w.end()
 
 	if err == nil || w.taken {
 		s.parts, s.files = nil, nil // the agent has them
 	}
-	if context.Cause(ctx) == errStopped {
-		if id := w.id(); id != "" {
+	if context.Cause(w.ctx) == errStopped {
+		if id := w.taskID; id != "" {
 			s.Say("stopped waiting; task " + id + " may go on: /task shows it")
 			s.TaskID, s.last = "", &a2a.Task{ID: id, ContextID: s.ContextID}
 		} else {
@@ -171,23 +166,17 @@ func (s *Session) at(t *a2a.Task) {
 
 // watch handles Ctrl-C during a turn: the first one cancels the task, the second one leaves.
 type watch struct {
-	s       *Session
-	ctx     context.Context // of the turn
-	stop    context.CancelCauseFunc
-	pressed chan struct{}
+	s         *Session
+	ctx       context.Context // of the turn
+	stop      context.CancelCauseFunc
+	canceling sync.WaitGroup // the request that cancels the task
 
-	leave bool // set by run; read when it has ended
-
-	mu     sync.Mutex // protects the fields below
-	taskID string
-	taken  bool // the agent has the message; read when Send has returned
-}
-
-func (w *watch) press() {
-	select {
-	case w.pressed <- struct{}{}:
-	default: // two are enough
-	}
+	mu      sync.Mutex // protects the fields below until end returns
+	presses int
+	over    bool // the turn has ended
+	leave   bool
+	taskID  string
+	taken   bool // the agent has the message
 }
 
 func (w *watch) seen(taskID string) {
@@ -196,42 +185,37 @@ func (w *watch) seen(taskID string) {
 	w.taskID, w.taken = taskID, true
 }
 
-func (w *watch) id() string {
+func (w *watch) press() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.taskID
+	w.presses++
+	switch id := w.taskID; {
+	case w.over:
+	case w.presses > 1:
+		w.leave = true
+		w.stop(errStopped)
+	case id == "":
+		w.stop(errStopped)
+	default:
+		w.canceling.Go(func() { w.cancel(id) })
+	}
 }
 
-func (w *watch) run(done <-chan struct{}) {
-	select {
-	case <-w.pressed:
-	case <-done:
-		return
-	}
-	canceled := make(chan error, 1)
-	var canceling sync.WaitGroup
-	defer canceling.Wait()
+func (w *watch) cancel(id string) {
+	w.s.Say("canceling task " + id)
 	ctx, cancel := context.WithTimeout(w.ctx, cancelWithin)
 	defer cancel()
-	id := w.id()
-	if id == "" {
+	if err := w.s.Cancel(ctx, id); err != nil && w.ctx.Err() == nil {
+		w.s.Say(fmt.Sprintf("the task cannot be canceled: %v", err))
 		w.stop(errStopped)
-	} else {
-		w.s.Say("canceling task " + id)
-		canceling.Go(func() { canceled <- w.s.Cancel(ctx, id) })
 	}
-	for {
-		select {
-		case err := <-canceled:
-			if err != nil && w.ctx.Err() == nil {
-				w.s.Say(fmt.Sprintf("the task cannot be canceled: %v", err))
-				w.stop(errStopped)
-			}
-		case <-w.pressed:
-			w.leave = true
-			w.stop(errStopped)
-		case <-done:
-			return
-		}
-	}
+}
+
+// end ends the watch, and waits for the request that cancels the task.
+func (w *watch) end() {
+	w.mu.Lock()
+	w.over = true
+	w.mu.Unlock()
+	w.stop(nil)
+	w.canceling.Wait()
 }
