@@ -3,7 +3,6 @@ package contexts
 import (
 	"errors"
 	"io/fs"
-	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -16,12 +15,7 @@ import (
 type Catalogs string
 
 // Catalogs returns the directory of catalogs beside that of contexts.
-func (d Dir) Catalogs() Catalogs {
-	if d == "" {
-		return ""
-	}
-	return Catalogs(filepath.Join(filepath.Dir(string(d)), "catalogs"))
-}
+func (d Dir) Catalogs() Catalogs { return Catalogs(d.beside("catalogs")) }
 
 // maxCatalog is the maximum size of a document, in bytes: a catalog has at most 20 documents of
 // 1 MiB, and findings about them.
@@ -52,7 +46,7 @@ func (d Catalogs) Save(name string, doc []byte) error {
 
 // Load returns a document.
 func (d Catalogs) Load(name string) ([]byte, error) {
-	if d == "" || !names.MatchString(name) {
+	if !names.MatchString(name) {
 		return nil, d.none(name)
 	}
 	text, err := readPrivate("catalog "+name, Dir(d).file(name), maxCatalog)
@@ -72,7 +66,7 @@ func (d Catalogs) none(name string) error {
 
 // Remove deletes a document, even one that Load refuses.
 func (d Catalogs) Remove(name string) error {
-	if d == "" || !names.MatchString(name) {
+	if !names.MatchString(name) {
 		return d.none(name)
 	}
 	return remove(Dir(d).file(name), d.none(name))

@@ -43,7 +43,18 @@ func checkName(name string) error {
 	return nil
 }
 
-func (d Dir) file(name string) string { return filepath.Join(string(d), name+extension) }
+// path returns the path of a file; "" if there is no directory: such a file does not exist.
+func (d Dir) path(file string) string {
+	if d == "" {
+		return ""
+	}
+	return filepath.Join(string(d), file)
+}
+
+// beside returns the path of a directory next to this one; "" if there is none.
+func (d Dir) beside(name string) string { return d.path(filepath.Join("..", name)) }
+
+func (d Dir) file(name string) string { return d.path(name + extension) }
 
 // Load returns a context. It refuses a file that other users may read.
 func (d Dir) Load(name string) (Context, error) {
@@ -51,9 +62,6 @@ func (d Dir) Load(name string) (Context, error) {
 		return nil, err
 	}
 	path := d.file(name)
-	if d == "" { // its files would be in the working directory
-		return nil, d.none(name)
-	}
 	text, err := readPrivate("context "+name, path, maxFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, d.none(name)
@@ -114,7 +122,7 @@ func (d Dir) Save(name string, c Context) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
-	if _, err := os.Lstat(d.file(name)); err == nil && d != "" {
+	if _, err := os.Lstat(d.file(name)); err == nil {
 		return failure.Usagef("there is a context %s already", name).WithHint("choose another name, or first: parley context remove %s", name)
 	}
 	text, err := json.MarshalIndent(c, "", "  ")
@@ -127,23 +135,17 @@ func (d Dir) Save(name string, c Context) error {
 // Use sets the context in use; "" means none.
 func (d Dir) Use(name string) error {
 	if name == "" {
-		if d == "" {
-			return nil
-		}
-		return remove(filepath.Join(string(d), current), nil)
+		return remove(d.path(current), nil)
 	}
 	if _, err := d.Load(name); err != nil {
 		return err
 	}
-	return d.write(filepath.Join(string(d), current), []byte(name+"\n"))
+	return d.write(d.path(current), []byte(name+"\n"))
 }
 
 // Current returns the name of the context in use; "" if there is none.
 func (d Dir) Current() (string, error) {
-	if d == "" {
-		return "", nil
-	}
-	text, err := os.ReadFile(filepath.Join(string(d), current))
+	text, err := os.ReadFile(d.path(current))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
@@ -157,9 +159,6 @@ func (d Dir) Current() (string, error) {
 func (d Dir) Remove(name string) error {
 	if err := checkName(name); err != nil {
 		return err
-	}
-	if d == "" {
-		return d.none(name)
 	}
 	now, err := d.Current()
 	if err != nil {
@@ -188,7 +187,7 @@ func remove(path string, missing error) error {
 // Names returns the names of all contexts, sorted.
 func (d Dir) Names() (list []string, err error) {
 	files, err := os.ReadDir(string(d))
-	if errors.Is(err, fs.ErrNotExist) || d == "" {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {

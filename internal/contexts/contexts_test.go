@@ -92,6 +92,21 @@ func TestNoHome(t *testing.T) {
 	if err := d.Save("package", nil); err == nil || !strings.Contains(err.Error(), "this user has none") {
 		t.Errorf("saved: %v", err)
 	}
+	if list, err := d.Names(); list != nil || err != nil {
+		t.Errorf("contexts: %v, %v", list, err)
+	}
+	if now, err := d.Current(); now != "" || err != nil {
+		t.Errorf("in use: %q, %v", now, err)
+	}
+	if _, err := d.Catalogs().Load("package"); err == nil || !strings.Contains(err.Error(), "there is no catalog package") {
+		t.Errorf("loaded: %v", err)
+	}
+	if s, err := d.SignIns().Load("a", ""); s != nil || err != nil {
+		t.Errorf("signed in: %v, %v", s, err)
+	}
+	if list, failed, err := d.SignIns().List(); list != nil || failed != nil || err != nil {
+		t.Errorf("signed in: %v, %v, %v", list, failed, err)
+	}
 	for _, name := range []string{"package.json", current} {
 		if _, err := os.Stat(name); err != nil {
 			t.Error(err)

@@ -28,25 +28,17 @@ type SignIn struct {
 type SignIns string
 
 // SignIns returns the directory of sign-ins, next to that of contexts.
-func (d Dir) SignIns() SignIns {
-	if d == "" {
-		return ""
-	}
-	return SignIns(filepath.Join(filepath.Dir(string(d)), "signed-in"))
-}
+func (d Dir) SignIns() SignIns { return SignIns(d.beside("signed-in")) }
 
 // file returns a name that does not reveal the agent, and that is valid in any file system.
 func (d SignIns) file(agent, context string) string {
 	sum := sha256.Sum256([]byte(context + "\x00" + agent))
-	return filepath.Join(string(d), hex.EncodeToString(sum[:16])+extension)
+	return Dir(d).file(hex.EncodeToString(sum[:16]))
 }
 
 // Load returns the sign-in at an agent, with the context that names the agent, or "" if none
 // does; nil if there is no sign-in. It refuses a file that other users may read.
 func (d SignIns) Load(agent, context string) (*SignIn, error) {
-	if d == "" {
-		return nil, nil
-	}
 	s, err := d.read(d.file(agent, context))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -88,7 +80,7 @@ func (d SignIns) Remove(s *SignIn) error {
 // failed, and does not affect the others.
 func (d SignIns) List() (list []*SignIn, failed []error, err error) {
 	files, err := os.ReadDir(string(d))
-	if errors.Is(err, fs.ErrNotExist) || d == "" {
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, nil
 	}
 	if err != nil {
