@@ -44,9 +44,10 @@ type app struct {
 	log      *slog.Logger
 
 	// set by dial
-	card *a2a.AgentCard
-	via  *a2a.AgentInterface
-	peer *a2aclient.Client
+	card     *a2a.AgentCard
+	via      *a2a.AgentInterface
+	peer     *a2aclient.Client
+	signedBy string // the key of --card-trust that has signed the card
 
 	exit    int  // of a command that succeeded
 	sending bool // a message: without an answer it may still have been taken

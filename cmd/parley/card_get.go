@@ -81,10 +81,16 @@ func (a *app) getCard(ctx context.Context, validate, extended bool) error {
 				WithHint("each field that is wrong is named by its path; see A2A §4.4")
 		}
 	}
-	if p, ok := a.print.(interface{ Judged(words string) }); ok && len(card.Signatures) > 0 && !extended {
-		p.Judged(a.judge(ctx, doc))
+	signatures := "absent"
+	switch {
+	case a.signedBy != "": // the signed content has no signatures
+		signatures = "verified with key " + a.signedBy
+	case len(card.Signatures) > 0 && (extended || a.flags.machine()):
+		signatures = "present, not verified"
+	case len(card.Signatures) > 0:
+		signatures = a.judge(ctx, doc)
 	}
-	return a.print.Card(card, chosen, validate)
+	return a.print.Card(card, chosen, signatures, validate)
 }
 
 // judge says whether the signatures of a card are valid, without keys from the user: it uses

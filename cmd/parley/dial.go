@@ -106,8 +106,8 @@ func (a *app) clientOptions() *a2aclient.Options {
 	if len(f.cardTrust.Keys) > 0 {
 		o.CheckCard = func(ctx context.Context, doc []byte) ([]byte, error) {
 			signed, key, err := f.cardTrust.Check(ctx, doc)
-			if p, ok := a.print.(interface{ Signed(by string) }); ok && err == nil {
-				p.Signed(key)
+			if err == nil {
+				a.signedBy = key
 			}
 			return signed, err
 		}

@@ -1,7 +1,6 @@
 package output
 
 import (
-	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -10,7 +9,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-func (p *Text) Card(c *a2a.AgentCard, chosen *a2a.AgentInterface, validated bool) error {
+func (p *Text) Card(c *a2a.AgentCard, chosen *a2a.AgentInterface, signatures string, validated bool) error {
 	f := p.out.Field
 	f("Name", c.Name)
 	f("Description", c.Description)
@@ -44,14 +43,7 @@ func (p *Text) Card(c *a2a.AgentCard, chosen *a2a.AgentInterface, validated bool
 	for _, r := range c.SecurityRequirements {
 		f("Security requirement", requirementLine(r))
 	}
-	switch {
-	case p.signedBy != "": // the signed payload has none
-		f("Signatures", "verified with key "+p.signedBy)
-	case len(c.Signatures) > 0:
-		f("Signatures", cmp.Or(p.verdict, "present, not verified"))
-	default:
-		f("Signatures", "absent")
-	}
+	f("Signatures", signatures)
 	f("Input modes", strings.Join(c.DefaultInputModes, ", "))
 	f("Output modes", strings.Join(c.DefaultOutputModes, ", "))
 	schemas, _ := c.CallableSkills()
@@ -63,12 +55,6 @@ func (p *Text) Card(c *a2a.AgentCard, chosen *a2a.AgentInterface, validated bool
 	}
 	return p.out.Flush()
 }
-
-// Judged sets what is known of the signatures of the next card.
-func (p *Text) Judged(words string) { p.verdict = words }
-
-// Signed sets the key that the next card is signed with.
-func (p *Text) Signed(by string) { p.signedBy = by }
 
 func (p *Text) skill(s *a2a.AgentSkill, schema a2a.JSON) {
 	f := p.out.Field

@@ -85,7 +85,7 @@ func (p *JSON) Failure(f *failure.Error) error {
 	return p.writeDoc(Envelope(f))
 }
 
-func (p *JSON) Card(c *a2a.AgentCard, _ *a2a.AgentInterface, _ bool) error {
+func (p *JSON) Card(c *a2a.AgentCard, _ *a2a.AgentInterface, _ string, _ bool) error {
 	return p.write(c)
 }
 

@@ -25,8 +25,8 @@ type Printer interface {
 	// Saved lists the files to which a task's artifacts were saved.
 	Saved([]*download.File) error
 	// Card shows a card; chosen is the interface for calls, nil if this program speaks none of
-	// the card's.
-	Card(card *a2a.AgentCard, chosen *a2a.AgentInterface, validated bool) error
+	// the card's. signatures says what is known of them.
+	Card(card *a2a.AgentCard, chosen *a2a.AgentInterface, signatures string, validated bool) error
 	// Doc shows a document of this program: doc as JSON, or the output of text.
 	Doc(doc any, text func(*Writer)) error
 	// Unfinished names the task that a failure leaves behind; it shows nothing if the failure

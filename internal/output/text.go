@@ -18,8 +18,6 @@ type Text struct {
 	commands Commands
 	names    map[string]string // of artifacts by id, which later chunks do not repeat
 	begun    map[string]bool   // artifacts by id, in a stream
-	signedBy string            // the key of the last card; "" if not checked
-	verdict  string            // on the signatures of the last card; "" if not checked
 }
 
 func NewText(out, err io.Writer, verbose, history bool, c Commands) *Text {
