@@ -25,15 +25,25 @@ func NetworkHint(err error) string {
 		return "the certificate is for another name: use one of its names in the address"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
 		return "the certificate has expired or is not valid yet: renew it, or set the clock of this machine"
-	case errors.As(err, &plain), strings.Contains(err.Error(), "server gave HTTP response to HTTPS client"):
+	case errors.As(err, &plain), says(err, "server gave HTTP response to HTTPS client"):
 		return "this port does not speak TLS: write http:// in place of https://, or use the TLS port"
-	case strings.Contains(err.Error(), "malformed HTTP response \"\\x15\\x03"), strings.Contains(err.Error(), "takes https, not http"):
+	case says(err, "malformed HTTP response \"\\x15\\x03"), says(err, "takes https, not http"):
 		return "this port requires TLS: write https:// in place of http://"
-	case strings.Contains(err.Error(), "malformed HTTP "),
-		strings.Contains(err.Error(), "readLoopPeekFailLocked: %!w(<nil>)"): // it spoke before it had the request
+	case says(err, "malformed HTTP "), says(err, "readLoopPeekFailLocked: %!w(<nil>)"): // it spoke before it had the request
 		return "another program listens there, and does not speak HTTP: check the port"
-	case strings.Contains(err.Error(), "no answer within "):
+	case says(err, "no answer within "):
 		return "it takes connections and does not answer: check the port, and how whatever listens there is doing"
 	}
 	return ""
+}
+
+// says reports whether the text of an error or of one of its causes contains words: an error
+// may replace the words of its cause.
+func says(err error, words string) bool {
+	for ; err != nil; err = errors.Unwrap(err) {
+		if strings.Contains(err.Error(), words) {
+			return true
+		}
+	}
+	return false
 }

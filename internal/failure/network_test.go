@@ -1,12 +1,14 @@
 package failure_test
 
 import (
+	"errors"
 	"io"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
 
+	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/internal/failure"
 )
 
@@ -39,5 +41,13 @@ func TestNetworkHint(t *testing.T) {
 		if got := failure.NetworkHint(err); !strings.Contains(got, c.want) {
 			t.Errorf("hint %q of %v", got, err)
 		}
+	}
+}
+
+// The client replaces net/http's words for a peer that speaks before it has a request.
+func TestNetworkHintLooksForCauses(t *testing.T) {
+	err := &a2aclient.TransportError{Host: "a.example", Err: errors.New("net/http: HTTP/1.x transport connection broken: readLoopPeekFailLocked: %!w(<nil>)")}
+	if got := failure.NetworkHint(err); !strings.Contains(got, "does not speak HTTP") {
+		t.Errorf("hint %q of %v", got, err)
 	}
 }
