@@ -10,35 +10,36 @@ import (
 // otherwise as a line every ten seconds. Work that ends within a second shows nothing. look
 // returns the progress, in another goroutine; an unknown total is 0. word formats a count.
 func (s *Screen) Progress(what string, look func() (done, total int64), word func(int64) string, line func(string)) (stop func()) {
-	began, pause := time.Now(), linePause
+	began, first, then := time.Now(), linePause, linePause
 	if s.Rewrites() {
-		pause = silence
+		first, then = silence, barPause
 	}
-	return s.begin(func(over <-chan struct{}) {
-		for {
-			select {
-			case <-over:
-				return
-			case <-time.After(pause):
-			}
-			done, total := look()
-			text := fmt.Sprintf("%s · %s", howFar(what, done, total, word), time.Since(began).Truncate(time.Second))
-			if !s.Rewrites() {
-				line(text)
-				continue
-			}
+	return s.repeat(first, then, func() {
+		done, total := look()
+		text := fmt.Sprintf("%s · %s", howFar(what, done, total, word), time.Since(began).Truncate(time.Second))
+		if s.Rewrites() {
 			s.Status(text)
-			pause = barPause
+		} else {
+			line(text)
 		}
 	})
 }
 
-// begin runs a display until stop is called, which waits for it and removes the status line.
-// stop may be called again.
-func (s *Screen) begin(run func(over <-chan struct{})) (stop func()) {
+// repeat calls show after a first pause, and again after each further one, until stop is
+// called. stop waits for show and removes the status line; it may be called again.
+func (s *Screen) repeat(first, then time.Duration, show func()) (stop func()) {
 	over := make(chan struct{})
 	var ended sync.WaitGroup
-	ended.Go(func() { run(over) })
+	ended.Go(func() {
+		for pause := first; ; pause = then {
+			select {
+			case <-over:
+				return
+			case <-time.After(pause):
+				show()
+			}
+		}
+	})
 	return sync.OnceFunc(func() {
 		close(over)
 		ended.Wait()

@@ -26,21 +26,8 @@ const silence = time.Second
 // Wait begins a wait. It must be stopped.
 func (s *Screen) Wait(what string) *Waiting {
 	w := &Waiting{s: s, since: time.Now(), what: what}
-	w.Stop = s.begin(w.run)
+	w.Stop = s.repeat(silence, silence, w.show)
 	return w
-}
-
-func (w *Waiting) run(over <-chan struct{}) {
-	tick := time.NewTicker(silence)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			w.show()
-		case <-over:
-			return
-		}
-	}
 }
 
 func (w *Waiting) show() {
