@@ -128,7 +128,7 @@ func (a *app) issuerClient() *http.Client { return a.httpClientWith(new(tls.Conf
 
 func (a *app) httpClientWith(t *tls.Config, debug bool) *http.Client {
 	t.MinVersion, t.RootCAs = tls.VersionTLS12, a.roots
-	var rt http.RoundTripper = &http.Transport{
+	base := &http.Transport{
 		Proxy: func(r *http.Request) (*url.URL, error) {
 			proxy, err := http.ProxyFromEnvironment(r)
 			a.proxy.Store(proxy)
@@ -140,10 +140,13 @@ func (a *app) httpClientWith(t *tls.Config, debug bool) *http.Client {
 		HTTP2:               upload.HTTP2(),
 		TLSClientConfig:     t,
 	}
-	if debug {
-		rt = &wirelog.Transport{Next: rt, Log: a.log, Redact: a.stderr.Redact}
+	over := func(next http.RoundTripper) http.RoundTripper {
+		if debug {
+			next = &wirelog.Transport{Next: next, Log: a.log, Redact: a.stderr.Redact}
+		}
+		return &metered{next: next, a: a}
 	}
-	return &http.Client{Transport: &metered{next: rt, a: a}}
+	return &http.Client{Transport: &layered{over(base), base, over}}
 }
 
 // warnCredentials warns, once for each kind, if the connection to a request's target is weak

@@ -3,8 +3,6 @@ package main
 import (
 	"net/http"
 	"strings"
-
-	"github.com/parley-a2a/parley/internal/wirelog"
 )
 
 // metered shows the progress of large bodies, in both directions. Streams show theirs
@@ -28,18 +26,13 @@ func (m *metered) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// Base and Over let the client choose the transport below: see
-// a2aclient.Options.AnyAddress.
-func (m *metered) Base() *http.Transport {
-	if t, ok := m.next.(*http.Transport); ok {
-		return t
-	}
-	return m.next.(*wirelog.Transport).Base()
+// layered is a transport with layers above it. Base and Over let the client choose the
+// transport below: see a2aclient.Options.AnyAddress.
+type layered struct {
+	http.RoundTripper // the whole
+	base              *http.Transport
+	over              func(http.RoundTripper) http.RoundTripper
 }
 
-func (m *metered) Over(next http.RoundTripper) http.RoundTripper {
-	if w, ok := m.next.(*wirelog.Transport); ok {
-		next = w.Over(next)
-	}
-	return &metered{next: next, a: m.a}
-}
+func (l *layered) Base() *http.Transport                         { return l.base }
+func (l *layered) Over(next http.RoundTripper) http.RoundTripper { return l.over(next) }

@@ -48,17 +48,6 @@ func (w *Transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	return res, nil
 }
 
-// Base and Over let the client choose the transport below the log: see
-// a2aclient.Options.AnyAddress.
-func (w *Transport) Base() *http.Transport {
-	t, _ := w.Next.(*http.Transport)
-	return t
-}
-
-func (w *Transport) Over(next http.RoundTripper) http.RoundTripper {
-	return &Transport{Next: next, Log: w.Log, Redact: w.Redact}
-}
-
 // wireURL returns the URL without its query's values, which may hold an API key.
 func wireURL(req *http.Request) string {
 	u := *req.URL
