@@ -29,7 +29,6 @@ type File struct {
 	MediaType  string `json:"mediaType,omitempty"`
 	Size       int    `json:"size"`
 
-	Part    int    `json:"-"` // its first index among the artifact's parts
 	Name    string `json:"-"` // safe and unique; "" if there is a URL
 	Content []byte `json:"-"`
 }
@@ -45,6 +44,11 @@ func (e *ExistsError) Error() string {
 		return e.Path + " is there, and is no regular file"
 	}
 	return e.Path + " is there already"
+}
+
+// Joins reports whether a part is in the same file as the part of its artifact before it.
+func Joins(before, p *a2a.Part) bool {
+	return before.Kind == a2a.PartText && p.Kind == a2a.PartText && p.Filename == ""
 }
 
 // Files lists the files to save: one for each part with bytes, one for consecutive texts of an
@@ -65,18 +69,17 @@ func Files(artifacts []*a2a.Artifact) []*File {
 	}
 	for _, a := range artifacts {
 		base := cmp.Or(a.Name, "artifact")
-		var text *File
 		for i, p := range a.Parts {
-			f := &File{ArtifactID: a.ArtifactID, MediaType: p.MediaType, Part: i}
+			if i > 0 && Joins(a.Parts[i-1], p) {
+				text := files[len(files)-1]
+				text.Content = append(text.Content, p.Text...)
+				text.Size = len(text.Content)
+				continue
+			}
+			f := &File{ArtifactID: a.ArtifactID, MediaType: p.MediaType}
 			switch p.Kind {
 			case a2a.PartText:
-				if text != nil && p.Filename == "" {
-					text.Content = append(text.Content, p.Text...)
-					text.Size = len(text.Content)
-					continue
-				}
 				f.Content = []byte(p.Text)
-				text = f
 				f.Name = name(cmp.Or(p.Filename, named(base, cmp.Or(p.MediaType, "text/plain"))))
 			case a2a.PartData:
 				f.Content = append(append([]byte(nil), p.Data...), '\n')
@@ -87,9 +90,6 @@ func Files(artifacts []*a2a.Artifact) []*File {
 				f.Name = name(cmp.Or(p.Filename, named(base, p.MediaType)))
 			case a2a.PartURL:
 				f.URL = p.URL
-			}
-			if p.Kind != a2a.PartText {
-				text = nil
 			}
 			f.Size = len(f.Content)
 			files = append(files, f)
