@@ -191,23 +191,18 @@ func (a *app) configure(ctx context.Context, fs *pflag.FlagSet) error {
 	return nil
 }
 
-// settleWait decides between --wait, --async and --stream: the stronger source wins; sources of
-// equal strength are an error.
+// settleWait decides between --wait, --async and --stream.
 func (a *app) settleWait() error {
-	f, from := &a.flags, a.settings.from
-	if f.stream && f.async && from["async"].level > fromFlag {
+	f := &a.flags
+	if f.stream && f.async && a.settings.from["async"].level > fromFlag {
 		f.async = false
 	}
 	if f.wait && f.async {
-		w, n := from["wait"], from["async"]
-		switch {
-		case w.level < n.level:
-			f.async = false
-		case n.level < w.level:
-			f.wait = false
-		default:
-			return failure.Usagef("--wait (%s) and --async (%s) exclude each other", w.where, n.where)
+		wait, err := a.settings.prefer("wait", "async")
+		if err != nil {
+			return err
 		}
+		f.wait, f.async = wait, !wait
 	}
 	if f.stream && f.async {
 		return failure.Usagef("--stream and --async exclude each other").WithHint("--async returns at once; follow the task with: parley task subscribe --stream <task-id>")

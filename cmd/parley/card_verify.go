@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/keyfile"
+	"github.com/parley-a2a/parley/internal/output"
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
@@ -79,27 +80,22 @@ func (a *app) verifyCard(ctx context.Context, f *cardVerifyFlags, args []string)
 	if a.flags.output == "json" {
 		return a.printVerifiedJSON(v)
 	}
+	out := output.NewWriter(a.stdout)
 	for i := range v.Results {
 		r := &v.Results[i]
-		line := fmt.Sprintf("%s %s: holds", r.Algorithm, r.KeyID)
+		is := "holds"
 		if r.Err != nil {
-			line = fmt.Sprintf("%s %s: %v", r.Algorithm, r.KeyID, r.Err)
+			is = r.Err.Error()
 		}
-		if err := a.say("Signature: %s", plain.Line(strings.TrimSpace(line))); err != nil {
-			return err
-		}
+		out.Field("Signature", fmt.Sprintf("%s %s: %s", r.Algorithm, r.KeyID, is))
 	}
 	for _, path := range v.Good().Payload.Uncovered {
-		if err := a.say("Not signed: %s", plain.Line(path)); err != nil {
-			return err
-		}
+		out.Field("Not signed", path)
 	}
 	for _, path := range v.Good().Payload.Empty {
-		if err := a.say("Not signed, because it is empty: %s", plain.Line(path)); err != nil {
-			return err
-		}
+		out.Field("Not signed, because it is empty", path)
 	}
-	return nil
+	return printed(out.Flush())
 }
 
 // source returns the keys to verify with.

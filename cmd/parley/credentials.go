@@ -42,20 +42,18 @@ func (p userPassword) hidden() []string {
 	return []string{p.password, base64.StdEncoding.EncodeToString([]byte(p.user + ":" + p.password))}
 }
 
-// settleCredentials decides between --bearer and --basic, which use the same header: the
-// stronger source wins; sources of equal strength are an error. It also reads the certificate,
-// so that a wrong one is reported before the first request.
+// settleCredentials decides between --bearer and --basic, which use the same header. It also
+// reads the certificate, so that a wrong one is reported before the first request.
 func (a *app) settleCredentials() error {
-	f, from := &a.flags, a.settings.from
+	f := &a.flags
 	if f.bearer != "" && f.basic.given() {
-		bearer, basic := from["bearer"], from["basic"]
-		switch {
-		case bearer.level < basic.level:
+		switch bearer, err := a.settings.prefer("bearer", "basic"); {
+		case err != nil:
+			return err
+		case bearer:
 			f.basic = userPassword{}
-		case basic.level < bearer.level:
-			f.bearer = ""
 		default:
-			return failure.Usagef("--bearer (%s) and --basic (%s) exclude each other", bearer.where, basic.where)
+			f.bearer = ""
 		}
 	}
 	if f.caFile != "" {

@@ -261,3 +261,13 @@ func (s *settings) find(name string) (string, origin) {
 	}
 	return "", origin{fromDefault, "default"}
 }
+
+// prefer decides between two settings that exclude each other: the stronger source wins; sources
+// of equal strength are an error.
+func (s *settings) prefer(one, other string) (first bool, err error) {
+	a, b := s.from[one], s.from[other]
+	if a.level == b.level {
+		return false, failure.Usagef("--%s (%s) and --%s (%s) exclude each other", one, a.where, other, b.where)
+	}
+	return a.level < b.level, nil
+}
