@@ -36,12 +36,6 @@ func (w *cardWriter) requirements(all []a2a.SecurityRequirement) {
 	}
 }
 
-// member begins a member whose name comes from the card.
-func (w *cardWriter) member(name string) {
-	w.next()
-	w.b = append(appendText(w.b, name), ':')
-}
-
 func (w *cardWriter) securitySchemes(all map[string]*a2a.SecurityScheme) {
 	if len(all) == 0 {
 		return

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
-	"github.com/parley-a2a/parley/internal/json"
 )
 
 // Types of error details (§9.5, §11.6).
@@ -26,28 +25,23 @@ const (
 // in it. A code that the dialect does not have becomes the nearest one that it has.
 func AppendRPCError(dst []byte, d Dialect, e *a2a.Error) []byte {
 	row := errorRowIn(d, e.Code)
-	dst = append(dst, `{"code":`...)
-	dst = strconv.AppendInt(dst, int64(row.RPC), 10)
-	dst = append(dst, `,"message":`...)
-	dst = appendText(dst, messageOf(row, e))
+	w := jsonWriter{dst}
+	w.open('{')
+	w.int("code", int32(row.RPC))
+	w.text("message", messageOf(row, e))
 	clear := ErrorFromRPC(200, row.RPC, "", nil).Code == row.Code
 	switch {
 	case d >= V10:
-		dst = append(dst, `,"data":`...)
-		dst = appendDetails(dst, row, e)
+		w.errorDetails("data", row, e)
 	case !clear || d == V01 && len(e.Meta)+len(e.Fields) > 0:
-		dst = append(dst, `,"data":`...)
-		dst = appendInfo(dst, row, e)
-		if len(e.Fields) > 0 {
-			dst = append(dst[:len(dst)-1], ',')
-			dst = append(appendViolations(dst, e.Fields), '}')
-		}
-		if e.RetryAfter > 0 {
-			dst = append(dst[:len(dst)-1], ',')
-			dst = append(appendRetryDelay(dst, e), '}')
-		}
+		w.object("data")
+		w.errorInfo(row, e)
+		w.violations(e)
+		w.retryDelay(e)
+		w.close('}')
 	}
-	return append(dst, '}')
+	w.close('}')
+	return w.b
 }
 
 // AppendStatus appends the error body of HTTP+JSON: a google.rpc.Status under the
@@ -56,37 +50,23 @@ func AppendRPCError(dst []byte, d Dialect, e *a2a.Error) []byte {
 // 0.3 the body has all of them. Nothing of e.Cause is in it.
 func AppendStatus(dst []byte, d Dialect, e *a2a.Error) []byte {
 	row := errorRowIn(d, e.Code)
-	dst = append(dst, '{')
+	w := jsonWriter{dst}
+	w.open('{')
 	if d < V10 {
-		dst = append(dst, `"code":`...)
-		dst = strconv.AppendInt(dst, int64(row.RPC), 10)
-		dst = append(dst, `,"message":`...)
-		dst = append(appendText(dst, messageOf(row, e)), ',')
+		w.int("code", int32(row.RPC))
+		w.text("message", messageOf(row, e))
 	}
-	dst = append(dst, `"error":{"code":`...)
-	dst = strconv.AppendInt(dst, int64(HTTPStatus(d, row.Code)), 10)
-	dst = append(dst, `,"status":`...)
-	dst = appendText(dst, row.GRPC)
-	dst = append(dst, `,"message":`...)
-	dst = appendText(dst, messageOf(row, e))
-	dst = append(dst, `,"details":`...)
-	dst = appendDetails(dst, row, e)
-	if name := v03ErrorNames[row.Code]; name != "" && d < V10 {
-		dst = append(append(append(dst, `,"`...), name...), `":true`...)
+	w.object("error")
+	w.int("code", int32(HTTPStatus(d, row.Code)))
+	w.text("status", row.GRPC)
+	w.text("message", messageOf(row, e))
+	w.errorDetails("details", row, e)
+	if old := oldErrorOf(d, row.Code); old != nil && old.member {
+		w.bool(old.name, true)
 	}
-	return append(dst, "}}"...)
-}
-
-// v03ErrorNames are the class names of errors in 0.3, which conformance kits look for.
-var v03ErrorNames = map[a2a.Code]string{
-	a2a.CodeTaskNotFound:                   "TaskNotFoundError",
-	a2a.CodeTaskNotCancelable:              "TaskNotCancelableError",
-	a2a.CodePushNotificationNotSupported:   "PushNotificationNotSupportedError",
-	a2a.CodeUnsupportedOperation:           "UnsupportedOperationError",
-	a2a.CodeContentTypeNotSupported:        "ContentTypeNotSupportedError",
-	a2a.CodeInvalidAgentResponse:           "InvalidAgentResponseError",
-	a2a.CodeExtendedAgentCardNotConfigured: "AuthenticatedExtendedCardNotConfiguredError",
-	a2a.CodeInvalidParams:                  "InvalidParamsError",
+	w.close('}')
+	w.close('}')
+	return w.b
 }
 
 func messageOf(row *ErrorRow, e *a2a.Error) string {
@@ -96,17 +76,28 @@ func messageOf(row *ErrorRow, e *a2a.Error) string {
 	return e.Message
 }
 
-func appendDetails(dst []byte, row *ErrorRow, e *a2a.Error) []byte {
-	dst = appendInfo(append(dst, '['), row, e)
+// errorDetails writes a list of details.
+func (w *jsonWriter) errorDetails(name string, row *ErrorRow, e *a2a.Error) {
+	w.key(name)
+	w.open('[')
+	w.open('{')
+	w.errorInfo(row, e)
+	w.close('}')
 	if len(e.Fields) > 0 {
-		dst = append(dst, `,{"@type":"`+typeBadRequest+`",`...)
-		dst = append(appendViolations(dst, e.Fields), '}')
+		w.next()
+		w.open('{')
+		w.text("@type", typeBadRequest)
+		w.violations(e)
+		w.close('}')
 	}
 	if e.RetryAfter > 0 {
-		dst = append(dst, `,{"@type":"`+typeRetryInfo+`",`...)
-		dst = append(appendRetryDelay(dst, e), '}')
+		w.next()
+		w.open('{')
+		w.text("@type", typeRetryInfo)
+		w.retryDelay(e)
+		w.close('}')
 	}
-	return append(dst, ']')
+	w.close(']')
 }
 
 // RetryAfter returns how long to wait before another attempt, in whole seconds, rounded
@@ -118,37 +109,37 @@ func RetryAfter(e *a2a.Error) int64 {
 	return int64((e.RetryAfter-1)/time.Second) + 1
 }
 
-// appendRetryDelay appends the only member of a RetryInfo.
-func appendRetryDelay(dst []byte, e *a2a.Error) []byte {
-	dst = append(dst, `"retryDelay":"`...)
-	return append(strconv.AppendInt(dst, RetryAfter(e), 10), `s"`...)
-}
-
-// appendInfo appends an ErrorInfo.
-func appendInfo(dst []byte, row *ErrorRow, e *a2a.Error) []byte {
-	dst = append(dst, `{"@type":"`+typeErrorInfo+`","reason":`...)
-	dst = appendText(dst, row.Reason)
-	dst = append(dst, `,"domain":"`+ErrorInfoDomain+`"`...)
+// errorInfo writes the members of an ErrorInfo.
+func (w *jsonWriter) errorInfo(row *ErrorRow, e *a2a.Error) {
+	w.text("@type", typeErrorInfo)
+	w.text("reason", row.Reason)
+	w.text("domain", ErrorInfoDomain)
 	if len(e.Meta) > 0 {
-		dst = append(dst, `,"metadata":{`...)
+		w.object("metadata")
 		for _, k := range slices.Sorted(maps.Keys(e.Meta)) {
-			dst = append(appendText(json.AppendComma(dst), k), ':')
-			dst = appendText(dst, e.Meta[k])
+			w.member(k)
+			w.b = appendText(w.b, e.Meta[k])
 		}
-		dst = append(dst, '}')
+		w.close('}')
 	}
-	return append(dst, '}')
 }
 
-// appendViolations appends the only member of a BadRequest.
-func appendViolations(dst []byte, fields []a2a.FieldViolation) []byte {
-	dst = append(dst, `"fieldViolations":[`...)
-	for _, f := range fields {
-		dst = append(json.AppendComma(dst), `{"field":`...)
-		dst = appendText(dst, f.Field)
-		dst = append(dst, `,"description":`...)
-		dst = appendText(dst, f.Description)
-		dst = append(dst, '}')
+// violations writes the only member of a BadRequest, if fields are wrong.
+func (w *jsonWriter) violations(e *a2a.Error) {
+	if len(e.Fields) == 0 {
+		return
 	}
-	return append(dst, ']')
+	list(w, "fieldViolations", e.Fields, func(f a2a.FieldViolation) {
+		w.open('{')
+		w.text("field", f.Field)
+		w.text("description", f.Description)
+		w.close('}')
+	})
+}
+
+// retryDelay writes the only member of a RetryInfo, if there is a time to wait.
+func (w *jsonWriter) retryDelay(e *a2a.Error) {
+	if e.RetryAfter > 0 {
+		w.text("retryDelay", strconv.FormatInt(RetryAfter(e), 10)+"s")
+	}
 }

@@ -130,24 +130,57 @@ func oldField(d Dialect, rpc bool, op Op, field string) string {
 	return field
 }
 
-// HTTPStatus returns the status of an HTTP+JSON answer with this error. 0.3 prescribes
-// none: there it is what its servers agreed upon or, if they did not, the most specific
-// one.
+// oldError is how versions before 1.0 tell an error over HTTP+JSON and gRPC, if not as
+// Errors has it. They have no table of their own: statuses are those that servers of 0.3
+// agreed upon or, if they did not, the most specific ones.
+type oldError struct {
+	code   a2a.Code
+	http   int
+	grpc   string
+	word   string // begins the message over gRPC, where errors share a status
+	name   string // of the class, which some servers write instead of the word
+	member bool   // HTTP+JSON has the name, too, because conformance kits look for it
+}
+
+var oldErrors = []oldError{
+	{a2a.CodeTaskNotFound, 404, "NOT_FOUND", "TASK_NOT_FOUND", "TaskNotFoundError", true},
+	{a2a.CodeTaskNotCancelable, 409, "FAILED_PRECONDITION", "TASK_NOT_CANCELABLE", "TaskNotCancelableError", true},
+	{a2a.CodePushNotificationNotSupported, 501, "UNIMPLEMENTED", "PUSH_NOTIFICATIONS_NOT_SUPPORTED", "PushNotificationNotSupportedError", true},
+	{a2a.CodeUnsupportedOperation, 501, "UNIMPLEMENTED", "OPERATION_NOT_SUPPORTED", "UnsupportedOperationError", true},
+	{a2a.CodeContentTypeNotSupported, 415, "INVALID_ARGUMENT", "CONTENT_TYPE_NOT_SUPPORTED", "ContentTypeNotSupportedError", true},
+	{a2a.CodeInvalidAgentResponse, 500, "INTERNAL", "INVALID_AGENT_RESPONSE", "InvalidAgentResponseError", true},
+	{a2a.CodeExtendedAgentCardNotConfigured, 404, "UNIMPLEMENTED", "AUTHENTICATED_CARD_NOT_CONFIGURED", "AuthenticatedExtendedCardNotConfiguredError", true},
+	{a2a.CodeInvalidParams, 400, "INVALID_ARGUMENT", "INVALID_PARAMS", "InvalidParamsError", true},
+	{a2a.CodeParse, 400, "INVALID_ARGUMENT", "PARSE_ERROR", "JSONParseError", false},
+	{a2a.CodeInvalidRequest, 400, "INVALID_ARGUMENT", "INVALID_REQUEST", "InvalidRequestError", false},
+	{a2a.CodeMethodNotFound, 404, "UNIMPLEMENTED", "METHOD_NOT_FOUND", "MethodNotFoundError", false},
+	{a2a.CodeMethodNotAllowed, 405, "UNIMPLEMENTED", "METHOD_NOT_FOUND", "MethodNotFoundError", false}, // over gRPC, both are the same
+}
+
+// oldErrorOf returns the row of a code that a dialect has; nil from 1.0 on.
+func oldErrorOf(d Dialect, c a2a.Code) *oldError {
+	if i := slices.IndexFunc(oldErrors, func(e oldError) bool { return e.code == c }); i >= 0 && d < V10 {
+		return &oldErrors[i]
+	}
+	return nil
+}
+
+// HTTPStatus returns the status of an HTTP+JSON answer with this error.
 func HTTPStatus(d Dialect, c a2a.Code) int {
 	row := errorRowIn(d, c)
-	if d < V10 {
-		switch row.Code {
-		case a2a.CodeTaskNotCancelable:
-			return 409
-		case a2a.CodePushNotificationNotSupported, a2a.CodeUnsupportedOperation:
-			return 501
-		case a2a.CodeContentTypeNotSupported:
-			return 415
-		case a2a.CodeExtendedAgentCardNotConfigured:
-			return 404
-		}
+	if old := oldErrorOf(d, row.Code); old != nil {
+		return old.http
 	}
 	return row.HTTP
+}
+
+// grpcStatus returns the name of the status of a gRPC answer with this error.
+func grpcStatus(d Dialect, c a2a.Code) string {
+	row := errorRowIn(d, c)
+	if old := oldErrorOf(d, row.Code); old != nil {
+		return old.grpc
+	}
+	return row.GRPC
 }
 
 func findRow(is func(*ErrorRow) bool) *ErrorRow {

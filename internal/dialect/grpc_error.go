@@ -1,7 +1,6 @@
 package dialect
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -13,41 +12,14 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// v03Statuses are the errors of 0.3 over gRPC, which has no table of its own: their
-// statuses, and the words in the message by which programs tell errors of the same
-// status apart.
-var v03Statuses = []struct {
-	code   a2a.Code
-	status codepb.Code
-	words  []string // the first is written
-}{
-	{a2a.CodeTaskNotFound, codepb.Code_NOT_FOUND, []string{"TASK_NOT_FOUND", "TaskNotFoundError"}},
-	{a2a.CodeTaskNotCancelable, codepb.Code_FAILED_PRECONDITION, []string{"TASK_NOT_CANCELABLE", "TaskNotCancelableError"}},
-	{a2a.CodePushNotificationNotSupported, codepb.Code_UNIMPLEMENTED, []string{"PUSH_NOTIFICATIONS_NOT_SUPPORTED", "PushNotificationNotSupportedError"}},
-	{a2a.CodeUnsupportedOperation, codepb.Code_UNIMPLEMENTED, []string{"OPERATION_NOT_SUPPORTED", "UnsupportedOperationError"}},
-	{a2a.CodeContentTypeNotSupported, codepb.Code_INVALID_ARGUMENT, []string{"CONTENT_TYPE_NOT_SUPPORTED", "ContentTypeNotSupportedError"}},
-	{a2a.CodeInvalidAgentResponse, codepb.Code_INTERNAL, []string{"INVALID_AGENT_RESPONSE", "InvalidAgentResponseError"}},
-	{a2a.CodeExtendedAgentCardNotConfigured, codepb.Code_UNIMPLEMENTED, []string{"AUTHENTICATED_CARD_NOT_CONFIGURED", "AuthenticatedExtendedCardNotConfiguredError"}},
-	{a2a.CodeParse, codepb.Code_INVALID_ARGUMENT, []string{"PARSE_ERROR", "JSONParseError"}},
-	{a2a.CodeInvalidRequest, codepb.Code_INVALID_ARGUMENT, []string{"INVALID_REQUEST", "InvalidRequestError"}},
-	{a2a.CodeInvalidParams, codepb.Code_INVALID_ARGUMENT, []string{"INVALID_PARAMS", "InvalidParamsError"}},
-	{a2a.CodeMethodNotFound, codepb.Code_UNIMPLEMENTED, []string{"METHOD_NOT_FOUND", "MethodNotFoundError"}},
-	{a2a.CodeMethodNotAllowed, codepb.Code_UNIMPLEMENTED, []string{"METHOD_NOT_FOUND"}}, // over gRPC, both are the same
-}
-
 // ErrorToStatus makes a status from an error, with an ErrorInfo, a BadRequest if fields
 // are wrong (§10.6), and a RetryInfo with the time to wait. Nothing of e.Cause is in
 // it. In 0.3 the message begins with the word for the error.
 func ErrorToStatus(d Dialect, e *a2a.Error) *statuspb.Status {
 	row := errorRowIn(d, e.Code)
-	code, message := codepb.Code(codepb.Code_value[row.GRPC]), messageOf(row, e)
-	if d < V10 {
-		for i := range v03Statuses {
-			if s := &v03Statuses[i]; s.code == row.Code {
-				code, message = s.status, s.words[0]+": "+message
-				break
-			}
-		}
+	message := messageOf(row, e)
+	if old := oldErrorOf(d, row.Code); old != nil {
+		message = old.word + ": " + message
 	}
 	info := &errdetails.ErrorInfo{Reason: row.Reason, Domain: ErrorInfoDomain}
 	if len(e.Meta) > 0 {
@@ -69,7 +41,7 @@ func ErrorToStatus(d Dialect, e *a2a.Error) *statuspb.Status {
 	if s := RetryAfter(e); s > 0 {
 		details = append(details, &errdetails.RetryInfo{RetryDelay: &durationpb.Duration{Seconds: s}})
 	}
-	out := &statuspb.Status{Code: int32(code), Message: utf(message)}
+	out := &statuspb.Status{Code: codepb.Code_value[grpcStatus(d, row.Code)], Message: utf(message)}
 	for _, d := range details {
 		if a, err := anypb.New(d); err == nil { // texts are UTF-8: it cannot fail
 			out.Details = append(out.Details, a)
@@ -120,16 +92,14 @@ func ErrorFromStatus(s *statuspb.Status) *a2a.Error {
 	return complete(e, row)
 }
 
-// cutWord returns the code of a word of v03Statuses at the beginning of a message, and
-// the rest of the message.
+// cutWord returns the code of a word of oldErrors at the beginning of a message, and the
+// rest of the message.
 func cutWord(message string) (code a2a.Code, text string) {
-	word, text, ok := strings.Cut(message, ":")
-	if !ok {
-		word, text = message, ""
-	}
-	for i := range v03Statuses {
-		if s := &v03Statuses[i]; slices.Contains(s.words, strings.TrimSpace(word)) {
-			return s.code, strings.TrimSpace(text)
+	word, text, _ := strings.Cut(message, ":")
+	word = strings.TrimSpace(word)
+	for i := range oldErrors {
+		if e := &oldErrors[i]; word == e.word || word == e.name {
+			return e.code, strings.TrimSpace(text)
 		}
 	}
 	return 0, ""

@@ -26,6 +26,12 @@ func (w *jsonWriter) key(name string) {
 	w.b = json.AppendKey(w.b, name)
 }
 
+// member is key for a name that may need escapes.
+func (w *jsonWriter) member(name string) {
+	w.next()
+	w.b = append(appendText(w.b, name), ':')
+}
+
 // object begins a member that is an object.
 func (w *jsonWriter) object(name string) {
 	w.key(name)
