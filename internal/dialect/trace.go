@@ -130,7 +130,7 @@ func ErrorType(d Dialect, binding string, c a2a.Code) string {
 	case a2a.BindingJSONRPC:
 		return strconv.Itoa(errorRowIn(d, c).RPC)
 	case a2a.BindingGRPC:
-		return errorRowIn(d, c).GRPC
+		return grpcStatus(d, c)
 	}
 	return strconv.Itoa(HTTPStatus(d, c))
 }

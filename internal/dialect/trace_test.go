@@ -70,3 +70,18 @@ func FuzzTraceIn(f *testing.F) {
 		}
 	})
 }
+
+// The code is the one on the wire: 0.3 has statuses of its own.
+func TestErrorType(t *testing.T) {
+	for _, tt := range []struct {
+		d             Dialect
+		binding, want string
+	}{
+		{V10, a2a.BindingGRPC, "FAILED_PRECONDITION"}, {V03, a2a.BindingGRPC, "UNIMPLEMENTED"},
+		{V10, a2a.BindingHTTPJSON, "400"}, {V03, a2a.BindingHTTPJSON, "501"}, {V03, a2a.BindingJSONRPC, "-32004"},
+	} {
+		if got := ErrorType(tt.d, tt.binding, a2a.CodeUnsupportedOperation); got != tt.want {
+			t.Errorf("%s over %s: %s, want %s", tt.d, tt.binding, got, tt.want)
+		}
+	}
+}
