@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"slices"
@@ -24,8 +25,9 @@ type Exchange struct {
 
 // Answer is the outcome of an operation.
 type Answer struct {
+	on       *iface
+	op       string // "" for a raw request
 	exchange *Exchange
-	op       string
 	status   int         // of HTTP; 0 on gRPC
 	header   http.Header // of the answer; metadata on gRPC
 	raw      any         // the whole body; nil if it is not JSON
@@ -36,31 +38,35 @@ type Answer struct {
 	id       any         // of the JSON-RPC request
 }
 
-// root is the value for assertions (ACTS §4.2); an error is in a member of its own.
-func (a *Answer) root() any {
+func newAnswer(on *iface, op string) *Answer {
+	return &Answer{on: on, op: op, exchange: &Exchange{Binding: on.binding, Version: on.version, Operation: op}}
+}
+
+// content is the value for assertions (ACTS §4.2); an error is in a member of its own. What
+// answers a raw request is not translated to the names of version 1.0.
+func (a *Answer) content() any {
 	switch {
-	case a.err != nil:
-		return map[string]any{"error": a.err.value()}
 	case a.stream != nil:
-		list := []any{}
-		for _, e := range a.stream.seen() {
-			list = append(list, e.view())
-		}
-		return map[string]any{"events": list}
+		return obj{"events": a.events()}
+	case a.op == "":
+		return a.raw
+	case a.err != nil:
+		return obj{"error": a.err.value()}
 	}
 	return a.value
 }
 
-// unread is root without translation to the names of version 1.0, for raw requests.
-func (a *Answer) unread() any {
-	if a.stream == nil {
-		return a.raw
-	}
+// events are the events of a stream so far, as content has them.
+func (a *Answer) events() []any {
 	list := []any{}
 	for _, e := range a.stream.seen() {
-		list = append(list, e.raw)
+		if a.op == "" {
+			list = append(list, e.raw)
+		} else {
+			list = append(list, e.view())
+		}
 	}
-	return obj{"events": list}
+	return list
 }
 
 // shown is the exchange for a report, with the events of a stream so far.
@@ -127,14 +133,12 @@ func (a *Answer) said() string {
 
 // request is a request to an interface.
 type request struct {
-	op     string
-	params map[string]any
+	op     string      // "" for a raw request
+	params obj         // of the operation
 	header http.Header // service parameters and credentials
-	raw    *rawCall    // in place of an operation
 	kept   *kept
-}
 
-type rawCall struct {
+	// of HTTP; for an operation, the caller sets them
 	method, url string
 	body        []byte
 }
@@ -148,35 +152,43 @@ type caller interface {
 // over gRPC.
 var errInexpressible = errors.New("this binding cannot express the request")
 
+func inexpressible(on *iface, r *request) *Answer {
+	a := newAnswer(on, r.op)
+	a.broken = errInexpressible
+	return a
+}
+
 // opRow is an operation on each binding; "" if a version does not have it.
 type opRow struct {
 	rpc, rpc03     string // methods of JSON-RPC
 	grpc, grpc03   string // methods of gRPC
 	verb           string
 	route, route03 string // of HTTP+JSON; {id} and {config} are params
+	result         string // the shape of its result, or of each event; "": it has none
 	streams        bool
 }
 
 var ops = map[string]*opRow{
-	"send_message":            {"SendMessage", "message/send", "SendMessage", "SendMessage", "POST", "/message:send", "/v1/message:send", false},
-	"send_streaming_message":  {"SendStreamingMessage", "message/stream", "SendStreamingMessage", "SendStreamingMessage", "POST", "/message:stream", "/v1/message:stream", true},
-	"get_task":                {"GetTask", "tasks/get", "GetTask", "GetTask", "GET", "/tasks/{id}", "/v1/tasks/{id}", false},
-	"list_tasks":              {"ListTasks", "", "ListTasks", "", "GET", "/tasks", "", false},
-	"cancel_task":             {"CancelTask", "tasks/cancel", "CancelTask", "CancelTask", "POST", "/tasks/{id}:cancel", "/v1/tasks/{id}:cancel", false},
-	"subscribe_to_task":       {"SubscribeToTask", "tasks/resubscribe", "SubscribeToTask", "TaskSubscription", "POST", "/tasks/{id}:subscribe", "/v1/tasks/{id}:subscribe", true},
-	"create_push_config":      {"CreateTaskPushNotificationConfig", "tasks/pushNotificationConfig/set", "CreateTaskPushNotificationConfig", "CreateTaskPushNotificationConfig", "POST", "/tasks/{taskId}/pushNotificationConfigs", "/v1/tasks/{taskId}/pushNotificationConfigs", false},
-	"get_push_config":         {"GetTaskPushNotificationConfig", "tasks/pushNotificationConfig/get", "GetTaskPushNotificationConfig", "GetTaskPushNotificationConfig", "GET", "/tasks/{taskId}/pushNotificationConfigs/{id}", "/v1/tasks/{taskId}/pushNotificationConfigs/{id}", false},
-	"list_push_configs":       {"ListTaskPushNotificationConfigs", "tasks/pushNotificationConfig/list", "ListTaskPushNotificationConfigs", "ListTaskPushNotificationConfig", "GET", "/tasks/{taskId}/pushNotificationConfigs", "/v1/tasks/{taskId}/pushNotificationConfigs", false},
-	"delete_push_config":      {"DeleteTaskPushNotificationConfig", "tasks/pushNotificationConfig/delete", "DeleteTaskPushNotificationConfig", "DeleteTaskPushNotificationConfig", "DELETE", "/tasks/{taskId}/pushNotificationConfigs/{id}", "/v1/tasks/{taskId}/pushNotificationConfigs/{id}", false},
-	"get_extended_agent_card": {"GetExtendedAgentCard", "agent/getAuthenticatedExtendedCard", "GetExtendedAgentCard", "GetAgentCard", "GET", "/extendedAgentCard", "/v1/card", false},
+	"send_message":            {"SendMessage", "message/send", "SendMessage", "SendMessage", "POST", "/message:send", "/v1/message:send", "SendResult", false},
+	"send_streaming_message":  {"SendStreamingMessage", "message/stream", "SendStreamingMessage", "SendStreamingMessage", "POST", "/message:stream", "/v1/message:stream", "StreamResponse", true},
+	"get_task":                {"GetTask", "tasks/get", "GetTask", "GetTask", "GET", "/tasks/{id}", "/v1/tasks/{id}", "Task", false},
+	"list_tasks":              {"ListTasks", "", "ListTasks", "", "GET", "/tasks", "", "TaskList", false},
+	"cancel_task":             {"CancelTask", "tasks/cancel", "CancelTask", "CancelTask", "POST", "/tasks/{id}:cancel", "/v1/tasks/{id}:cancel", "Task", false},
+	"subscribe_to_task":       {"SubscribeToTask", "tasks/resubscribe", "SubscribeToTask", "TaskSubscription", "POST", "/tasks/{id}:subscribe", "/v1/tasks/{id}:subscribe", "StreamResponse", true},
+	"create_push_config":      {"CreateTaskPushNotificationConfig", "tasks/pushNotificationConfig/set", "CreateTaskPushNotificationConfig", "CreateTaskPushNotificationConfig", "POST", "/tasks/{taskId}/pushNotificationConfigs", "/v1/tasks/{taskId}/pushNotificationConfigs", "PushConfig", false},
+	"get_push_config":         {"GetTaskPushNotificationConfig", "tasks/pushNotificationConfig/get", "GetTaskPushNotificationConfig", "GetTaskPushNotificationConfig", "GET", "/tasks/{taskId}/pushNotificationConfigs/{id}", "/v1/tasks/{taskId}/pushNotificationConfigs/{id}", "PushConfig", false},
+	"list_push_configs":       {"ListTaskPushNotificationConfigs", "tasks/pushNotificationConfig/list", "ListTaskPushNotificationConfigs", "ListTaskPushNotificationConfig", "GET", "/tasks/{taskId}/pushNotificationConfigs", "/v1/tasks/{taskId}/pushNotificationConfigs", "PushConfigs", false},
+	"delete_push_config":      {"DeleteTaskPushNotificationConfig", "tasks/pushNotificationConfig/delete", "DeleteTaskPushNotificationConfig", "DeleteTaskPushNotificationConfig", "DELETE", "/tasks/{taskId}/pushNotificationConfigs/{id}", "/v1/tasks/{taskId}/pushNotificationConfigs/{id}", "", false},
+	"get_extended_agent_card": {"GetExtendedAgentCard", "agent/getAuthenticatedExtendedCard", "GetExtendedAgentCard", "GetAgentCard", "GET", "/extendedAgentCard", "/v1/card", "Card", false},
 }
 
 // StreamEvent is one event of a stream.
 type StreamEvent struct {
-	raw   any      // as it was framed
-	value any      // a StreamResponse, as version 1.0 has it
-	err   *OpError // an error in its place
-	bad   string   // why it is neither
+	raw     any      // as it was framed
+	value   any      // a StreamResponse, as version 1.0 has it
+	err     *OpError // an error in its place
+	bad     string   // why it is neither
+	unknown string   // see unknownFields
 }
 
 // payloads are the members of a StreamResponse; each event has one of them.
@@ -237,14 +249,14 @@ type Stream struct {
 	changed wake.Bell
 }
 
-// openStream starts reading. next returns nil, nil at the end.
+// openStream starts reading. next returns io.EOF at the end.
 func openStream(cancel context.CancelFunc, k *kept, next func() (*StreamEvent, error)) *Stream {
 	s := &Stream{cancel: cancel, done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
 		for {
 			e, err := next()
-			if e != nil && err == nil {
+			if err == nil {
 				if err = k.add(keptItem); err != nil {
 					cancel()
 				}
@@ -253,13 +265,13 @@ func openStream(cancel context.CancelFunc, k *kept, next func() (*StreamEvent, e
 			if e != nil {
 				s.events = append(s.events, e)
 			}
-			if e == nil || err != nil {
-				s.ended, s.broken = true, err
+			s.ended = err != nil
+			if !errors.Is(err, io.EOF) {
+				s.broken = err
 			}
-			over := s.ended
 			s.changed.Ring()
 			s.mu.Unlock()
-			if over {
+			if err != nil {
 				return
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -251,7 +252,7 @@ func grpcDefectsOf(t *testing.T, url string, corpus *Corpus) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	a := fetchCard(t.Context(), &Options{Client: http.DefaultClient}, new(kept), url+card, nil)
+	a := fetchCard(t.Context(), http.DefaultClient, url+card, nil, new(kept))
 	right, ok := a.raw.(obj)
 	if !ok {
 		t.Fatalf("no card: %v", a.broken)
@@ -260,9 +261,9 @@ func grpcDefectsOf(t *testing.T, url string, corpus *Corpus) {
 		d := &grpcDefects[i]
 		t.Run("grpc-"+strings.ReplaceAll(d.name, " ", "-"), func(t *testing.T) {
 			t.Parallel()
-			text, err := json.Marshal(with(right, map[string]func(any) (string, any){"supportedInterfaces": func(any) (string, any) {
-				return "supportedInterfaces", []any{obj{"url": d.proxied(t, conn), "protocolBinding": "GRPC", "protocolVersion": "1.0"}}
-			}}))
+			published := maps.Clone(right)
+			published["supportedInterfaces"] = []any{obj{"url": d.proxied(t, conn), "protocolBinding": "GRPC", "protocolVersion": "1.0"}}
+			text, err := json.Marshal(published)
 			if err != nil {
 				t.Fatal(err)
 			}

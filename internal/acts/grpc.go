@@ -3,7 +3,6 @@ package acts
 import (
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -29,7 +28,6 @@ import (
 )
 
 type grpcCaller struct {
-	o       *Options
 	i       *iface
 	conn    *grpc.ClientConn
 	service string
@@ -38,7 +36,7 @@ type grpcCaller struct {
 
 // dialGRPC accepts an address with or without a scheme. Without one, it uses TLS if the card
 // was fetched over TLS.
-func dialGRPC(o *Options, i *iface, secure bool) (*grpcCaller, error) {
+func dialGRPC(o *Options, i *iface, secure bool) (caller, error) {
 	at := i.url
 	if scheme, rest, ok := strings.Cut(at, "://"); ok {
 		switch scheme {
@@ -68,42 +66,27 @@ func dialGRPC(o *Options, i *iface, secure bool) (*grpcCaller, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &grpcCaller{o: o, i: i, conn: conn, service: "lf.a2a.v1.A2AService", methods: pb.File_internal_pb_a2a_proto.Services().ByName("A2AService").Methods()}
+	c := &grpcCaller{i: i, conn: conn, service: "lf.a2a.v1.A2AService", methods: pb.File_internal_pb_a2a_proto.Services().ByName("A2AService").Methods()}
 	if i.version == "0.3" {
 		c.service, c.methods = "a2a.v1.A2AService", v03.File_internal_pb_v03_a2a_proto.Services().ByName("A2AService").Methods()
 	}
 	return c, nil
 }
 
-func (c *grpcCaller) Close() error { return c.conn.Close() }
-
 func (c *grpcCaller) call(ctx context.Context, r *request) *Answer {
-	a := &Answer{op: r.op, exchange: &Exchange{Binding: GRPC, Version: c.i.version, Operation: r.op}}
-	if r.raw != nil || ops[r.op] == nil {
-		a.broken = errInexpressible
-		return a
-	}
-	name, params := ops[r.op].grpc, r.params
+	name, params := ops[r.op].grpc, c.i.addressed(r.params)
 	if c.i.version == "0.3" {
 		name, params = ops[r.op].grpc03, encode03(r.op, r.params, false)
-	} else {
-		params = c.i.addressed(params)
 	}
 	method := c.methods.ByName(protoreflect.Name(name))
-	if name == "" || method == nil {
-		a.broken = errInexpressible
-		return a
+	if method == nil {
+		return inexpressible(c.i, r)
 	}
-	body, err := json.Marshal(params)
-	if err != nil {
-		a.broken = err
-		return a
-	}
-	in := dynamicpb.NewMessage(method.Input())
+	body, in := []byte(compact(params)), dynamicpb.NewMessage(method.Input())
 	if err := (protojson.UnmarshalOptions{DiscardUnknown: true}).Unmarshal(body, in); err != nil {
-		a.broken = errInexpressible
-		return a
+		return inexpressible(c.i, r)
 	}
+	a := newAnswer(c.i, r.op)
 	md := metadata.MD{}
 	for name, values := range r.header {
 		if name != "Content-Type" && name != "Accept" {
@@ -121,20 +104,20 @@ func (c *grpcCaller) call(ctx context.Context, r *request) *Answer {
 	defer cancel()
 	out := dynamicpb.NewMessage(method.Output())
 	var header, trailer metadata.MD
-	err = c.conn.Invoke(ctx, full, in, out, grpc.Header(&header), grpc.Trailer(&trailer))
+	err := c.conn.Invoke(ctx, full, in, out, grpc.Header(&header), grpc.Trailer(&trailer))
 	if err == nil {
 		err = r.kept.add(proto.Size(out))
 	}
 	a.header = headers(header, trailer)
 	if err != nil {
 		c.refused(a, err)
-		c.o.watch.grpc(c.i, a, nil)
 		return a
 	}
 	a.raw = c.json(out)
 	a.value = c.i.decode(r.op, a.raw)
 	a.exchange.Response = append([]string{"OK"}, bodyLines([]byte(compact(a.raw)))...)
-	c.o.watch.grpc(c.i, a, out)
+	a.checkFields(unknownFields(out))
+	a.checkObject(ops[a.op].result, a.raw)
 	return a
 }
 
@@ -151,46 +134,35 @@ func (c *grpcCaller) stream(ctx context.Context, cancel context.CancelFunc, k *k
 		c.refused(a, err)
 		return
 	}
-	next := func() (*StreamEvent, proto.Message, error) {
+	next := func() (*StreamEvent, error) {
 		out := dynamicpb.NewMessage(output)
 		err := s.RecvMsg(out)
 		if err == nil {
 			err = k.add(proto.Size(out))
 		}
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil, nil, nil
-		case err != nil:
-			return nil, nil, err
+		if err != nil {
+			return nil, err
 		}
 		raw := c.json(out)
-		return &StreamEvent{raw: raw, value: c.i.decode(a.op, raw)}, out, nil
+		return &StreamEvent{raw: raw, value: c.i.decode(a.op, raw), unknown: unknownFields(out)}, nil
 	}
-	first, message, err := next()
+	first, err := next()
 	header, _ := s.Header()
 	a.header = headers(header, s.Trailer())
-	if err != nil {
+	if err != nil && !errors.Is(err, io.EOF) {
 		cancel()
 		c.refused(a, err)
-		c.o.watch.grpc(c.i, a, nil)
 		return
 	}
 	a.exchange.Response = []string{"OK", ""}
 	a.stream = openStream(cancel, k, func() (*StreamEvent, error) {
-		e, m, err := first, message, error(nil)
-		if first != nil {
+		if e := first; e != nil || err != nil {
 			first = nil
-		} else if message != nil {
-			e, m, err = next()
+			return e, err
 		}
-		if m == nil {
-			message = nil
-		}
+		e, err := next()
 		if st, ok := status.FromError(err); ok && err != nil {
 			return &StreamEvent{err: c.opError(st)}, errors.New("the stream ended with " + codeName(st.Code()))
-		}
-		if e != nil {
-			c.o.watch.grpcMessage(c.i, a, m)
 		}
 		return e, err
 	})
@@ -227,6 +199,7 @@ func (c *grpcCaller) refused(a *Answer, err error) {
 		if len(a.err.Details) > 0 {
 			a.exchange.Response = append(a.exchange.Response, bodyLines([]byte(compact(a.err.Details)))...)
 		}
+		a.checkGRPCError()
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -16,18 +15,6 @@ import (
 
 	"github.com/parley-a2a/parley/internal/wire"
 )
-
-// exchanged is one HTTP request to make.
-type exchanged struct {
-	method, url string
-	header      http.Header
-	body        []byte
-	binding     string
-	version     string
-	operation   string
-	event       func(e *StreamEvent, o obj) // decodes an event of a stream; nil: no stream is expected
-	kept        *kept
-}
 
 // kept counts the bytes of answers, events and webhooks that a test keeps.
 type kept struct{ bytes atomic.Int64 }
@@ -62,24 +49,20 @@ func (b keptBody) Read(p []byte) (int, error) {
 	return n, cmp.Or(b.kept.add(n), err)
 }
 
-// exchange makes an HTTP request. The caller sets the fields of the Answer that depend on the
-// binding.
-func exchange(ctx context.Context, o *Options, x *exchanged) *Answer {
-	a := &Answer{op: x.operation, exchange: &Exchange{Binding: x.binding, Version: x.version, Operation: x.operation}}
+// exchange makes an HTTP request. event decodes an event of a stream; if it is nil, no stream is
+// expected. The caller sets the fields of the Answer that depend on the binding.
+func exchange(ctx context.Context, client *http.Client, on *iface, r *request, event func(e *StreamEvent, o obj)) *Answer {
+	a := newAnswer(on, r.op)
 	ctx, cancel := context.WithCancel(ctx)
-	var body io.Reader
-	if x.body != nil {
-		body = bytes.NewReader(x.body)
-	}
-	req, err := http.NewRequestWithContext(ctx, x.method, x.url, body)
+	req, err := http.NewRequestWithContext(ctx, r.method, r.url, bytes.NewReader(r.body))
 	if err != nil {
 		cancel()
 		a.broken = err
 		return a
 	}
-	req.Header = x.header
-	a.exchange.Request = slices.Concat([]string{x.method + " " + x.url}, headerLines(x.header), bodyLines(x.body))
-	res, err := o.Client.Do(req)
+	req.Header = r.header
+	a.exchange.Request = slices.Concat([]string{r.method + " " + r.url}, headerLines(r.header), bodyLines(r.body))
+	res, err := client.Do(req)
 	if err != nil {
 		cancel()
 		a.broken = err
@@ -87,24 +70,19 @@ func exchange(ctx context.Context, o *Options, x *exchanged) *Answer {
 	}
 	a.status, a.header = res.StatusCode, res.Header
 	a.exchange.Response = append([]string{fmt.Sprintf("HTTP %d", res.StatusCode)}, headerLines(res.Header)...)
-	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
-	if kind == "text/event-stream" && x.event != nil {
+	if a.contentType() == "text/event-stream" && event != nil {
 		a.exchange.Response = append(a.exchange.Response, "")
-		r := wire.NewReader(keptBody{res.Body, x.kept}, maxKept)
-		a.stream = openStream(cancel, x.kept, func() (*StreamEvent, error) {
-			ev, err := r.Next()
-			switch {
-			case errors.Is(err, io.EOF):
-				res.Body.Close()
-				return nil, nil
-			case err != nil:
+		frames := wire.NewReader(keptBody{res.Body, r.kept}, maxKept)
+		a.stream = openStream(cancel, r.kept, func() (*StreamEvent, error) {
+			ev, err := frames.Next()
+			if err != nil {
 				res.Body.Close()
 				return nil, err
 			}
 			e := &StreamEvent{}
 			e.raw, _ = decode(ev.Data)
 			if o, ok := e.raw.(obj); ok {
-				x.event(e, o)
+				event(e, o)
 			} else {
 				e.bad = "its data is not a JSON object: " + cut(string(ev.Data), maxShown)
 			}
@@ -114,7 +92,7 @@ func exchange(ctx context.Context, o *Options, x *exchanged) *Answer {
 	}
 	defer cancel()
 	defer res.Body.Close()
-	text, err := io.ReadAll(keptBody{res.Body, x.kept})
+	text, err := io.ReadAll(keptBody{res.Body, r.kept})
 	a.exchange.Response = append(a.exchange.Response, bodyLines(text)...)
 	if err != nil {
 		a.broken = err

@@ -9,7 +9,7 @@ import (
 // judge compares an answer with the step's expectations.
 func (p *player) judge(s *Step, a *Answer) error {
 	if a.broken != nil {
-		return p.fail(s.ID, &Mismatch{"", "an answer", a.broken.Error()}, "")
+		return p.fail(s.ID, &Mismatch{"", "an answer", a.broken.Error()})
 	}
 	for _, of := range []struct {
 		want  obj
@@ -30,11 +30,13 @@ func (p *player) judge(s *Step, a *Answer) error {
 }
 
 func (p *player) judgeExpect(s *Step, a *Answer, want obj) error {
-	if h, ok := want["headers"].(obj); ok && p.i.binding != GRPC {
+	if h, ok := want["headers"].(obj); ok && p.iface.binding != GRPC {
 		for name, w := range h {
 			got := strings.Join(a.header.Values(name), ", ")
 			if m := match(w, got, len(a.header.Values(name)) > 0, name); m != nil {
-				return p.fail(s.ID, m, "header %s", m)
+				f := p.fail(s.ID, m)
+				f.Message = "header " + f.Message
+				return f
 			}
 		}
 	}
@@ -42,12 +44,12 @@ func (p *player) judgeExpect(s *Step, a *Answer, want obj) error {
 	if s.Raw != nil {
 		if w, ok := want["status"]; ok {
 			if m := match(w, float64(a.status), true, "status"); m != nil {
-				return p.fail(s.ID, m, "")
+				return p.fail(s.ID, m)
 			}
 		}
 		if hasBody {
 			if m := match(body, a.raw, a.raw != nil, ""); m != nil {
-				return p.fail(s.ID, m, "")
+				return p.fail(s.ID, m)
 			}
 		}
 		return nil
@@ -55,18 +57,18 @@ func (p *player) judgeExpect(s *Step, a *Answer, want obj) error {
 	o, _ := body.(obj)
 	_, mayFail := o["error"]
 	if a.err != nil && !mayFail {
-		return p.fail(s.ID, &Mismatch{"", "a result", a.said()}, "")
+		return p.fail(s.ID, &Mismatch{"", "a result", a.said()})
 	}
-	if w, ok := want["status"]; ok && a.status != 0 && p.i.binding != GRPC {
+	if w, ok := want["status"]; ok && a.status != 0 && p.iface.binding != GRPC {
 		if m := match(w, float64(a.status), true, "status"); m != nil {
 			if w != 200.0 || a.status < 200 || a.status > 299 { // 201 and 204 have a check of their own
-				return p.fail(s.ID, m, "")
+				return p.fail(s.ID, m)
 			}
 		}
 	}
 	if hasBody {
-		if m := match(body, a.root(), true, ""); m != nil {
-			return p.fail(s.ID, m, "")
+		if m := match(body, a.content(), true, ""); m != nil {
+			return p.fail(s.ID, m)
 		}
 	}
 	return nil
@@ -91,21 +93,21 @@ func (p *player) judgeError(s *Step, a *Answer, want obj) error {
 		}
 	}
 	if e == nil {
-		return p.fail(s.ID, &Mismatch{"", expected, a.said()}, "")
+		return p.fail(s.ID, &Mismatch{"", expected, a.said()})
 	}
 	ok := len(names) == 0
 	for _, name := range names {
 		ok = ok || e.is(name)
 	}
 	if !ok {
-		return p.fail(s.ID, &Mismatch{"error", expected, (&Answer{err: e}).said()}, "")
+		return p.fail(s.ID, &Mismatch{"error", expected, (&Answer{err: e}).said()})
 	}
 	v := e.value()
 	for _, name := range []string{"message", "details"} {
 		if w, there := want[name]; there {
 			got, has := v[name]
 			if m := match(w, got, has, "error."+name); m != nil {
-				return p.fail(s.ID, m, "")
+				return p.fail(s.ID, m)
 			}
 		}
 	}
@@ -114,45 +116,38 @@ func (p *player) judgeError(s *Step, a *Answer, want obj) error {
 
 func (p *player) judgeStream(s *Step, a *Answer, want obj) error {
 	if a.stream == nil {
-		return p.fail(s.ID, &Mismatch{"", "a stream", a.said()}, "")
+		return p.fail(s.ID, &Mismatch{"", "a stream", a.said()})
 	}
-	events := a.stream.seen()
-	if m, ok := want["min_count"].(float64); ok && float64(len(events)) < m {
-		return p.fail(s.ID, &Mismatch{"events", fmt.Sprintf("%d events or more", int(m)), fmt.Sprint(len(events))}, "")
+	views := a.events()
+	if m, ok := want["min_count"].(float64); ok && float64(len(views)) < m {
+		return p.fail(s.ID, &Mismatch{"events", fmt.Sprintf("%d events or more", int(m)), fmt.Sprint(len(views))})
 	}
-	if m, ok := want["max_count"].(float64); ok && float64(len(events)) > m {
-		return p.fail(s.ID, &Mismatch{"events", fmt.Sprintf("%d events at most", int(m)), fmt.Sprint(len(events))}, "")
-	}
-	views := make([]any, len(events))
-	for n, e := range events {
-		views[n] = e.view()
-		if s.Raw != nil {
-			views[n] = e.raw
-		}
+	if m, ok := want["max_count"].(float64); ok && float64(len(views)) > m {
+		return p.fail(s.ID, &Mismatch{"events", fmt.Sprintf("%d events at most", int(m)), fmt.Sprint(len(views))})
 	}
 	if want["ordering"] == "monotonic_state" {
-		if m := monotonic(events); m != nil {
-			return p.fail(s.ID, m, "")
+		if m := monotonic(a.stream.seen()); m != nil {
+			return p.fail(s.ID, m)
 		}
 	}
 	for n, w := range asElements(want["events"]) {
 		if m := matchEvent(w, n, views); m != nil {
-			return p.fail(s.ID, m, "")
+			return p.fail(s.ID, m)
 		}
 	}
 	if w, ok := want["each_event"]; ok {
 		for n, v := range views {
 			if m := match(w, v, true, fmt.Sprintf("events[%d]", n)); m != nil {
-				return p.fail(s.ID, m, "")
+				return p.fail(s.ID, m)
 			}
 		}
 	}
 	if w, ok := want["final_event"]; ok {
 		if len(views) == 0 {
-			return p.fail(s.ID, &Mismatch{"events", "a last event", "none"}, "")
+			return p.fail(s.ID, &Mismatch{"events", "a last event", "none"})
 		}
 		if m := match(w, views[len(views)-1], true, fmt.Sprintf("events[%d]", len(views)-1)); m != nil {
-			return p.fail(s.ID, m, "")
+			return p.fail(s.ID, m)
 		}
 	}
 	return nil
@@ -224,7 +219,7 @@ func (p *player) assert(x *Assertion, step string, response any) error {
 			v, there = lookup(source, x.Path)
 		}
 		if m := match(resolve(x.Match), v, there, x.Path); m != nil {
-			return p.fail(step, m, "")
+			return p.fail(step, m)
 		}
 	}
 	for _, c := range []struct {
@@ -250,11 +245,11 @@ func (p *player) assert(x *Assertion, step string, response any) error {
 		}
 		switch {
 		case c.word == "any" && hits == 0:
-			return p.fail(step, &Mismatch{c.of.Path, "an element like " + show(want), fmt.Sprintf("none of %d", len(found))}, "")
+			return p.fail(step, &Mismatch{c.of.Path, "an element like " + show(want), fmt.Sprintf("none of %d", len(found))})
 		case c.word == "all" && first != nil:
-			return p.fail(step, first, "")
+			return p.fail(step, first)
 		case c.word == "none" && hits > 0:
-			return p.fail(step, &Mismatch{c.of.Path, "no element like " + show(want), fmt.Sprintf("%d of %d", hits, len(found))}, "")
+			return p.fail(step, &Mismatch{c.of.Path, "no element like " + show(want), fmt.Sprintf("%d of %d", hits, len(found))})
 		}
 	}
 	return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
-// Failure says why a test failed.
+// Failure says why a test failed. As an error it is that of a step.
 type Failure struct {
 	Step      string      `json:"step,omitempty"`
 	Message   string      `json:"message"`
@@ -18,16 +18,14 @@ type Failure struct {
 	Mismatch  `json:"mismatch,omitzero"`
 }
 
+func (f *Failure) Error() string { return f.Message }
+
 // player runs one test on one interface.
 type player struct {
-	o      *Options
-	target *target
-	rec    *receiver
-	i      *iface
-	doc    *Document
-	test   *Test
+	*runner
+	*job
 
-	captured map[string]any // by step: its captures, and its response
+	captured map[string]obj // by step: its captures, and its response
 	answers  map[string]*Answer
 	order    []*Answer
 	hooks    map[string]*hook
@@ -45,14 +43,13 @@ type errSkip struct{ reason string }
 
 func (e *errSkip) Error() string { return e.reason }
 
-// play runs the steps. The error is a *errSkip, a *failed or an error of the runner itself.
+// play runs the steps. The error is a *errSkip, a *Failure or an error of the runner itself.
 func (p *player) play(ctx context.Context) error {
 	defer p.end()
 	for _, name := range p.given() {
 		if err := p.steps(ctx, p.doc.Fixtures[name], name); err != nil {
-			var f *failed
-			if errors.As(err, &f) {
-				return &errSkip{fmt.Sprintf("not tested: it needs %s, and %s", name, f.failure.Message)}
+			if f, ok := errors.AsType[*Failure](err); ok {
+				return &errSkip{fmt.Sprintf("not tested: it needs %s, and %s", name, f.Message)}
 			}
 			return err
 		}
@@ -79,23 +76,13 @@ func (p *player) given() (names []string) {
 	return append(names, p.test.Given...)
 }
 
-// failed is the error of a test that failed.
-type failed struct{ failure *Failure }
-
-func (f *failed) Error() string { return f.failure.Message }
-
-func (p *player) fail(step string, m *Mismatch, format string, args ...any) error {
-	f := &Failure{Step: step, Message: fmt.Sprintf(format, args...)}
-	if m != nil {
-		f.Mismatch = *m
-		if f.Message == "" {
-			f.Message = m.String()
-		}
-	}
+// fail returns the failure of a step, with its last exchanges.
+func (p *player) fail(step string, m *Mismatch) *Failure {
+	f := &Failure{Step: step, Message: m.String(), Mismatch: *m}
 	for _, a := range p.order[max(0, len(p.order)-2):] {
 		f.Exchanges = append(f.Exchanges, a.shown())
 	}
-	return &failed{f}
+	return f
 }
 
 // end closes what is open, and checks streams and deliveries.
@@ -105,7 +92,7 @@ func (p *player) end() {
 			continue
 		}
 		a.stream.close()
-		p.o.watch.streamed(p.i, a, a.id)
+		a.checkStream()
 	}
 	p.kept.over()
 	for _, h := range p.hooks {
@@ -114,8 +101,9 @@ func (p *player) end() {
 		h.got = nil // the receiver lives longer
 		h.mu.Unlock()
 		for _, d := range got {
-			a := &Answer{exchange: &Exchange{Binding: p.i.binding, Version: p.i.version, Operation: "webhook", Request: d.shown()}}
-			p.o.watch.delivered(p.i, a, d, p.tasks)
+			a := newAnswer(p.iface, "webhook")
+			a.exchange.Request = d.shown()
+			a.checkDelivery(d, p.tasks)
 		}
 	}
 }
@@ -131,7 +119,7 @@ func (p *player) hook(name string) *hook {
 
 func (p *player) steps(ctx context.Context, list []*Step, fixture string) error {
 	for _, s := range list {
-		if len(s.Only) > 0 && !slices.Contains(s.Only, p.i.binding) {
+		if len(s.Only) > 0 && !slices.Contains(s.Only, p.iface.binding) {
 			continue
 		}
 		name := s.ID
@@ -163,7 +151,7 @@ func (p *player) step(ctx context.Context, s *Step, name string) error {
 		if err != nil {
 			return err
 		}
-		if response, _ := lookup(p.captured[name], "response"); u.holds(response) {
+		if u.holds(p.captured[name]["response"]) {
 			return nil
 		}
 		d := s.Repeat.Delay
@@ -179,7 +167,9 @@ func (p *player) step(ctx context.Context, s *Step, name string) error {
 			}
 		}
 	}
-	return p.fail(s.ID, nil, "after %d attempts it was still not so that %s", attempts, s.Repeat.Until)
+	f := p.fail(s.ID, &Mismatch{})
+	f.Message = fmt.Sprintf("after %d attempts it was still not so that %s", attempts, s.Repeat.Until)
+	return f
 }
 
 func (p *player) once(ctx context.Context, s *Step, name string) error {
@@ -193,21 +183,14 @@ func (p *player) once(ctx context.Context, s *Step, name string) error {
 	if a.broken != nil && ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	response := a.root()
-	if s.Raw != nil {
-		response = a.unread()
+	response, vars := a.content(), p.captured[name]
+	if vars == nil {
+		vars = obj{}
+		p.captured[name] = vars
 	}
-	vars := obj{"response": response}
-	before, _ := p.captured[name].(obj)
-	for k, v := range before {
-		if k != "response" {
-			vars[k] = v
-		}
-	}
-	p.captured[name] = vars
+	vars["response"] = response
 	if err := p.judge(s, a); err != nil {
-		var f *failed
-		if errors.As(err, &f) && s.Auth == "" && !p.o.Credentials.given() && a.err != nil && a.err.is("AuthenticationError") {
+		if _, ok := errors.AsType[*Failure](err); ok && s.Auth == "" && !p.o.Credentials.given() && a.err != nil && a.err.is("AuthenticationError") {
 			return &errSkip{AsksForCredentials}
 		}
 		return err
@@ -215,7 +198,7 @@ func (p *player) once(ctx context.Context, s *Step, name string) error {
 	for _, c := range s.Capture {
 		v, ok := lookup(response, c.Path)
 		if !ok {
-			return p.fail(s.ID, &Mismatch{c.Path, "a value to go on with", a.said()}, "")
+			return p.fail(s.ID, &Mismatch{c.Path, "a value to go on with", a.said()})
 		}
 		vars[c.Name] = v
 	}

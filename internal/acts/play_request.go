@@ -1,7 +1,6 @@
 package acts
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -11,17 +10,32 @@ import (
 	"github.com/google/uuid"
 )
 
+// request returns the request of a step.
+func (p *player) request(s *Step) (*request, error) {
+	h, err := p.headers(s)
+	if err != nil {
+		return nil, err
+	}
+	r := &request{op: s.Operation, header: h, kept: &p.kept}
+	if s.Raw != nil {
+		err = p.raw(s.Raw, r)
+	} else if s.Operation != "get_agent_card" { // which has none
+		r.params, err = p.params(s)
+	}
+	return r, err
+}
+
 // headers returns the service parameters and credentials of a step.
 func (p *player) headers(s *Step) (http.Header, error) {
 	h, set := http.Header{}, s.Headers
 	if s.Raw != nil {
 		set = s.Raw.Headers // a raw request sets its own version
-	} else if p.i.version == "1.0" {
-		h.Set("A2A-Version", p.i.version)
+	} else if p.iface.version == "1.0" {
+		h.Set("A2A-Version", p.iface.version)
 	}
 	if uris := p.target.extensions(true); len(uris) > 0 {
 		name := "A2A-Extensions"
-		if p.i.version != "1.0" {
+		if p.iface.version != "1.0" {
 			name = "X-A2A-Extensions"
 		}
 		h.Set(name, strings.Join(uris, ", "))
@@ -60,8 +74,7 @@ func (p *player) headers(s *Step) (http.Header, error) {
 
 // cannot turns an unresolved reference into a skip, if the user must supply its value.
 func (p *player) cannot(err error) error {
-	var u *unresolved
-	if errors.As(err, &u) && !strings.Contains(u.name, ".") {
+	if u, ok := errors.AsType[*unresolved](err); ok && !strings.Contains(u.name, ".") {
 		return &errSkip{fmt.Sprintf("needs a value for %s: --var %s=VALUE", u.name, u.name)}
 	}
 	return err
@@ -87,47 +100,38 @@ func (p *player) params(s *Step) (obj, error) {
 	return params, nil
 }
 
-// raw returns a raw request. Its path is appended to the interface's address; / is the address
+// raw makes a raw request. Its path is appended to the interface's address; / is the address
 // itself.
-func (p *player) raw(r *RawRequest, h http.Header) (*rawCall, error) {
-	v, err := p.resolve(r.Path)
+func (p *player) raw(of *RawRequest, r *request) error {
+	v, err := p.resolve(of.Path)
 	if err != nil {
-		return nil, p.cannot(err)
+		return p.cannot(err)
 	}
 	at := plainText(v)
 	if !strings.Contains(at, "://") {
-		base := strings.TrimSuffix(p.i.url, "/")
+		base := strings.TrimSuffix(p.iface.url, "/")
 		switch {
 		case strings.HasPrefix(at, "/.well-known/"):
 			u, err := url.Parse(p.target.cardURL)
 			if err != nil {
-				return nil, err
+				return err
 			}
 			at = u.Scheme + "://" + u.Host + at
-		case at == "/" && p.i.binding == JSONRPC:
-			at = p.i.url
-		case strings.HasPrefix(at, "/?") && p.i.binding == JSONRPC:
-			at = p.i.url + at[1:]
+		case at == "/" && p.iface.binding == JSONRPC:
+			at = p.iface.url
+		case strings.HasPrefix(at, "/?") && p.iface.binding == JSONRPC:
+			at = p.iface.url + at[1:]
 		default:
 			at = base + at
 		}
 	}
-	call := &rawCall{method: r.Method, url: at}
-	switch {
-	case r.BodyRaw != nil:
-		text, err := p.resolveText(*r.BodyRaw)
-		if err != nil {
-			return nil, p.cannot(err)
-		}
-		call.body = []byte(plainText(text))
-	case r.Body != nil:
-		v, err := p.resolve(r.Body)
-		if err != nil {
-			return nil, p.cannot(err)
-		}
-		if call.body, err = json.Marshal(v); err != nil {
-			return nil, err
-		}
+	r.method, r.url = of.Method, at
+	if of.BodyRaw != nil {
+		v, err = p.resolve(*of.BodyRaw)
+		r.body = []byte(plainText(v))
+	} else if of.Body != nil {
+		v, err = p.resolve(of.Body)
+		r.body = []byte(compact(v))
 	}
-	return call, nil
+	return p.cannot(err)
 }

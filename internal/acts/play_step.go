@@ -36,33 +36,23 @@ func (p *player) take(ctx context.Context, s *Step) (*Answer, error) {
 // ask makes a request and waits for its answer, or for the events of a stream that the step
 // needs.
 func (p *player) ask(ctx context.Context, s *Step) (*Answer, error) {
-	h, err := p.headers(s)
+	r, err := p.request(s)
 	if err != nil {
 		return nil, err
+	}
+	if s.Raw != nil && p.iface.binding == GRPC {
+		return nil, &errSkip{"does not apply: a request by hand is for HTTP"}
 	}
 	call, cancel := context.WithTimeout(ctx, p.o.timeout())
 	defer cancel()
 	var a *Answer
-	switch {
-	case s.Operation == "get_agent_card":
-		h.Del("Content-Type")
-		a = fetchCard(call, p.o, &p.kept, p.target.cardURL, h)
-	default:
-		r := &request{op: s.Operation, header: h, kept: &p.kept}
-		if s.Raw != nil {
-			if r.raw, err = p.raw(s.Raw, h); err != nil {
-				return nil, err
-			}
-		} else if r.params, err = p.params(s); err != nil {
-			return nil, err
-		}
-		if p.i.binding == GRPC && r.raw != nil {
-			return nil, &errSkip{"does not apply: a request by hand is for HTTP"}
-		}
+	if s.Operation == "get_agent_card" {
+		a = fetchCard(call, p.o.Client, p.target.cardURL, r.header, r.kept)
+	} else {
 		// A stream lives longer than the call that opens it.
 		long, stop := context.WithCancel(ctx)
 		release := context.AfterFunc(call, stop)
-		a = p.i.caller.call(long, r)
+		a = p.iface.caller.call(long, r)
 		release()
 		if a.stream == nil {
 			stop()
@@ -72,9 +62,7 @@ func (p *player) ask(ctx context.Context, s *Step) (*Answer, error) {
 		a.broken = fmt.Errorf("there was no answer within %s", p.o.timeout())
 	}
 	p.answers[s.ID] = a
-	if a.exchange != nil {
-		p.order = append(p.order, a)
-	}
+	p.order = append(p.order, a)
 	if a.stream != nil {
 		return a, p.events(ctx, s, a, s.Open)
 	}
@@ -98,12 +86,12 @@ func (p *player) events(ctx context.Context, s *Step, a *Answer, n int) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case n == 0:
-		return p.fail(s.ID, &Mismatch{"", "the end of the stream", fmt.Sprintf("a stream that is open after %s, with %d events", limit, len(a.stream.seen()))}, "")
+		return p.fail(s.ID, &Mismatch{"", "the end of the stream", fmt.Sprintf("a stream that is open after %s, with %d events", limit, len(a.stream.seen()))})
 	}
 	if ended, _ := a.stream.over(); ended {
-		return p.fail(s.ID, &Mismatch{"events", fmt.Sprintf("%d events or more", n), fmt.Sprintf("the end of the stream after %d", len(a.stream.seen()))}, "")
+		return p.fail(s.ID, &Mismatch{"events", fmt.Sprintf("%d events or more", n), fmt.Sprintf("the end of the stream after %d", len(a.stream.seen()))})
 	}
-	return p.fail(s.ID, &Mismatch{"events", fmt.Sprintf("%d events or more", n), fmt.Sprintf("%d within %s", len(a.stream.seen()), limit)}, "")
+	return p.fail(s.ID, &Mismatch{"events", fmt.Sprintf("%d events or more", n), fmt.Sprintf("%d within %s", len(a.stream.seen()), limit)})
 }
 
 // read continues with a stream that an earlier step left open.
@@ -114,7 +102,7 @@ func (p *player) read(ctx context.Context, s *Step) (*Answer, error) {
 		if a != nil {
 			said = a.said()
 		}
-		return nil, p.fail(s.ID, &Mismatch{"", "the stream of step " + s.Read, said}, "")
+		return nil, p.fail(s.ID, &Mismatch{"", "the stream of step " + s.Read, said})
 	}
 	return a, p.events(ctx, s, a, s.Open)
 }
@@ -132,7 +120,8 @@ func (p *player) await(ctx context.Context, s *Step) (*Answer, error) {
 		list = append(list, d.value())
 		lines = append(lines, d.shown()...)
 	}
-	a := &Answer{op: "webhook", status: http.StatusOK, value: obj{"deliveries": list}, exchange: &Exchange{Binding: p.i.binding, Version: p.i.version, Operation: "webhook", Request: lines}}
+	a := newAnswer(p.iface, "webhook")
+	a.status, a.value, a.exchange.Request = http.StatusOK, obj{"deliveries": list}, lines
 	p.order = append(p.order, a)
 	if !ok {
 		if ctx.Err() != nil {
@@ -142,7 +131,7 @@ func (p *player) await(ctx context.Context, s *Step) (*Answer, error) {
 		if s.Wait.End {
 			want = "a delivery to the webhook that says how the task ended"
 		}
-		return nil, p.fail(s.ID, &Mismatch{"", want, fmt.Sprintf("%d deliveries within %s", len(got), p.o.timeout())}, "")
+		return nil, p.fail(s.ID, &Mismatch{"", want, fmt.Sprintf("%d deliveries within %s", len(got), p.o.timeout())})
 	}
 	return a, nil
 }

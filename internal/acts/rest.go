@@ -2,7 +2,6 @@ package acts
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -12,58 +11,22 @@ import (
 )
 
 type restCaller struct {
-	o *Options
-	i *iface
+	client *http.Client
+	i      *iface
 }
 
 func (c *restCaller) call(ctx context.Context, r *request) *Answer {
-	h := http.Header{"Accept": {"application/json, application/a2a+json, text/event-stream"}}
-	x := &exchanged{header: h, binding: REST, version: c.i.version, operation: r.op, kept: r.kept}
-	if r.raw != nil {
-		x.method, x.url, x.body, x.header = r.raw.method, r.raw.url, r.raw.body, r.header
-	} else {
-		row := ops[r.op]
-		route, params := row.route, r.params
-		if c.i.version == "0.3" {
-			route = row.route03
-		} else if c.i.tenant != "" {
-			route = "/" + url.PathEscape(c.i.tenant) + route
-		}
-		if route == "" {
-			return &Answer{op: r.op, broken: errInexpressible}
-		}
-		params = with(params, nil)
-		for _, name := range []string{"taskId", "id"} {
-			if strings.Contains(route, "{"+name+"}") {
-				route = strings.ReplaceAll(route, "{"+name+"}", url.PathEscape(plainText(params[name])))
-				delete(params, name)
-			}
-		}
-		x.method, x.url = row.verb, strings.TrimSuffix(c.i.url, "/")+route
-		if row.verb == "POST" {
-			if c.i.version == "0.3" && !strings.Contains(route, ":cancel") && !strings.Contains(route, ":subscribe") {
-				params = encode03(r.op, r.params, false)
-			}
-			h.Set("Content-Type", "application/json")
-			body, err := json.Marshal(params)
-			if err != nil {
-				return &Answer{op: r.op, broken: err}
-			}
-			x.body = body
-		} else if q := query(params); q != "" {
-			x.url += "?" + q
-		}
-		maps.Copy(h, r.header)
+	if r.op != "" && !c.encode(r) {
+		return inexpressible(c.i, r)
 	}
-	x.event = func(e *StreamEvent, o obj) {
+	a := exchange(ctx, c.client, c.i, r, func(e *StreamEvent, o obj) {
 		if o["error"] != nil {
 			e.err = googleError(o, http.StatusOK)
 		} else {
 			e.value = c.i.decode(r.op, o)
 		}
-	}
-	a := exchange(ctx, c.o, x)
-	c.o.watch.rest(c.i, a)
+	})
+	a.checkREST()
 	if a.stream != nil || a.broken != nil {
 		return a
 	}
@@ -73,6 +36,42 @@ func (c *restCaller) call(ctx context.Context, r *request) *Answer {
 	}
 	a.value = c.i.decode(r.op, a.raw)
 	return a
+}
+
+// encode makes the HTTP request of an operation; it returns false if the version does not have
+// the operation.
+func (c *restCaller) encode(r *request) bool {
+	row := ops[r.op]
+	route := row.route
+	if c.i.version == "0.3" {
+		route = row.route03
+	} else if c.i.tenant != "" {
+		route = "/" + url.PathEscape(c.i.tenant) + route
+	}
+	if route == "" {
+		return false
+	}
+	params := maps.Clone(r.params)
+	for _, name := range []string{"taskId", "id"} {
+		if strings.Contains(route, "{"+name+"}") {
+			route = strings.ReplaceAll(route, "{"+name+"}", url.PathEscape(plainText(params[name])))
+			delete(params, name)
+		}
+	}
+	h := http.Header{"Accept": {"application/json, application/a2a+json, text/event-stream"}}
+	r.method, r.url = row.verb, strings.TrimSuffix(c.i.url, "/")+route
+	if row.verb == "POST" {
+		if c.i.version == "0.3" && !strings.Contains(route, ":cancel") && !strings.Contains(route, ":subscribe") {
+			params = encode03(r.op, r.params, false)
+		}
+		h.Set("Content-Type", "application/json")
+		r.body = []byte(compact(params))
+	} else if q := query(params); q != "" {
+		r.url += "?" + q
+	}
+	maps.Copy(h, r.header)
+	r.header = h
+	return true
 }
 
 // query encodes parameters as in §11.5.

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // Options says what to test, and how.
@@ -39,9 +41,6 @@ type Options struct {
 	Timeout  time.Duration // of one step; zero: 15 s
 	Parallel int           // tests at a time; zero: 4
 	Progress func(Progress)
-
-	watch   *watcher
-	secrets []string
 }
 
 // Progress is reported when a test has ended.
@@ -85,10 +84,16 @@ type Result struct {
 // Key identifies a result in a baseline.
 func (r *Result) Key() string { return r.ID + " " + r.Binding + " " + r.Version }
 
+// runner is what all tests of a run share.
+type runner struct {
+	o      *Options
+	target *target
+	rec    *receiver
+}
+
 // job is a test on an interface.
 type job struct {
 	doc   *Document
-	suite *Suite
 	test  *Test
 	iface *iface
 	out   *Result
@@ -98,8 +103,6 @@ type job struct {
 // *TargetError if the agent cannot be tested, or the context's.
 func Run(ctx context.Context, options *Options) (*Report, error) {
 	o := *options
-	o.watch = &watcher{}
-	o.secrets = append(o.Credentials.secrets(), o.Other.secrets()...)
 	client := http.Client{}
 	if o.Client != nil {
 		client = *o.Client
@@ -113,62 +116,65 @@ func Run(ctx context.Context, options *Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	closeAll, err := t.choose(&o)
-	if err != nil {
+	if err := t.choose(&o); err != nil {
 		return nil, err
 	}
-	defer closeAll()
+	defer t.close()
 	rec, err := receive(&o)
 	if err != nil {
 		return nil, err
 	}
 	defer rec.close()
-	jobs := plan(&o, t)
+	r := &runner{&o, t, rec}
+	jobs := r.plan()
 	for _, i := range t.interfaces {
 		if i.version == "1.0" {
-			o.watch.object(i, t.cardAnswer, "Card", t.card)
+			a := *t.cardAnswer
+			a.on = i
+			a.checkObject("Card", t.card)
 		}
 	}
-	play(ctx, &o, t, rec, jobs)
+	r.play(ctx, jobs)
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
 	for _, j := range jobs {
 		if len(j.test.Observe) > 0 && j.out.Outcome == "" {
-			observe(&o, j)
+			j.observe()
 		}
 	}
-	r := &Report{Card: t.cardURL, Agent: plainText(t.card["name"]), AgentVersion: plainText(t.card["version"]), Began: began, Took: time.Since(began), Notes: t.skipped}
+	report := &Report{Card: t.cardURL, Agent: plainText(t.card["name"]), AgentVersion: plainText(t.card["version"]), Began: began, Took: time.Since(began), Notes: t.skipped}
 	for _, i := range t.interfaces {
-		r.Interfaces = append(r.Interfaces, Interface{i.binding, i.version, i.url, errWord(i.bad)})
+		report.Interfaces = append(report.Interfaces, Interface{i.binding, i.version, i.url, errWord(i.bad)})
 	}
+	hidden := append(o.Credentials.secrets(), o.Other.secrets()...)
 	for _, j := range jobs {
-		o.hideIn(j.out)
-		r.Results = append(r.Results, j.out)
+		hidden.hideIn(j.out)
+		report.Results = append(report.Results, j.out)
 	}
-	return r, nil
+	return report, nil
 }
 
 // hideIn removes the credentials from everything that a report shows of a result.
-func (o *Options) hideIn(x *Result) {
-	x.Reason = o.hide(x.Reason)
+func (list secrets) hideIn(x *Result) {
+	x.Reason = list.hide(x.Reason)
 	f := x.Failure
 	if f == nil {
 		return
 	}
-	f.Message, f.Path, f.Expected, f.Actual = o.hide(f.Message), o.hide(f.Path), o.hide(f.Expected), o.hide(f.Actual)
+	f.Message, f.Path, f.Expected, f.Actual = list.hide(f.Message), list.hide(f.Path), list.hide(f.Expected), list.hide(f.Actual)
 	for _, e := range f.Exchanges {
 		for _, lines := range [][]string{e.Request, e.Response} {
 			for i := range lines {
-				lines[i] = o.hide(lines[i])
+				lines[i] = list.hide(lines[i])
 			}
 		}
 	}
 }
 
 // hide removes the credentials from a text, including a credential that was cut off.
-func (o *Options) hide(s string) string {
-	for _, secret := range o.secrets {
+func (list secrets) hide(s string) string {
+	for _, secret := range list {
 		pieces := strings.Split(strings.ReplaceAll(s, secret, "REDACTED"), "…")
 		for i, p := range pieces[:len(pieces)-1] {
 			n := min(len(p), len(secret)-1)
@@ -193,24 +199,24 @@ func errWord(err error) string {
 
 // plan returns the tests to run on each interface. It includes tests for an interface that do
 // not apply to the agent, with the reason.
-func plan(o *Options, t *target) (jobs []*job) {
-	for _, d := range o.Corpus.Documents {
+func (r *runner) plan() (jobs []*job) {
+	for _, d := range r.o.Corpus.Documents {
 		for _, s := range d.Suites {
 			for _, test := range s.Tests {
-				if !wanted(o, s, test) {
+				if !wanted(r.o, s, test) {
 					continue
 				}
-				if o.Repairs && !o.Corpus.own {
+				if r.o.Repairs && !r.o.Corpus.own {
 					test = repaired(test)
 				}
-				for _, i := range t.interfaces {
+				for _, i := range r.target.interfaces {
 					if !slices.Contains(test.Versions, i.version) || !test.applies(i.binding) {
 						continue
 					}
-					j := &job{doc: d, suite: s, test: test, iface: i, out: &Result{
+					j := &job{doc: d, test: test, iface: i, out: &Result{
 						Suite: s.ID, SuiteName: s.Name, ID: test.ID, Name: test.Name, Ref: test.Ref, Level: test.Level, Binding: i.binding, Version: i.version,
 					}}
-					if why := unmet(t, test, i, o); why != "" {
+					if why := r.unmet(test); why != "" {
 						j.out.Outcome, j.out.Reason = Skip, why
 					}
 					jobs = append(jobs, j)
@@ -242,7 +248,8 @@ func matches(patterns []string, names ...string) bool {
 }
 
 // unmet returns why a test does not apply to an agent, or "".
-func unmet(t *target, test *Test, i *iface, o *Options) string {
+func (r *runner) unmet(test *Test) string {
+	t, o := r.target, r.o
 	for _, name := range slices.Sorted(maps.Keys(test.Capabilities)) {
 		want := test.Capabilities[name]
 		has := t.capability(name)
@@ -284,76 +291,67 @@ func unmet(t *target, test *Test, i *iface, o *Options) string {
 }
 
 // play runs the jobs, a few at a time.
-func play(ctx context.Context, o *Options, t *target, rec *receiver, jobs []*job) {
-	parallel := cmp.Or(o.Parallel, 4)
+func (r *runner) play(ctx context.Context, jobs []*job) {
 	var due []*job // the others only observe, or are skipped
 	for _, j := range jobs {
 		if (len(j.test.Observe) == 0 || len(j.test.Steps) > 0) && j.out.Outcome == "" {
 			due = append(due, j)
 		}
 	}
-	var wg sync.WaitGroup
-	next := make(chan *job)
-	ended := make(chan *job)
-	for range parallel {
-		wg.Go(func() {
-			for j := range next {
-				one(ctx, o, t, rec, j)
-				ended <- j
+	var work errgroup.Group
+	work.SetLimit(cmp.Or(r.o.Parallel, 4))
+	var mu sync.Mutex // protects done, and is held for Progress
+	done := 0
+	for _, j := range due {
+		if ctx.Err() != nil {
+			break
+		}
+		work.Go(func() error {
+			r.one(ctx, j)
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			if r.o.Progress != nil {
+				r.o.Progress(Progress{done, len(due), j.out})
 			}
+			return nil
 		})
 	}
-	go func() {
-		defer close(next)
-		for _, j := range due {
-			if ctx.Err() != nil {
-				return
-			}
-			next <- j
-		}
-	}()
-	go func() { wg.Wait(); close(ended) }()
-	done := 0
-	for j := range ended {
-		done++
-		if o.Progress != nil {
-			o.Progress(Progress{done, len(due), j.out})
-		}
-	}
+	_ = work.Wait() // no job returns an error
 }
 
 // one runs one test.
-func one(ctx context.Context, o *Options, t *target, rec *receiver, j *job) {
+func (r *runner) one(ctx context.Context, j *job) {
 	began := time.Now()
 	p := &player{
-		o: o, target: t, rec: rec, i: j.iface, doc: j.doc, test: j.test,
-		captured: map[string]any{}, answers: map[string]*Answer{}, hooks: map[string]*hook{}, tasks: map[string]bool{},
+		runner: r, job: j,
+		captured: map[string]obj{}, answers: map[string]*Answer{}, hooks: map[string]*hook{}, tasks: map[string]bool{},
 	}
 	var err error
 	if j.iface.bad != nil {
-		err = p.fail("", &Mismatch{"supportedInterfaces", "an address that can be called", j.iface.bad.Error()}, "")
+		err = p.fail("", &Mismatch{"supportedInterfaces", "an address that can be called", j.iface.bad.Error()})
 	} else {
 		err = p.play(ctx)
 	}
 	j.out.Took = time.Since(began)
-	var f *failed
-	var s *errSkip
+	failed, isFailure := errors.AsType[*Failure](err)
+	skip, isSkip := errors.AsType[*errSkip](err)
 	switch {
 	case err == nil && len(j.test.Observe) > 0: // its observations decide
 	case err == nil:
 		j.out.Outcome = Pass
-	case errors.As(err, &f):
-		j.out.Outcome, j.out.Failure = Fail, f.failure
-	case errors.As(err, &s):
-		j.out.Outcome, j.out.Reason = Skip, s.reason
+	case isFailure:
+		j.out.Outcome, j.out.Failure = Fail, failed
+	case isSkip:
+		j.out.Outcome, j.out.Reason = Skip, skip.reason
 	default:
 		j.out.Outcome, j.out.Reason = Error, err.Error()
 	}
 }
 
 // observe judges a test by what was observed.
-func observe(o *Options, j *job) {
-	seen := o.watch.result(j.iface, j.test.Observe)
+func (j *job) observe() {
+	seen := j.iface.watch.result(j.test.Observe)
 	switch {
 	case seen.bad > 0:
 		j.out.Outcome, j.out.Failure = Fail, seen.first

@@ -3,6 +3,7 @@ package acts
 import (
 	"bytes"
 	"context"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -304,7 +305,7 @@ func TestStreamWithoutEnd(t *testing.T) {
 	n, closed := 0, false
 	s := openStream(func() { closed = true }, new(kept), func() (*StreamEvent, error) {
 		if n++; n > 2*most {
-			return nil, nil
+			return nil, io.EOF
 		}
 		return &StreamEvent{value: obj{"statusUpdate": obj{}}}, nil
 	})
@@ -330,7 +331,7 @@ func TestWhatATestKeepsIsBounded(t *testing.T) {
 	defer srv.Close()
 	ask := func(path string) *Answer {
 		event := func(*StreamEvent, obj) {}
-		return exchange(t.Context(), &Options{Client: srv.Client()}, &exchanged{method: "GET", url: srv.URL + path, event: event, kept: new(kept)})
+		return exchange(t.Context(), srv.Client(), &iface{}, &request{method: "GET", url: srv.URL + path, kept: new(kept)}, event)
 	}
 	if a := ask("/answer"); a.broken != errTooMuch {
 		t.Errorf("an answer: %v", a.broken)
@@ -346,7 +347,7 @@ func TestWhatATestKeepsIsBounded(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer rec.close()
-	p := &player{o: &Options{watch: &watcher{}}, i: &iface{}, rec: rec, hooks: map[string]*hook{}}
+	p := &player{runner: &runner{rec: rec}, job: &job{iface: &iface{}}, hooks: map[string]*hook{}}
 	h := p.hook("h")
 	for n, want := range []int{1, 2, 0} {
 		if n == 2 {
@@ -384,7 +385,7 @@ func TestAgentsAddNoLines(t *testing.T) {
 func TestOddAnswersAreJudged(t *testing.T) {
 	for _, kind := range []any{nil, 1.0, "task", obj{}, []any{"task"}} {
 		for shape := range map[string]bool{"SendResult": true, "StreamResponse": true} {
-			x := &inspector{shapes: shapes03, old: true, seen: map[string]bool{}}
+			x := newInspector(true)
 			if x.inspect(shape, obj{"kind": kind}); len(x.found) == 0 {
 				t.Errorf("%s of kind %v has no fault", shape, kind)
 			}
@@ -397,7 +398,7 @@ func TestOddAnswersAreJudged(t *testing.T) {
 
 // Variables that name each other are a mistake of the file, and no endless way.
 func TestVariablesInACircle(t *testing.T) {
-	p := &player{o: &Options{}, i: &iface{}, doc: &Document{Variables: map[string]string{"a": "{{b}}{{b}}", "b": "{{a}}{{a}}", "c": "{{d}}/x", "d": "y"}}}
+	p := &player{runner: &runner{o: &Options{}}, job: &job{iface: &iface{}, doc: &Document{Variables: map[string]string{"a": "{{b}}{{b}}", "b": "{{a}}{{a}}", "c": "{{d}}/x", "d": "y"}}}}
 	if v, err := p.resolve("{{a}}"); err == nil {
 		t.Errorf("a is %v", v)
 	}

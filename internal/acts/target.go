@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"net/http"
 	"net/url"
@@ -40,9 +39,8 @@ type iface struct {
 	tenant  string
 	caller  caller
 	bad     error // why caller is nil
+	watch   watcher
 }
-
-func (i *iface) name() string { return i.binding + " " + i.version }
 
 // decode translates the result of an operation to the names of version 1.0.
 func (i *iface) decode(op string, v any) any {
@@ -55,7 +53,7 @@ func (i *iface) decode(op string, v any) any {
 // addressed returns params of version 1.0 with the interface's tenant, if it has one.
 func (i *iface) addressed(params obj) obj {
 	if i.tenant != "" && params["tenant"] == nil {
-		params = with(params, nil)
+		params = maps.Clone(params)
 		params["tenant"] = i.tenant
 	}
 	return params
@@ -89,7 +87,7 @@ func discover(ctx context.Context, o *Options) (*target, error) {
 	}
 	var last error
 	for _, at := range urls {
-		a := fetchCard(ctx, o, new(kept), at, nil)
+		a := fetchCard(ctx, o.Client, at, nil, new(kept))
 		card, ok := a.raw.(obj)
 		switch {
 		case a.broken != nil:
@@ -110,10 +108,10 @@ func discover(ctx context.Context, o *Options) (*target, error) {
 }
 
 // fetchCard fetches the card, without credentials unless they are in header.
-func fetchCard(ctx context.Context, o *Options, k *kept, at string, header http.Header) *Answer {
+func fetchCard(ctx context.Context, client *http.Client, at string, header http.Header, k *kept) *Answer {
 	h := http.Header{"Accept": {"application/json"}}
 	maps.Copy(h, header)
-	a := exchange(ctx, o, &exchanged{method: "GET", url: at, header: h, binding: "card", operation: "get_agent_card", kept: k})
+	a := exchange(ctx, client, &iface{binding: "card"}, &request{op: "get_agent_card", method: "GET", url: at, header: h, kept: k}, nil)
 	a.value = a.raw
 	if a.broken == nil && (a.status < 200 || a.status > 299) {
 		a.err = restError(a)
@@ -203,13 +201,13 @@ func (t *target) exact(versions []string) []string {
 }
 
 // choose keeps the wanted interfaces, and gives each a caller.
-func (t *target) choose(o *Options) (closeAll func(), err error) {
+func (t *target) choose(o *Options) error {
 	var found []string
 	versions := t.exact(o.Versions)
 	t.named(versions)
 	kept := t.interfaces[:0:0]
 	for _, i := range t.interfaces {
-		found = append(found, i.name())
+		found = append(found, i.binding+" "+i.version)
 		if len(o.Bindings) > 0 && !slices.Contains(o.Bindings, i.binding) || len(versions) > 0 && !slices.Contains(versions, i.version) {
 			continue
 		}
@@ -220,36 +218,35 @@ func (t *target) choose(o *Options) (closeAll func(), err error) {
 		if len(found) > 0 {
 			message = "none of the interfaces that are wanted is on the card at " + t.cardURL + ": it has " + strings.Join(found, ", ")
 		}
-		return nil, &TargetError{message, nil}
+		return &TargetError{message, nil}
 	}
 	t.interfaces = kept
-	var closers []io.Closer
 	for _, i := range t.interfaces {
-		switch i.binding {
-		case JSONRPC:
-			i.caller = &jsonrpcCaller{o: o, i: i}
-		case REST:
-			i.caller = &restCaller{o: o, i: i}
-		case GRPC:
-			c, err := dialGRPC(o, i, strings.HasPrefix(t.cardURL, "https:"))
-			if err != nil {
-				i.bad = err
-				continue
-			}
-			i.caller = c
-			closers = append(closers, c)
-		}
-		if i.binding != GRPC {
-			if u, err := url.Parse(i.url); err != nil || u.Scheme != "http" && u.Scheme != "https" {
-				i.bad = errors.New("its url is not an http or https URL: " + cut(i.url, 120))
-			}
+		i.caller, i.bad = i.dial(o, strings.HasPrefix(t.cardURL, "https:"))
+	}
+	return nil
+}
+
+// dial returns the caller of an interface; secure says that the card was fetched over TLS.
+func (i *iface) dial(o *Options, secure bool) (caller, error) {
+	if i.binding == GRPC {
+		return dialGRPC(o, i, secure)
+	}
+	if u, err := url.Parse(i.url); err != nil || u.Scheme != "http" && u.Scheme != "https" {
+		return nil, errors.New("its url is not an http or https URL: " + cut(i.url, 120))
+	}
+	if i.binding == REST {
+		return &restCaller{client: o.Client, i: i}, nil
+	}
+	return &jsonrpcCaller{client: o.Client, i: i}, nil
+}
+
+func (t *target) close() {
+	for _, i := range t.interfaces {
+		if c, ok := i.caller.(*grpcCaller); ok {
+			c.conn.Close()
 		}
 	}
-	return func() {
-		for _, c := range closers {
-			c.Close()
-		}
-	}, nil
 }
 
 // capability returns a member of the card's capabilities.
@@ -354,8 +351,10 @@ func (c *Credentials) apply(h http.Header, card obj) {
 
 const minSecret = 4
 
-// secrets returns the texts that a report must not show.
-func (c *Credentials) secrets() (list []string) {
+// secrets are texts that a report must not show.
+type secrets []string
+
+func (c *Credentials) secrets() (list secrets) {
 	add := func(s string) {
 		if len(s) >= minSecret {
 			list = append(list, s, strings.Trim(compact(s), `"`)) // unchanged, and in JSON

@@ -89,14 +89,14 @@ func (p *player) lookup(name string) (any, error) {
 	case "$uuid":
 		return uuid.NewString(), nil
 	case "SUT_BASE_URL", "env.A2A_BASE_URL", "interface.url":
-		return p.i.url, nil
+		return p.iface.url, nil
 	case "required.extensions": // for tests that append others
 		if uris := p.target.extensions(true); len(uris) > 0 {
 			return strings.Join(uris, ", ") + ", ", nil
 		}
 		return "", nil
 	case "interface.tenant":
-		return p.i.tenant, nil
+		return p.iface.tenant, nil
 	case "webhookUrl":
 		if p.o.Repairs {
 			return p.hook("url").url, nil

@@ -9,23 +9,23 @@ var terminal = map[string]bool{
 	"TASK_STATE_COMPLETED": true, "TASK_STATE_FAILED": true, "TASK_STATE_CANCELED": true, "TASK_STATE_REJECTED": true,
 }
 
-// streamed checks a stream after its end.
-func (w *watcher) streamed(i *iface, a *Answer, id any) {
+// checkStream checks a stream after its end.
+func (a *Answer) checkStream() {
 	events := a.stream.seen()
 	_, broken := a.stream.over()
-	st := &streamWatch{w: w, i: i, a: a, artifacts: map[string]bool{}}
+	st := &streamWatch{Answer: a, artifacts: map[string]bool{}}
 	for n, e := range events {
-		st.event(n, e, id)
+		st.event(n, e)
 	}
 	if a.stream.wasCut() || len(events) == 0 {
 		return
 	}
-	w.want(i, "stream-end", a, broken == nil, "", "a stream that ends by itself", errWord(broken))
-	if i.version == "0.3" {
+	a.want("stream-end", broken == nil, "", "a stream that ends by itself", errWord(broken))
+	if a.on.version == "0.3" && a.on.binding == JSONRPC {
 		for n, e := range events {
-			if name, p := e.payload(); name == "statusUpdate" && i.binding == JSONRPC {
+			if name, p := e.payload(); name == "statusUpdate" {
 				last := n == len(events)-1
-				w.want(i, "stream-final", a, (p["final"] == true) == last, fmt.Sprintf("events[%d].final", n), "true in the last event, and in no other", p["final"])
+				a.want("stream-final", (p["final"] == true) == last, fmt.Sprintf("events[%d].final", n), "true in the last event, and in no other", p["final"])
 			}
 		}
 	}
@@ -33,9 +33,7 @@ func (w *watcher) streamed(i *iface, a *Answer, id any) {
 
 // streamWatch is the state of a stream so far.
 type streamWatch struct {
-	w         *watcher
-	i         *iface
-	a         *Answer
+	*Answer
 	state     string
 	task      string // id
 	context   string
@@ -43,34 +41,36 @@ type streamWatch struct {
 	artifacts map[string]bool
 }
 
-func (s *streamWatch) event(n int, e *StreamEvent, id any) {
+func (s *streamWatch) event(n int, e *StreamEvent) {
 	at := fmt.Sprintf("events[%d]", n)
-	w, i, a := s.w, s.i, s.a
-	if i.binding != GRPC {
-		w.want(i, "sse-data", a, e.bad == "", at, "a JSON object", e.bad)
+	if s.on.binding != GRPC {
+		s.want("sse-data", e.bad == "", at, "a JSON object", e.bad)
 	}
 	if e.bad != "" || e.err != nil {
 		return
 	}
 	raw := e.raw
-	if i.binding == JSONRPC {
+	switch s.on.binding {
+	case JSONRPC:
 		o, _ := e.raw.(obj)
-		w.envelope(i, a, o, id, "jsonrpc-sse")
+		s.checkEnvelope(o, "jsonrpc-sse")
 		raw = o["result"]
+	case GRPC:
+		s.checkFields(e.unknown)
 	}
-	w.object(i, a, "StreamResponse", raw)
+	s.checkObject("StreamResponse", raw)
 	name, p := e.payload()
 	if name == "" {
 		return
 	}
 	if n == 0 {
 		s.kind = name
-		if i.version == "1.0" {
-			w.want(i, "stream-first", a, name == "task" || name == "message" && a.op != "subscribe_to_task", at, "the task first, or the only message", name)
+		if s.on.version == "1.0" {
+			s.want("stream-first", name == "task" || name == "message" && s.op != "subscribe_to_task", at, "the task first, or the only message", name)
 		}
-	} else if i.version == "1.0" {
+	} else if s.on.version == "1.0" {
 		ok := name == "statusUpdate" || name == "artifactUpdate" || name == "task" && terminal[e.state()]
-		w.want(i, "stream-later", a, ok && s.kind != "message", at, "updates of status and artifacts behind the task, and nothing behind a message", name)
+		s.want("stream-later", ok && s.kind != "message", at, "updates of status and artifacts behind the task, and nothing behind a message", name)
 	}
 	s.ids(at, name, p)
 	s.artifact(at, name, p)
@@ -79,13 +79,13 @@ func (s *streamWatch) event(n int, e *StreamEvent, id any) {
 		return
 	}
 	if terminal[s.state] {
-		w.want(i, "stream-after-end", a, name == "task" && state == s.state, at, "no event after "+s.state, name)
+		s.want("stream-after-end", name == "task" && state == s.state, at, "no event after "+s.state, name)
 	} else {
-		w.note(i, "stream-after-end", a, nil)
+		s.note("stream-after-end", nil)
 	}
 	if state != "" {
 		wrong := s.state != "" && state == "TASK_STATE_SUBMITTED" && s.state != state
-		w.want(i, "stream-transitions", a, !wrong, at, "no way back from "+s.state, state)
+		s.want("stream-transitions", !wrong, at, "no way back from "+s.state, state)
 		s.state = state
 	}
 }
@@ -103,7 +103,7 @@ func (s *streamWatch) ids(at, name string, p obj) {
 	if s.task == "" {
 		s.task, s.context = task, context
 	}
-	s.w.want(s.i, "stream-ids", s.a, task == s.task && context == s.context, at, "the ids of the same task and context: "+s.task+", "+s.context, task+", "+context)
+	s.want("stream-ids", task == s.task && context == s.context, at, "the ids of the same task and context: "+s.task+", "+s.context, task+", "+context)
 }
 
 // artifact checks that append refers to an existing artifact (§4.2.2).
@@ -116,22 +116,22 @@ func (s *streamWatch) artifact(at, name string, p obj) {
 		a, _ := v.(obj)
 		id, _ := a["artifactId"].(string)
 		if name == "artifactUpdate" && p["append"] == true {
-			s.w.want(s.i, "stream-append", s.a, s.artifacts[id], at+".append", "true only for an artifact that came before", id)
+			s.want("stream-append", s.artifacts[id], at+".append", "true only for an artifact that came before", id)
 		}
 		s.artifacts[id] = true
 	}
 }
 
-// delivered checks a delivery to the webhook.
-func (w *watcher) delivered(i *iface, a *Answer, d *delivery, tasks map[string]bool) {
+// checkDelivery checks a delivery to the webhook.
+func (a *Answer) checkDelivery(d *delivery, tasks map[string]bool) {
 	kind, _, _ := strings.Cut(d.header.Get("Content-Type"), ";")
-	if i.version == "0.3" {
-		w.want(i, "webhook-type", a, kind == "application/json", "Content-Type", "application/json", kind)
-		w.want(i, "webhook-body", a, d.body != nil, "", "JSON", nil)
+	if a.on.version == "0.3" {
+		a.want("webhook-type", kind == "application/json", "Content-Type", "application/json", kind)
+		a.want("webhook-body", d.body != nil, "", "JSON", nil)
 		return
 	}
-	w.want(i, "webhook-type", a, kind == "application/a2a+json" || kind == "application/json", "Content-Type", "application/a2a+json", kind)
-	x := &inspector{shapes: shapes10, seen: map[string]bool{}}
+	a.want("webhook-type", kind == "application/a2a+json" || kind == "application/json", "Content-Type", "application/a2a+json", kind)
+	x := newInspector(false)
 	x.inspect("StreamResponse", d.body)
 	var first *Mismatch
 	for _, f := range x.found {
@@ -139,7 +139,7 @@ func (w *watcher) delivered(i *iface, a *Answer, d *delivery, tasks map[string]b
 			first = f.miss
 		}
 	}
-	w.note(i, "webhook-body", a, first)
+	a.note("webhook-body", first)
 	e := &StreamEvent{value: d.body}
 	name, p := e.payload()
 	if name == "" {
@@ -149,5 +149,5 @@ func (w *watcher) delivered(i *iface, a *Answer, d *delivery, tasks map[string]b
 	if name == "task" {
 		id, _ = p["id"].(string)
 	}
-	w.want(i, "webhook-task", a, tasks[id] || name == "message" && id == "", "taskId", "the id of the task that the webhook is for", id)
+	a.want("webhook-task", tasks[id] || name == "message" && id == "", "taskId", "the id of the task that the webhook is for", id)
 }
