@@ -74,6 +74,21 @@ func (r *Report) Failed(levels ...Level) (list []*Result) {
 	return list
 }
 
+// has reports whether a result is of an interface.
+func (i *Interface) has(x *Result) bool { return x.Binding == i.Binding && x.Version == i.Version }
+
+// area is a suite of the results.
+type area struct{ ID, Name string }
+
+func (r *Report) areas() (list []area) {
+	for _, x := range r.Results {
+		if !slices.ContainsFunc(list, func(a area) bool { return a.ID == x.Suite }) {
+			list = append(list, area{x.Suite, x.SuiteName})
+		}
+	}
+	return list
+}
+
 // Errors returns the results that are errors of the runner or of the corpus.
 func (r *Report) Errors() (list []*Result) {
 	for _, x := range r.Results {

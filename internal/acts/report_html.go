@@ -29,17 +29,10 @@ func (r *Report) writeHTML(w io.Writer) error {
 	for _, l := range Levels {
 		data.Levels = append(data.Levels, levelCount{l, r.Counts(func(x *Result) bool { return x.Level == l })})
 	}
-	seen := map[string]bool{}
-	for _, x := range r.Results {
-		if seen[x.Suite] {
-			continue
-		}
-		seen[x.Suite] = true
-		line := row{Suite: x.SuiteName}
+	for _, a := range r.areas() {
+		line := row{Suite: a.Name}
 		for _, i := range r.Interfaces {
-			line.Cells = append(line.Cells, r.Counts(func(y *Result) bool {
-				return y.Suite == x.Suite && y.Binding == i.Binding && y.Version == i.Version
-			}))
+			line.Cells = append(line.Cells, r.Counts(func(x *Result) bool { return x.Suite == a.ID && i.has(x) }))
 		}
 		data.Rows = append(data.Rows, line)
 	}

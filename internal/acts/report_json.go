@@ -91,36 +91,34 @@ func (r *Report) writeACTS(w io.Writer) error {
 		Transport   string            `json:"transport"`
 		Environment map[string]string `json:"environment"`
 		Summary     summary           `json:"summary"`
-		Suites      []*suite          `json:"suites"`
+		Suites      []suite           `json:"suites"`
 	}
 	var all []report
 	for _, i := range r.Interfaces {
-		mine := func(x *Result) bool { return x.Binding == i.Binding && x.Version == i.Version }
 		out := report{
 			"1.0", i.Version, r.Began.UTC().Format(time.RFC3339), map[string]string{"name": r.Agent, "version": r.AgentVersion, "language": "unknown"},
-			i.Binding, map[string]string{"os": runtime.GOOS, "runner": "parley"}, r.summary(mine), []*suite{},
+			i.Binding, map[string]string{"os": runtime.GOOS, "runner": "parley"}, r.summary(i.has), []suite{},
 		}
-		at := map[string]*suite{}
-		for _, x := range r.Results {
-			if !mine(x) {
-				continue
+		for _, a := range r.areas() {
+			s := suite{ID: a.ID, Name: a.Name}
+			for _, x := range r.Results {
+				if x.Suite != a.ID || !i.has(x) {
+					continue
+				}
+				t := test{ID: x.ID, Name: x.Name, Level: x.Level, Result: x.Outcome, Duration: x.Took.Milliseconds()}
+				switch {
+				case x.Failure != nil:
+					t.Failure = &failure{x.Failure.Message, x.Failure.Step, x.Failure.Expected, x.Failure.Actual, x.Failure.Path}
+				case x.Outcome == Error:
+					t.Failure = &failure{Message: x.Reason}
+				default:
+					t.Skip = x.Reason
+				}
+				s.Tests = append(s.Tests, t)
 			}
-			s := at[x.Suite]
-			if s == nil {
-				s = &suite{ID: x.Suite, Name: x.SuiteName}
-				at[x.Suite] = s
+			if len(s.Tests) > 0 {
 				out.Suites = append(out.Suites, s)
 			}
-			t := test{ID: x.ID, Name: x.Name, Level: x.Level, Result: x.Outcome, Duration: x.Took.Milliseconds()}
-			switch {
-			case x.Failure != nil:
-				t.Failure = &failure{x.Failure.Message, x.Failure.Step, x.Failure.Expected, x.Failure.Actual, x.Failure.Path}
-			case x.Outcome == Error:
-				t.Failure = &failure{Message: x.Reason}
-			default:
-				t.Skip = x.Reason
-			}
-			s.Tests = append(s.Tests, t)
 		}
 		all = append(all, out)
 	}
@@ -163,7 +161,7 @@ func (r *Report) writeJUnit(w io.Writer) error {
 	for _, i := range r.Interfaces {
 		s := testsuite{Name: i.Binding + " " + i.Version, At: r.Began.UTC().Format("2006-01-02T15:04:05")}
 		for _, x := range r.Results {
-			if x.Binding != i.Binding || x.Version != i.Version {
+			if !i.has(x) {
 				continue
 			}
 			c := testcase{Class: i.Binding + "-" + i.Version + "." + x.Suite, Name: x.ID + " " + xmlText(x.Name), Time: seconds(x.Took)}

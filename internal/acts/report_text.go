@@ -96,46 +96,34 @@ func clause(ref string) string {
 
 // table writes a line for each suite, with a column for each interface.
 func (t *textReport) table(r *Report) {
-	suites, columns := []string{}, []string{}
-	for _, x := range r.Results {
-		if !slices.Contains(suites, x.Suite) {
-			suites = append(suites, x.Suite)
-		}
+	areas, wide := r.areas(), len("passed/failed/skipped")
+	for _, a := range areas {
+		wide = max(wide, len(a.ID))
 	}
-	for _, i := range r.Interfaces {
-		columns = append(columns, i.Binding+" "+i.Version)
-	}
-	wide := len("passed/failed/skipped")
-	for _, n := range suites {
-		wide = max(wide, len(n))
-	}
-	cells := func(first string, f func(column string) string) {
+	row := func(first string, cell func(*Interface) string) {
 		line := fmt.Sprintf("%-*s", wide, first)
-		for _, c := range columns {
-			line += fmt.Sprintf("  %14s", f(c))
+		for i := range r.Interfaces {
+			line += fmt.Sprintf("  %14s", cell(&r.Interfaces[i]))
 		}
 		t.line("%s", strings.TrimRight(line, " "))
 	}
-	cells("passed/failed/skipped", func(c string) string { return c })
-	cell := func(suite string) func(string) string {
-		return func(c string) string {
-			n := r.Counts(func(x *Result) bool {
-				return (suite == "" || x.Suite == suite) && x.Binding+" "+x.Version == c
-			})
-			if n.Total == 0 {
+	counts := func(first string, of func(*Result) bool) {
+		row(first, func(i *Interface) string {
+			n := r.Counts(func(x *Result) bool { return of(x) && i.has(x) })
+			switch {
+			case n.Total == 0:
 				return "-"
+			case n.Errors > 0:
+				return fmt.Sprintf("%d/%d/%d %dE", n.Passed, n.Failed, n.Skipped, n.Errors)
 			}
-			s := fmt.Sprintf("%d/%d/%d", n.Passed, n.Failed, n.Skipped)
-			if n.Errors > 0 {
-				s += fmt.Sprintf(" %dE", n.Errors)
-			}
-			return s
-		}
+			return fmt.Sprintf("%d/%d/%d", n.Passed, n.Failed, n.Skipped)
+		})
 	}
-	for _, s := range suites {
-		cells(s, cell(s))
+	row("passed/failed/skipped", func(i *Interface) string { return i.Binding + " " + i.Version })
+	for _, a := range areas {
+		counts(a.ID, func(x *Result) bool { return x.Suite == a.ID })
 	}
-	cells("all", cell(""))
+	counts("all", func(*Result) bool { return true })
 	t.line("")
 }
 
