@@ -117,6 +117,9 @@ func (a *app) loadCorpus(f *conformanceFlags) (*acts.Corpus, error) {
 	if err == nil && len(c.Notes) > 0 && !f.repairs {
 		a.stderr.Note("Note", "%s in the tests, the first at %s:%d: %s", plain.Count(len(c.Notes), "oddity"), c.Notes[0].File, c.Notes[0].Line, plain.Line(c.Notes[0].Message))
 	}
+	if err == nil && f.repairs {
+		c.Repair()
+	}
 	return c, err
 }
 
@@ -185,7 +188,7 @@ func (a *app) runTests(ctx context.Context, f *conformanceFlags, corpus *acts.Co
 	defer stop()
 	flags := &a.flags
 	o := &acts.Options{
-		URL: flags.agentCard, Corpus: corpus, Level: acts.Level(f.level), Only: f.only, Skip: f.skip, Repairs: f.repairs,
+		URL: flags.agentCard, Corpus: corpus, Level: acts.Level(f.level), Only: f.only, Skip: f.skip,
 		Credentials: acts.Credentials{Bearer: flags.bearer, APIKey: flags.apiKey, User: flags.basic.user, Password: flags.basic.password, Header: flags.svcParams},
 		Other:       acts.Credentials{Bearer: f.otherBearer, APIKey: f.otherAPIKey},
 		Client:      &http.Client{Transport: a.httpClient().Transport}, TLS: &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: flags.insecure, RootCAs: a.roots, Certificates: a.certificate},

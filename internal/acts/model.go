@@ -25,6 +25,7 @@ type Corpus struct {
 	Documents []*Document
 	Notes     []Note // oddities of the files that do not keep them from running
 	own       bool   // it is this package's corpus
+	repaired  bool   // see Repair
 }
 
 // Lines describe the tests, one per line.

@@ -27,7 +27,6 @@ type Options struct {
 	Skip     []string
 	Bindings []string // in the words of ACTS; empty: all on the card
 	Versions []string // such as 1.0; 1 means the newest 1.x of the card
-	Repairs  bool     // correct mistakes in the official corpus: see Repairs
 
 	Credentials Credentials
 	Other       Credentials // of a second caller
@@ -205,9 +204,6 @@ func (r *runner) plan() (jobs []*job) {
 			for _, test := range s.Tests {
 				if !wanted(r.o, s, test) {
 					continue
-				}
-				if r.o.Repairs && !r.o.Corpus.own {
-					test = repaired(test)
 				}
 				for _, i := range r.target.interfaces {
 					if !slices.Contains(test.Versions, i.version) || !test.applies(i.binding) {

@@ -98,7 +98,7 @@ func (p *player) lookup(name string) (any, error) {
 	case "interface.tenant":
 		return p.iface.tenant, nil
 	case "webhookUrl":
-		if p.o.Repairs {
+		if p.o.Corpus.repaired {
 			return p.hook("url").url, nil
 		}
 	}
