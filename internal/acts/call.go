@@ -113,8 +113,8 @@ func (a *Answer) said() string {
 		return a.broken.Error()
 	case a.err != nil:
 		s := "an error"
-		if name := a.err.kindOf(); name != "" {
-			s = name
+		if k := a.err.kind(); k != nil {
+			s = k.Name
 		}
 		switch {
 		case a.err.Code != 0:

@@ -3,6 +3,7 @@ package acts
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"strings"
 )
 
@@ -158,7 +159,10 @@ func matchEvent(w any, n int, views []any) *Mismatch {
 	if !ok {
 		return match(w, nil, false, "events")
 	}
-	what := with(o, map[string]func(any) (string, any){"description": drop, "match": drop, "index": drop})
+	what := maps.Clone(o)
+	for _, word := range []string{"description", "match", "index"} {
+		delete(what, word)
+	}
 	if o["match"] == "any_position" {
 		for n, v := range views {
 			if match(any(what), v, true, fmt.Sprintf("events[%d]", n)) == nil {

@@ -137,7 +137,7 @@ func (p *parser) expectError(n *yaml.Node, what string, v map[string]any) {
 		names, _ = o["one_of"].([]any)
 	}
 	for _, name := range names {
-		if name, ok := name.(string); ok && errorKinds[name] == nil {
+		if name, ok := name.(string); ok && kindNamed(name) == nil {
 			p.fail(n, "%s: there is no error %q", what, name)
 		}
 	}

@@ -1,14 +1,14 @@
 package acts
 
 import (
-	"maps"
 	"slices"
 	"strings"
 )
 
 // Tests are written with the names of version 1.0. This file translates them to version 0.3:
 // with kind over JSON-RPC (ts), as ProtoJSON of a2a.v1 over the other bindings. watch.go checks
-// the untranslated answer; only the value for assertions is translated.
+// the untranslated answer; only the value for assertions is translated. encode03 and decode03
+// copy a value, and the others change the copy.
 
 type obj = map[string]any
 
@@ -21,82 +21,56 @@ func move(from, to obj, names ...string) {
 	}
 }
 
-// with copies an object, with some members changed.
-func with(o obj, change map[string]func(any) (string, any)) obj {
-	out := make(obj, len(o))
-	for name, v := range o {
-		if f := change[name]; f != nil {
-			name, v = f(v)
-		}
-		if name != "" {
-			out[name] = v
-		}
-	}
-	return out
-}
-
-// of applies f to an object, or to each object of a list; other values stay unchanged.
-func of(f func(obj) any) func(any) any {
-	return func(v any) any {
-		switch v := v.(type) {
-		case obj:
-			return f(v)
-		case []any:
-			out := make([]any, len(v))
-			for i, x := range v {
-				out[i] = of(f)(x)
-			}
-			return out
-		}
-		return v
+func rename(o obj, from, to string) {
+	if v, ok := o[from]; ok {
+		delete(o, from)
+		o[to] = v
 	}
 }
 
-func named(name string, f func(any) any) func(any) (string, any) {
-	return func(v any) (string, any) { return name, f(v) }
+// each applies f to an object, or to each object of a list; other values stay unchanged.
+func each(v any, f func(obj) obj) any {
+	switch v := v.(type) {
+	case obj:
+		return f(v)
+	case []any:
+		for i, x := range v {
+			v[i] = each(x, f)
+		}
+	}
+	return v
 }
 
-func drop(any) (string, any) { return "", nil }
+// change applies f to a member, or to each of its elements.
+func change(o obj, name string, f func(obj) obj) {
+	if v, ok := o[name]; ok {
+		o[name] = each(v, f)
+	}
+}
 
 // encode03 translates the parameters of an operation.
-func encode03(op string, p obj, ts bool) obj {
-	out := obj{}
+func encode03(op string, params obj, ts bool) obj {
+	p, out := clone(params).(obj), obj{}
 	switch op {
 	case "send_message", "send_streaming_message":
-		maps.Copy(out, p)
-		if m, ok := p["message"].(obj); ok {
-			out["message"] = encodeMessage03(m, ts)
+		change(p, "message", func(m obj) obj { return encodeMessage03(m, ts) })
+		if _, ok := p["configuration"].(obj); !ok && !ts {
+			p["configuration"] = obj{}
 		}
-		if c, ok := p["configuration"].(obj); ok {
-			push := "pushNotificationConfig"
-			if !ts {
-				push = "pushNotification"
-			}
-			conf := with(c, map[string]func(any) (string, any){
-				"returnImmediately":          func(v any) (string, any) { b, _ := v.(bool); return "blocking", !b },
-				"taskPushNotificationConfig": named(push, of(encodePush03)),
-			})
-			if _, ok := conf["blocking"]; !ok && !ts {
-				conf["blocking"] = true // absent means false there
-			}
-			out["configuration"] = conf
-		} else if !ts {
-			out["configuration"] = obj{"blocking": true}
-		}
+		change(p, "configuration", func(c obj) obj { return encodeConfiguration03(c, ts) })
+		return p
 	case "create_push_config":
+		move(p, out, "taskId", "taskId")
+		delete(p, "taskId")
 		if ts {
-			move(p, out, "taskId", "taskId")
-			config := with(p, map[string]func(any) (string, any){"taskId": drop})
-			out["pushNotificationConfig"] = encodePush03(config)
+			out["pushNotificationConfig"] = encodePush03(p)
 			break
 		}
-		config := with(p, map[string]func(any) (string, any){"taskId": drop})
-		parent := "tasks/" + plainText(p["taskId"])
-		out = obj{"parent": parent, "configId": p["id"], "config": obj{"pushNotificationConfig": encodePush03(config)}}
-		if p["id"] == nil {
-			delete(out, "configId")
-		} else {
-			out["config"].(obj)["name"] = parent + "/pushNotificationConfigs/" + plainText(p["id"])
+		parent := "tasks/" + plainText(out["taskId"])
+		config := obj{"pushNotificationConfig": encodePush03(p)}
+		out = obj{"parent": parent, "config": config}
+		if id := p["id"]; id != nil {
+			out["configId"], config["name"] = id, parent+"/pushNotificationConfigs/"+plainText(id)
 		}
 	case "get_push_config", "delete_push_config":
 		if ts {
@@ -111,32 +85,47 @@ func encode03(op string, p obj, ts bool) obj {
 		}
 		out["parent"] = "tasks/" + plainText(p["taskId"])
 	default:
-		out = with(p, nil)
 		if id, ok := p["id"]; ok && !ts {
-			delete(out, "id")
-			out["name"] = "tasks/" + plainText(id)
+			delete(p, "id")
+			p["name"] = "tasks/" + plainText(id)
 		}
+		return p
 	}
 	return out
+}
+
+func encodeConfiguration03(c obj, ts bool) obj {
+	if v, ok := c["returnImmediately"]; ok {
+		delete(c, "returnImmediately")
+		c["blocking"] = v != true
+	}
+	push := "pushNotificationConfig"
+	if !ts {
+		push = "pushNotification"
+		if c["blocking"] == nil {
+			c["blocking"] = true // absent means false there
+		}
+	}
+	rename(c, "taskPushNotificationConfig", push)
+	change(c, push, encodePush03)
+	return c
 }
 
 func encodeMessage03(m obj, ts bool) obj {
 	if !ts {
-		return with(m, map[string]func(any) (string, any){"parts": named("content", of(encodePart03P))})
+		rename(m, "parts", "content")
+		change(m, "content", encodePart03P)
+		return m
 	}
-	out := with(m, map[string]func(any) (string, any){
-		"role":  named("role", lowRole),
-		"parts": named("parts", of(encodePart03)),
-	})
-	out["kind"] = "message"
-	return out
+	m["kind"] = "message"
+	if role, ok := m["role"]; ok {
+		m["role"] = strings.ToLower(strings.TrimPrefix(plainText(role), "ROLE_"))
+	}
+	change(m, "parts", encodePart03)
+	return m
 }
 
-func lowRole(v any) any {
-	return strings.ToLower(strings.TrimPrefix(plainText(v), "ROLE_"))
-}
-
-func encodePart03(p obj) any {
+func encodePart03(p obj) obj {
 	out := obj{}
 	move(p, out, "metadata", "metadata")
 	switch {
@@ -154,7 +143,7 @@ func encodePart03(p obj) any {
 	return out
 }
 
-func encodePart03P(p obj) any {
+func encodePart03P(p obj) obj {
 	out := obj{}
 	move(p, out, "text", "text")
 	if p["raw"] != nil || p["url"] != nil {
@@ -168,73 +157,80 @@ func encodePart03P(p obj) any {
 	return out
 }
 
-func encodePush03(p obj) any {
-	return with(p, map[string]func(any) (string, any){"authentication": named("authentication", of(func(a obj) any {
-		return with(a, map[string]func(any) (string, any){"scheme": named("schemes", func(v any) any { return []any{v} })})
-	}))})
+func encodePush03(p obj) obj {
+	change(p, "authentication", func(a obj) obj {
+		if scheme, ok := a["scheme"]; ok {
+			delete(a, "scheme")
+			a["schemes"] = []any{scheme}
+		}
+		return a
+	})
+	return p
 }
 
 // decode03 translates the result of an operation to the names of version 1.0.
 func decode03(op string, v any, ts bool) any {
+	v = clone(v)
 	switch op {
 	case "send_message", "send_streaming_message", "subscribe_to_task":
-		return of(func(o obj) any { return decodeEvent03(o, ts) })(v)
+		return each(v, func(o obj) obj { return decodeEvent03(o, ts) })
 	case "get_task", "cancel_task":
-		return of(decodeTask03)(v)
+		return each(v, decodeTask03)
 	case "create_push_config", "get_push_config":
-		return of(decodePush03)(v)
+		return each(v, decodePush03)
 	case "list_push_configs":
 		if o, ok := v.(obj); ok {
 			v = o["configs"]
 		}
-		list, _ := of(decodePush03)(v).([]any)
+		list, _ := each(v, decodePush03).([]any)
 		return obj{"configs": list}
 	}
 	return v
 }
 
-func decodeEvent03(o obj, ts bool) any {
-	if ts {
-		switch o["kind"] {
-		case "task":
-			return obj{"task": decodeTask03(o)}
-		case "message":
-			return obj{"message": decodeMessage03(o)}
-		case "status-update":
-			return obj{"statusUpdate": decodeTask03(o)}
-		case "artifact-update":
-			return obj{"artifactUpdate": decodeTask03(o)}
+// payloads03 are the kinds of events and results, with their members in version 1.0.
+var payloads03 = []struct {
+	kind, member string
+	decode       func(obj) obj
+}{
+	{"task", "task", decodeTask03},
+	{"message", "message", decodeMessage03},
+	{"status-update", "statusUpdate", decodeTask03},
+	{"artifact-update", "artifactUpdate", decodeTask03},
+}
+
+func decodeEvent03(o obj, ts bool) obj {
+	for _, p := range payloads03 {
+		if !ts {
+			change(o, p.member, p.decode)
+		} else if o["kind"] == p.kind {
+			return obj{p.member: p.decode(o)}
 		}
-		return o
 	}
-	return with(o, map[string]func(any) (string, any){
-		"task":           named("task", of(decodeTask03)),
-		"message":        named("message", of(decodeMessage03)),
-		"statusUpdate":   named("statusUpdate", of(decodeTask03)),
-		"artifactUpdate": named("artifactUpdate", of(decodeTask03)),
-	})
+	return o
 }
 
 // decodeTask03 translates tasks and updates, whose members do not conflict.
-func decodeTask03(o obj) any {
-	artifact := of(func(a obj) any {
-		return with(a, map[string]func(any) (string, any){"parts": named("parts", of(decodePart03))})
+func decodeTask03(o obj) obj {
+	delete(o, "kind")
+	change(o, "status", func(s obj) obj {
+		if state, ok := s["state"]; ok {
+			s["state"] = decodeState03(state)
+		}
+		change(s, "message", decodeMessage03)
+		return s
 	})
-	return with(o, map[string]func(any) (string, any){
-		"kind": drop,
-		"status": named("status", of(func(s obj) any {
-			return with(s, map[string]func(any) (string, any){
-				"state":   named("state", decodeState03),
-				"message": named("message", of(decodeMessage03)),
-			})
-		})),
-		"artifact":  named("artifact", artifact),
-		"artifacts": named("artifacts", artifact),
-		"history":   named("history", of(decodeMessage03)),
-	})
+	for _, name := range []string{"artifact", "artifacts"} {
+		change(o, name, func(a obj) obj {
+			change(a, "parts", decodePart03)
+			return a
+		})
+	}
+	change(o, "history", decodeMessage03)
+	return o
 }
 
-func decodeState03(v any) any {
+func decodeState03(v any) string {
 	s := plainText(v)
 	if s == "TASK_STATE_CANCELLED" {
 		return "TASK_STATE_CANCELED"
@@ -245,23 +241,19 @@ func decodeState03(v any) any {
 	return "TASK_STATE_" + strings.ToUpper(strings.ReplaceAll(s, "-", "_"))
 }
 
-func decodeMessage03(o obj) any {
-	parts := of(decodePart03)
-	return with(o, map[string]func(any) (string, any){
-		"kind": drop,
-		"role": named("role", func(v any) any {
-			s := plainText(v)
-			if strings.HasPrefix(s, "ROLE_") {
-				return s
-			}
-			return "ROLE_" + strings.ToUpper(s)
-		}),
-		"parts":   named("parts", parts),
-		"content": named("parts", parts),
-	})
+func decodeMessage03(o obj) obj {
+	delete(o, "kind")
+	if role, ok := o["role"]; ok {
+		if s := plainText(role); !strings.HasPrefix(s, "ROLE_") {
+			o["role"] = "ROLE_" + strings.ToUpper(s)
+		}
+	}
+	rename(o, "content", "parts")
+	change(o, "parts", decodePart03)
+	return o
 }
 
-func decodePart03(o obj) any {
+func decodePart03(o obj) obj {
 	out := obj{}
 	move(o, out, "text", "text", "metadata", "metadata", "data", "data")
 	if d, ok := o["data"].(obj); ok && o["kind"] == nil && len(d) == 1 && d["data"] != nil {
@@ -273,18 +265,17 @@ func decodePart03(o obj) any {
 	return out
 }
 
-func decodePush03(o obj) any {
-	out := obj{}
-	if c, ok := o["pushNotificationConfig"].(obj); ok {
-		out = with(c, nil)
-		if a, ok := c["authentication"].(obj); ok {
-			a = with(a, nil)
-			if list, ok := a["schemes"].([]any); ok && len(list) > 0 {
-				a["scheme"] = list[0]
-			}
-			out["authentication"] = a
-		}
+func decodePush03(o obj) obj {
+	out, _ := o["pushNotificationConfig"].(obj)
+	if out == nil {
+		out = obj{}
 	}
+	change(out, "authentication", func(a obj) obj {
+		if list, ok := a["schemes"].([]any); ok && len(list) > 0 {
+			a["scheme"] = list[0]
+		}
+		return a
+	})
 	move(o, out, "taskId", "taskId")
 	if name, ok := o["name"].(string); ok {
 		parts := strings.Split(name, "/")

@@ -228,24 +228,6 @@ func errorInfo(list []any) obj {
 	return nil
 }
 
-func kindOfCode(code int) *errorKind {
-	for name, k := range errorKinds {
-		if k.Code == code && !slices.Contains(otherNames, name) {
-			return k
-		}
-	}
-	return nil
-}
-
-func kindOfReason(reason string) *errorKind {
-	for _, k := range errorKinds {
-		if k.Reason == reason && reason != "" {
-			return k
-		}
-	}
-	return nil
-}
-
 // checkREST checks an answer over HTTP+JSON.
 func (a *Answer) checkREST() {
 	if a.broken != nil {

@@ -129,18 +129,12 @@ func (h *hook) wait(ctx context.Context, enough func([]*delivery) bool) ([]*deli
 // state returns the task state in a delivery: from a StreamResponse, or from a task or an event
 // of 0.3.
 func (d *delivery) state() string {
-	o, _ := d.body.(obj)
-	if o["kind"] != nil {
-		s, _ := lookup(decodeTask03(o), "status.state")
-		text, _ := s.(string)
-		return text
-	}
 	e := &StreamEvent{value: d.body}
 	if s := e.state(); s != "" {
 		return s
 	}
-	if s, ok := lookup(o, "status.state"); ok {
-		return plainText(decodeState03(s))
+	if s, ok := lookup(d.body, "status.state"); ok {
+		return decodeState03(s)
 	}
 	return ""
 }
