@@ -88,9 +88,9 @@ type command struct {
 	places              *queue.Queue  // limits processes at work
 	room                fileRoom      // folder for the files of runs
 
-	mu      sync.Mutex // protects the fields below
-	idle    []*process // processes that wait for their next message
-	waiting []*session // sessions that wait for an answer with their process, oldest first
+	mu      sync.Mutex                 // protects the fields below
+	idle    []*process                 // processes that wait for their next message
+	waiting []*context.CancelCauseFunc // evict the processes that wait for an answer, oldest first
 	closed  bool
 }
 
@@ -106,7 +106,7 @@ func (c *command) Run(ctx context.Context, t *Turn) error {
 	task := t.Task().ID
 	log := t.Log(c.opts.logger()).With("command", c.name())
 	if c.opts.Mode == ExecLines {
-		return c.fault((&session{outlet: outlet{c: c}, t: t, task: task, log: log, artifacts: map[string]*Artifact{}}).run(ctx))
+		return c.fault((&linesRun{c: c, t: t, task: task, log: log, artifacts: map[string]*Artifact{}}).run(ctx))
 	}
 	return c.fault(c.runPlain(ctx, t, log))
 }
@@ -138,7 +138,7 @@ func (c *command) runPlain(ctx context.Context, t *Turn, log *slog.Logger) error
 	defer cancel()
 	p.input <- []byte(input)
 	close(p.input)
-	r := &run{outlet: c.outlet(p), out: &lines{w: t.Artifact("output")}, room: c.opts.maxOutput()}
+	r := &run{c: c, p: p, out: &lines{w: t.Artifact("output")}, room: c.opts.maxOutput()}
 	err = r.follow(ctx)
 	switch {
 	case err != nil:

@@ -2,122 +2,139 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/program"
 )
 
-// ask puts a question of the process to the client. The process occupies no slot while
-// it waits. It may be ended until it has a slot again; then the run begins again from
-// the top when the answer comes.
-func (s *session) ask(ctx context.Context, line []byte, l *said) error {
+// errEvicted says that a process must end while its question is open, to make room.
+var errEvicted = errors.New("agent: the process has waited longest for an answer")
+
+// question is a question of a process that a client is asked. A goroutine waits for the
+// answer.
+type question struct {
+	line   []byte // that put it
+	stop   func() // ends the waiting
+	there  chan struct{}
+	answer *a2a.Message // this and err are set before there is closed
+	err    error
+}
+
+// ask puts a question of the process to the client, and gives it the answer. If the
+// process is evicted, the error is errEvicted, and the question stays open.
+func (s *session) ask(ctx context.Context, l *said) error {
 	i := s.asked
 	s.asked++
 	if i < len(s.answers) {
 		return s.send(ctx, answerLine(s.answers[i]))
 	}
-	waits, stop := context.WithCancel(ctx)
-	var answer *a2a.Message
-	var failed error
-	there := make(chan struct{})
+	s.open = s.put(ctx, l)
+	if err := s.rest(ctx); err != nil {
+		if err != errEvicted {
+			s.open.stop()
+		}
+		return err
+	}
+	q := s.open
+	s.open = nil
+	if err := s.answered(q); err != nil {
+		return err
+	}
+	s.resume()
+	return s.send(ctx, answerLine(q.answer))
+}
+
+func (s *session) put(ctx context.Context, l *said) *question {
+	ctx, cancel := context.WithCancel(ctx)
+	q := &question{line: l.line, there: make(chan struct{})}
+	q.stop = func() {
+		cancel()
+		<-q.there
+	}
 	go func() {
-		defer close(there)
+		defer close(q.there)
+		defer cancel()
 		if l.kind == "ask" {
-			answer, failed = s.t.AskParts(waits, l.parts...)
+			q.answer, q.err = s.t.AskParts(ctx, l.parts...)
 		} else {
-			answer, failed = s.t.AuthenticateParts(waits, l.parts...)
+			q.answer, q.err = s.t.AuthenticateParts(ctx, l.parts...)
 		}
 	}()
-	defer func() {
-		stop()
-		<-there
-	}()
+	return q
+}
 
+// answered waits until a question is answered, and keeps the answer for later runs.
+func (s *session) answered(q *question) error {
+	<-q.there
+	if q.err != nil {
+		return s.emitted(q.line, q.err)
+	}
+	s.answers = append(s.answers, q.answer)
+	return nil
+}
+
+// rest waits with the process for the answer to the open question. The process occupies
+// no slot meanwhile, and may be evicted until it has one again.
+func (s *session) rest(ctx context.Context) error {
 	s.suspend()
 	s.placed = false
 	s.c.places.Leave()
-	resting := s.c.rests(ctx, s)
-	err := s.waitFor(resting, there)
-	if err == nil && failed == nil {
-		err = s.c.places.Enter(resting)
-		s.placed = err == nil
-	}
-	s.c.works(s)
-	if err == errEvicted {
-		s.log.Info("command is ended while it waits for an answer, to make room; it runs again from the top when the answer comes")
-		s.yield()
-		<-there // or ctx has ended
-	} else if err != nil {
-		return err
-	}
-	if failed != nil {
-		return s.emitted(line, failed)
-	}
-	s.answers = append(s.answers, answer)
-	if err == errEvicted {
-		return errAgain
-	}
-	s.resume()
-	return s.send(ctx, answerLine(answer))
-}
-
-// waitFor returns nil when the answer is there, or an error of next before that.
-func (s *session) waitFor(ctx context.Context, there <-chan struct{}) error {
-	s.asking = true
+	ctx, wakes := s.c.rests(ctx)
+	defer wakes()
 	for {
-		line, err := s.next(ctx, there)
-		if err == errOther {
-			s.asking = false
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		l, err := s.read(line)
+		l, err := s.hear(ctx, s.open.there)
 		switch {
+		case err == errOther && s.open.err != nil:
+			return nil
+		case err == errOther:
+			err := s.c.places.Enter(ctx)
+			s.placed = err == nil
+			return err
 		case err != nil:
 			return err
-		case l == nil:
 		case l.kind != "log":
-			return s.bad(line, "a line of type "+l.kind+" must not come while a question is open", nil)
-		default:
-			s.logged(ctx, l)
+			return s.bad(l.line, "a line of type "+l.kind+" must not come while a question is open", nil)
 		}
+		s.logged(ctx, l)
 	}
 }
 
-// yield ends the process of a session that goes on without it.
-func (s *session) yield() {
+// rests counts a process among those that wait for an answer, until wakes is called.
+// Their number is limited to the number of runs at work. When it is exceeded, the
+// process that has waited longest is evicted: the context that rests returned for it
+// ends with errEvicted.
+func (c *command) rests(ctx context.Context) (resting context.Context, wakes func()) {
+	resting, evict := context.WithCancelCause(ctx)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.waiting) >= c.opts.concurrency() {
+		(*c.waiting[0])(errEvicted)
+		c.waiting = slices.Delete(c.waiting, 0, 1)
+	}
+	c.waiting = append(c.waiting, &evict)
+	return resting, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.waiting = slices.DeleteFunc(c.waiting, func(other *context.CancelCauseFunc) bool { return other == &evict })
+		evict(nil)
+	}
+}
+
+// evicted ends the process, whose question is open. Another one begins the run again
+// from the top when the answer is there.
+func (s *session) evicted() error {
+	s.log.Info("command is ended while it waits for an answer, to make room; it runs again from the top when the answer comes")
 	reason := ""
 	if s.c.opts.keeps() > 0 { // a program that serves one message may take any line for its answer
 		reason = "waiting"
 	}
 	s.cancel(reason)
-	s.p = nil
-}
-
-// rests counts a session among those that wait with a process. Their number is limited
-// to the number of runs at work. When it is exceeded, the session that has waited
-// longest is evicted: the context that rests returned for it ends with errEvicted.
-func (c *command) rests(ctx context.Context, s *session) context.Context {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	ctx, s.evict = context.WithCancelCause(ctx)
-	if len(c.waiting) >= c.opts.concurrency() {
-		c.waiting[0].evict(errEvicted)
-		c.waiting = slices.Delete(c.waiting, 0, 1)
+	if err := s.answered(s.open); err != nil { // also when ctx has ended
+		return err
 	}
-	c.waiting = append(c.waiting, s)
-	return ctx
-}
-
-// works undoes rests.
-func (c *command) works(s *session) {
-	c.mu.Lock()
-	c.waiting = slices.DeleteFunc(c.waiting, func(w *session) bool { return w == s })
-	c.mu.Unlock()
-	s.evict(nil)
+	return errAgain
 }
 
 func answerLine(m *a2a.Message) *told {

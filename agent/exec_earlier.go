@@ -54,8 +54,8 @@ func (s *session) sendTasks(ctx context.Context, tasks iter.Seq2[*a2a.Task, erro
 
 // takeUp resumes an artifact of a lost attempt and tells the process which parts it
 // has.
-func (s *session) takeUp(ctx context.Context, line []byte, l *said) error {
-	a, err := s.artifactOf(line, l.name)
+func (s *session) takeUp(ctx context.Context, l *said) error {
+	a, err := s.artifactOf(l)
 	if err != nil {
 		return err
 	}
@@ -69,15 +69,15 @@ func (s *session) takeUp(ctx context.Context, line []byte, l *said) error {
 // maxArtifacts caps how many artifacts a run may have.
 const maxArtifacts = 1000
 
-// artifactOf returns the run's artifact of that name.
-func (s *session) artifactOf(line []byte, name string) (*Artifact, error) {
-	if a := s.artifacts[name]; a != nil {
+// artifactOf returns the run's artifact of the line's name.
+func (s *session) artifactOf(l *said) (*Artifact, error) {
+	if a := s.artifacts[l.name]; a != nil {
 		return a, nil
 	}
 	if len(s.artifacts) == maxArtifacts {
-		return nil, s.bad(line, fmt.Sprintf("there are more than %d artifacts", maxArtifacts), nil)
+		return nil, s.bad(l.line, fmt.Sprintf("there are more than %d artifacts", maxArtifacts), nil)
 	}
-	a := s.t.Artifact(name)
-	s.artifacts[name] = a
+	a := s.t.Artifact(l.name)
+	s.artifacts[l.name] = a
 	return a, nil
 }

@@ -90,7 +90,7 @@ func TestExecTimeout(t *testing.T) {
 	}
 
 	synctest.Test(t, func(t *testing.T) {
-		s := &session{outlet: outlet{c: speaker(&ExecOptions{Timeout: time.Second}, "")}, slow: wake.Stopped(), left: time.Second}
+		s := &session{linesRun: &linesRun{c: speaker(&ExecOptions{Timeout: time.Second}, "")}, slow: wake.Stopped(), left: time.Second}
 		s.resume()
 		time.Sleep(400 * time.Millisecond)
 		s.suspend()
@@ -133,21 +133,19 @@ func TestExecBoundsWhatItLogs(t *testing.T) {
 // even if this process was too busy to read it.
 func TestExecGivesUpWithoutLoss(t *testing.T) {
 	const size = 60_000 // more than a piece, less than a pipe holds
-	p, err := Exec([]string{"sh", "-c", fmt.Sprintf("sleep 1000 & head -c %d /dev/zero", size)}, nil).(*command).launch(nil, slog.New(slog.DiscardHandler))
+	c := Exec([]string{"sh", "-c", fmt.Sprintf("sleep 1000 & head -c %d /dev/zero", size)}, nil).(*command)
+	c.linger = 0
+	p, err := c.launch(nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer p.close()
 	close(p.input)
 	<-p.Exited
-	if !p.giveUp() {
-		t.Fatal("cannot give up")
-	}
 	n := 0
 	for piece := range p.pieces {
 		n += len(piece)
 	}
-	<-p.quiet
 	if n != size {
 		t.Errorf("got %d bytes, want %d", n, size)
 	}

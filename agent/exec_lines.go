@@ -78,6 +78,7 @@ func (l *told) encode() ([]byte, error) {
 
 // said is a line of a command.
 type said struct {
+	line        []byte // as it came
 	kind        string
 	task        string
 	parts       []*a2a.Part // its content, text included
@@ -131,7 +132,7 @@ func decodeSaid(line []byte) (*said, error) {
 	if json.Deeper(line, a2a.MaxDepth) {
 		return nil, fmt.Errorf("it nests more than %d levels deep", a2a.MaxDepth)
 	}
-	l := &said{append: true}
+	l := &said{line: line, append: true}
 	if err := memberOf(members, "type", &l.kind); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,4 @@ import "os"
 
 const openWithoutWait = 0
 
-func readNow(*os.File, []byte) int { return 0 }
-
 func signalName(*os.ProcessState) string { return "killed" }

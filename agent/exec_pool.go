@@ -2,51 +2,50 @@ package agent
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"time"
 
-	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // take returns a process for a session: a kept one that is intact, or a new one.
-func (c *command) take(ctx context.Context, s *session, f *folders) (p *process, reused bool, err error) {
+func (s *session) take(ctx context.Context) (err error) {
+	c := s.c
 	for {
 		c.mu.Lock()
 		n := len(c.idle)
 		if n > 0 {
-			p, c.idle = c.idle[n-1], c.idle[:n-1]
+			s.p, c.idle = c.idle[n-1], c.idle[:n-1]
 		}
 		c.mu.Unlock()
-		if n == 0 {
+		switch {
+		case n == 0:
 			env := c.environ()
 			if c.opts.keeps() == 0 {
-				env = append(env, about(s.t, s.attempt(), f)...)
+				env = append(env, about(s.t, s.attempt(), s.f)...)
 			}
-			p, err = c.start(ctx, env, s.log)
-			return p, false, err
+			s.p, err = c.start(ctx, env, s.log)
+			return err
+		case !wake.Closed(s.p.Exited):
+			s.p.serves(s.log)
+			s.reused = true
+			return nil
 		}
-		select {
-		case <-p.Exited: // it ended while idle
-			s.log.Warn("a process that was kept has ended; another takes its place", "error", p.Cause)
-			close(p.input)
-			p.close()
-		default:
-			p.serves(s.log)
-			return p, true, nil
-		}
+		s.log.Warn("a process that was kept has ended; another takes its place", "error", s.p.Cause)
+		s.p.close()
 	}
 }
 
-// put keeps an intact process for the next message, if there is room.
-func (c *command) put(p *process, whole bool) bool {
+// keep keeps the process for the next message, if it is intact and there is room.
+func (s *session) keep() bool {
+	c := s.c
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !whole || c.closed || len(c.idle) >= c.opts.keeps() {
+	if s.pieces == nil || wake.Closed(s.p.Exited) || c.closed || len(c.idle) >= c.opts.keeps() {
 		return false
 	}
-	p.serves(c.opts.logger().With("command", c.name()))
-	c.idle = append(c.idle, p)
+	s.p.serves(c.opts.logger().With("command", c.name()))
+	c.idle = append(c.idle, s.p)
 	return true
 }
 
@@ -60,21 +59,10 @@ func (c *command) Close() error {
 	c.mu.Unlock()
 	var all sync.WaitGroup
 	for _, p := range idle {
-		all.Go(func() {
-			close(p.input) // which tells it that there is no more work
-			p.wind(c.opts.grace()/2, c.opts.grace()/2, c.linger)
-		})
+		all.Go(func() { p.hangUp(c.opts.grace()/2, c.opts.grace()/2) })
 	}
 	all.Wait()
 	return c.room.close()
-}
-
-// hangUp closes the input of the process.
-func (s *session) hangUp() {
-	if !s.hungUp {
-		s.hungUp = true
-		close(s.p.input)
-	}
 }
 
 // cancel tells the process to stop, with a line if there is a reason that it may know.
@@ -92,11 +80,10 @@ func (s *session) cancel(reason string) {
 			polite = 0
 		}
 	}
-	if polite > 0 && s.c.opts.keeps() > 0 && s.settles(polite) && s.c.put(s.p, true) {
+	if polite > 0 && s.c.opts.keeps() > 0 && s.settles(polite) && s.keep() {
 		return
 	}
-	s.hangUp()
-	s.p.wind(polite, grace-polite, s.c.linger)
+	s.p.hangUp(polite, grace-polite)
 }
 
 // settles reports whether a kept process ends the task by itself within the given time.
@@ -115,58 +102,7 @@ func (s *session) settles(within time.Duration) bool {
 		case err != nil:
 			return false
 		case l.ends() && l.task == s.task:
-			return s.exited != nil && s.pieces != nil
+			return true
 		}
 	}
-}
-
-// stepDone is the error that ends a step when the process reports its result.
-type stepDone struct{ result a2a.JSON }
-
-func (*stepDone) Error() string { return "agent: the step is done" }
-
-// step tells the process whether a step was done, and records its result if not.
-func (s *session) step(ctx context.Context, line []byte, l *said) error {
-	i := s.stepped
-	s.stepped++
-	done, not := true, false
-	if i < len(s.steps) {
-		if s.steps[i].name != l.name {
-			return s.bad(line, "another step was recorded here: steps have to come in the same order on every run", nil)
-		}
-		return s.send(ctx, &told{Type: "step", Name: l.name, Done: &done, Result: s.steps[i].result})
-	}
-	ran := false
-	result, err := s.t.host.Step(ctx, l.name, func(ctx context.Context) (a2a.JSON, error) {
-		ran, s.stepping = true, true
-		defer func() { s.stepping = false }()
-		if err := s.send(ctx, &told{Type: "step", Name: l.name, Done: &not}); err != nil {
-			return nil, err
-		}
-		for {
-			line, err := s.next(ctx, nil)
-			if err != nil {
-				return nil, err
-			}
-			err = s.handle(ctx, line)
-			if end, ok := errors.AsType[*stepDone](err); ok {
-				return end.result, nil
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-	})
-	switch {
-	case err != nil && !ran:
-		return s.bad(line, "another step was recorded here: steps have to come in the same order on every run", err)
-	case err != nil:
-		s.undone = true
-		return err
-	}
-	s.steps = append(s.steps, outcome{l.name, result})
-	if ran {
-		return nil
-	}
-	return s.send(ctx, &told{Type: "step", Name: l.name, Done: &done, Result: result})
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"os"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/internal/child"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // process is a running command and the goroutines that serve its pipes.
@@ -21,6 +23,8 @@ type process struct {
 	// is valid until the next has been received.
 	pieces chan []byte
 	quiet  chan struct{} // closed at the end of standard error
+	told   chan struct{} // closed when the process is told to end
+	linger time.Duration // see command
 
 	log     atomic.Pointer[slog.Logger] // of the task that it serves
 	logRoom atomic.Int64                // how many more bytes of standard error may be logged
@@ -43,6 +47,8 @@ func (c *command) launch(env []string, log *slog.Logger) (*process, error) {
 		input:  make(chan []byte, 1),
 		pieces: make(chan []byte),
 		quiet:  make(chan struct{}),
+		told:   make(chan struct{}),
+		linger: c.linger,
 		stop:   make(chan struct{}),
 	}
 	p.serves(log)
@@ -61,6 +67,7 @@ func (c *command) launch(env []string, log *slog.Logger) (*process, error) {
 		defer close(p.pieces)
 		p.read(p.Out)
 	})
+	p.Work.Go(func() { p.expire(p.Out) })
 	p.Work.Go(func() {
 		defer close(p.quiet)
 		child.Lines(p.Err, func(line string) {
@@ -93,54 +100,115 @@ func (p *process) feed(f *os.File) {
 	}
 }
 
-// read sends what it reads from f, until its end or close.
+// maxLate caps how many pieces are read after the kill. A full pipe holds fewer; more can
+// only come from a process that has left the group.
+const maxLate = 40
+
+// read sends what it reads from f, until its end. Processes left running when the
+// command's own process has ended may print for a moment, and are then killed. Output is
+// read until there is silence, because a process that has left the group may hold it open.
 func (p *process) read(f *os.File) {
 	// It uses two buffers in turn: while the receiver works on one piece, the next is
 	// read, and it is sent only when the receiver is done with the first.
 	var bufs [2][32 << 10]byte
-	for i := 0; ; i++ {
-		buf := bufs[i%2][:]
+	sent, late := 0, 0 // late counts the reads after the kill
+	for late <= maxLate {
+		buf := bufs[sent%2][:]
 		n, err := f.Read(buf)
 		if n > 0 {
 			select {
 			case p.pieces <- buf[:n]:
+				sent++
 			case <-p.stop:
 				return
 			}
 		}
-		if errors.Is(err, os.ErrDeadlineExceeded) { // given up
-			p.drain(f)
-			return
+		switch {
+		case late == 0 && errors.Is(err, os.ErrDeadlineExceeded): // of expire
+			p.Kill()
+		case err != nil:
+			return // the end, silence, or closed by close
+		case late == 0:
+			continue
 		}
-		if err != nil {
-			return // the end, or closed by close
-		}
+		late++
+		f.SetReadDeadline(time.Now().Add(child.Linger)) // of each read, so that a slow receiver loses nothing
 	}
 }
 
-// giveUp ends the output that a process outside the group holds open: what has been
-// printed is still read, up to a bound, and then pieces and quiet are closed. It
-// reports whether the pipes support it.
-func (p *process) giveUp() bool {
-	now := time.Now()
-	return p.Out.SetReadDeadline(now) == nil && p.Err.SetReadDeadline(now) == nil
+// expire bounds reading from f once the command's own process has ended, unless it was
+// told to end: then it and all that it started have the grace.
+func (p *process) expire(f *os.File) {
+	select {
+	case <-p.Exited:
+	case <-p.told:
+		return
+	}
+	if f.SetReadDeadline(time.Now().Add(p.linger)) == nil {
+		return
+	}
+	select { // pipes of this system have no deadlines
+	case <-time.After(p.linger):
+		f.Close()
+	case <-p.stop:
+	}
 }
 
-// drain sends what is in f without waiting for more.
-func (p *process) drain(f *os.File) {
-	f.SetReadDeadline(time.Time{})
-	for range maxLate {
-		buf := make([]byte, 32<<10)
-		n := readNow(f, buf)
-		if n <= 0 {
-			return
-		}
+// ends returns nil when the process, whose output has ended, has ended, too. It has the
+// grace for that: after it, ends returns errShut.
+func (p *process) ends(ctx context.Context, grace time.Duration) error {
+	select {
+	case <-p.Exited:
+		return nil
+	case <-time.After(grace):
+		return errShut
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// wind ends a process and returns when nothing of it is left here. The process may end
+// by itself within patience; then it is told to end, and has the grace. Standard error is
+// read for a moment longer: its last lines say why the process ended.
+func (p *process) wind(patience, grace time.Duration) {
+	defer p.close()
+	pieces, quiet, exited := p.pieces, p.quiet, p.Exited
+	if wake.Closed(exited) {
+		patience, exited = p.linger, nil
+	}
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	told := false
+	for pieces != nil || quiet != nil || exited != nil {
 		select {
-		case p.pieces <- buf[:n]:
-		case <-p.stop:
-			return
+		case _, ok := <-pieces:
+			if !ok {
+				pieces = nil
+			}
+		case <-quiet:
+			quiet = nil
+		case <-exited:
+			exited = nil
+			if !told {
+				timer.Reset(p.linger)
+			}
+		case <-timer.C:
+			if told || exited == nil {
+				return
+			}
+			told = true
+			close(p.told)
+			p.Terminate()
+			timer.Reset(grace)
 		}
 	}
+}
+
+// hangUp closes the input of a process, which tells it that there is no more work, and
+// winds it.
+func (p *process) hangUp(patience, grace time.Duration) {
+	close(p.input)
+	p.wind(patience, grace)
 }
 
 // close kills and closes at once everything that has not ended by itself, and returns

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -20,50 +19,55 @@ var (
 
 // run follows one command that prints text. Its fields belong to the goroutine in follow.
 type run struct {
-	outlet
+	c     *command
+	p     *process
 	out   *lines
 	room  int64       // how many bytes may still be printed
 	flush *time.Timer // when the held line goes out
 }
 
-// follow emits what the command prints until the command and its output have ended, or
+// follow emits what the command prints until its output and the command have ended, or
 // until something ends them. Then the process is closed. The error is ctx's cause,
 // errTooMuch, errShut, or an error of emitting; p.Cause says how the command ended. The
 // artifact is closed if the error is nil or the command's own fault.
 func (r *run) follow(ctx context.Context) error {
 	err := r.listen(ctx)
-	if r.exited == nil {
-		r.p.wind(r.c.linger, 0, r.c.linger)
-	} else {
-		r.p.wind(0, r.c.opts.grace(), r.c.linger)
+	if err == nil {
+		err = r.out.close()
 	}
-	if err == nil || isAny(err, errTooMuch, errShut, errSlow) {
-		return cmp.Or(r.out.close(), err)
+	if err == nil {
+		err = r.p.ends(ctx, r.c.opts.grace())
+	}
+	r.p.wind(0, r.c.opts.grace())
+	if isAny(err, errTooMuch, errSlow) {
+		if err := r.out.close(); err != nil {
+			return err
+		}
 	}
 	return err
 }
 
-// listen is follow without the closing.
-func (r *run) listen(ctx context.Context) (err error) {
+// listen emits what the command prints, until the end of its output.
+func (r *run) listen(ctx context.Context) error {
 	r.flush = wake.Stopped()
 	defer r.flush.Stop()
-	defer r.patience.Stop()
-	for err == nil && !r.over() {
+	for {
+		var err error
 		select {
-		case piece, ok := <-r.pieces:
+		case piece, ok := <-r.p.pieces:
+			if !ok {
+				return nil
+			}
 			err = r.take(piece)
-			r.took(ok) // only now, because emitting may take time
-		case <-r.exited:
-			r.exits()
-		case <-r.patience.C:
-			err = r.lose()
 		case <-r.flush.C:
 			err = r.out.flush()
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}
+		if err != nil {
+			return err
+		}
 	}
-	return err
 }
 
 // take emits a piece of output.

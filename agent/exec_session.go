@@ -17,55 +17,52 @@ import (
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
-// session is one run with a command that speaks the line protocol. All its fields
-// belong to the goroutine in run.
-type session struct {
+// linesRun is one run with a command that speaks the line protocol. Several processes may
+// serve it in turn. All its fields belong to the goroutine in run.
+type linesRun struct {
+	c    *command
 	t    *Turn
 	task string // its id
 	log  *slog.Logger
 
-	// of the run, which several processes may serve in turn
 	artifacts map[string]*Artifact // by name
 	answers   []*a2a.Message       // to the questions of the run, in their order
 	steps     []outcome            // results of its steps, in their order
 	runs      int                  // processes that were told the message
-
-	outlet        // of the present process, like all fields below
-	placed   bool // it occupies a slot
-	f        *folders
-	reused   bool          // it served earlier messages
-	hungUp   bool          // its input was closed
-	room     int64         // how many bytes may still be printed
-	n        int           // number of the newest line
-	spoke    bool          // it wrote a line about this task
-	asked    int           // questions so far
-	asking   bool          // one is open
-	stepped  int           // steps so far
-	stepping bool          // a step is being done
-	undone   bool          // a step was begun and has no result
-	slow     *time.Timer   // fires when the time of the run is up
-	mute     *time.Timer   // fires when it is to be logged that no line was written
-	began    time.Time     // when the run's time last began to count
-	left     time.Duration // the time that was left then
-	evict    func(error)   // evicts the process while it waits: see rests
 }
 
-// outcome is a step and its result.
-type outcome struct {
-	name   string
-	result a2a.JSON
+// session is the part of a run that one process serves.
+type session struct {
+	*linesRun
+	p      *process
+	pieces <-chan []byte // nil once the output has ended
+	shut   *time.Timer   // runs from then on: the process has to end, too
+	placed bool          // it occupies a slot
+	f      *folders
+	reused bool // the process served earlier messages
+
+	room    int64         // how many bytes may still be printed
+	n       int           // number of the newest line
+	spoke   bool          // it wrote a line about this task
+	asked   int           // questions so far
+	open    *question     // the one that waits for its answer, or nil
+	stepped int           // steps so far
+	slow    *time.Timer   // fires when the time of the run is up
+	mute    *time.Timer   // fires when it is to be logged that no line was written
+	began   time.Time     // when the run's time last began to count
+	left    time.Duration // the time that was left then
 }
 
 // errAgain says that the run begins again from the top with another process.
 var errAgain = errors.New("agent: the run goes on with another process")
 
-func (s *session) run(ctx context.Context) error {
+func (r *linesRun) run(ctx context.Context) error {
 	for {
-		s.runs++
-		if err := s.serve(ctx); err != errAgain {
+		r.runs++
+		if err := r.serve(ctx); err != errAgain {
 			return err
 		}
-		for _, a := range s.artifacts {
+		for _, a := range r.artifacts {
 			a.Again()
 		}
 	}
@@ -73,7 +70,11 @@ func (s *session) run(ctx context.Context) error {
 
 // serve works on the run with one process, as far as that gets. errAgain says that
 // another process must go on.
-func (s *session) serve(ctx context.Context) error {
+func (r *linesRun) serve(ctx context.Context) (err error) {
+	s := &session{
+		linesRun: r, room: r.c.opts.maxOutput(), left: r.c.opts.timeout(),
+		shut: wake.Stopped(), slow: wake.Stopped(), mute: wake.Stopped(),
+	}
 	if err := s.c.places.Enter(ctx); err != nil {
 		return err
 	}
@@ -83,29 +84,20 @@ func (s *session) serve(ctx context.Context) error {
 			s.c.places.Leave()
 		}
 	}()
-	f, err := s.c.folders(ctx, s.t)
-	if err != nil {
+	if s.f, err = s.c.folders(ctx, s.t); err != nil {
 		return err
 	}
-	defer s.c.discard(f, s.log)
-	p, reused, err := s.c.take(ctx, s, f)
-	if err != nil {
+	defer s.c.discard(s.f, s.log)
+	if err := s.take(ctx); err != nil {
 		return err
 	}
-	*s = session{
-		t: s.t, task: s.task, log: s.log, answers: s.answers, steps: s.steps, artifacts: s.artifacts, runs: s.runs,
-		outlet: s.c.outlet(p), placed: true, f: f, reused: reused, room: s.c.opts.maxOutput(),
-		slow: wake.Stopped(), left: s.c.opts.timeout(), mute: wake.Stopped(),
-	}
-	defer s.mute.Stop()
-	defer s.patience.Stop()
+	s.pieces = s.p.pieces
+	defer s.shut.Stop()
 	defer s.slow.Stop()
+	defer s.mute.Stop()
 	s.resume()
 	err = s.converse(ctx)
 	s.slow.Stop()
-	if s.p == nil {
-		return err
-	}
 	return s.finish(ctx, err)
 }
 
@@ -118,11 +110,11 @@ func (s *session) converse(ctx context.Context) error {
 	}
 	s.mute.Reset(s.c.mute)
 	for {
-		line, err := s.next(ctx, nil)
+		l, err := s.hear(ctx, nil)
 		if err != nil {
 			return err
 		}
-		if err := s.handle(ctx, line); err != nil {
+		if err := s.obey(ctx, l); err != nil {
 			return err
 		}
 	}
@@ -148,63 +140,34 @@ func (s *session) message() *told {
 // attempt counts the runs from the top, the engine's and this session's.
 func (s *session) attempt() int { return s.t.Attempt() + s.runs - 1 }
 
-// handle does what a line says.
-func (s *session) handle(ctx context.Context, line []byte) error {
-	l, err := s.read(line)
-	if l == nil || err != nil {
-		return err
-	}
-	s.spoke = true
-	s.mute.Stop()
-	if s.stepping && (l.ends() && l.kind != "fail" && l.kind != "reject" || l.kind == "ask" || l.kind == "authenticate" || l.kind == "step") {
-		return s.bad(line, "a line of type "+l.kind+" must not come while a step is being done", nil)
-	}
+// obey does what a line says.
+func (s *session) obey(ctx context.Context, l *said) error {
 	switch l.kind {
 	case "log":
 		s.logged(ctx, l)
 		return nil
 	case "status":
-		return s.emitted(line, s.t.StatusMessage(l.message()))
+		return s.emitted(l.line, s.t.StatusMessage(l.message()))
 	case "artifact":
-		return s.artifact(line, l)
+		return s.artifact(l)
 	case "ask", "authenticate":
-		return s.ask(ctx, line, l)
+		return s.ask(ctx, l)
 	case "step":
-		return s.step(ctx, line, l)
+		return s.step(ctx, l)
 	case "references":
 		return s.references(ctx)
 	case "siblings":
 		return s.sendTasks(ctx, s.t.Siblings(ctx))
 	case "resume":
-		return s.takeUp(ctx, line, l)
+		return s.takeUp(ctx, l)
 	case "result":
-		if !s.stepping {
-			return s.bad(line, "a line of type result without a step before", nil)
-		}
-		return &stepDone{l.result}
+		return s.bad(l.line, "a line of type result without a step before", nil)
 	}
-	return s.end(ctx, line, l)
-}
-
-// read decodes a line; it returns nil if the line means nothing for this run.
-func (s *session) read(line []byte) (*said, error) {
-	l, err := decodeSaid(line)
-	switch {
-	case err != nil:
-		return nil, s.bad(line, err.Error(), nil)
-	case l.task == "" && s.c.opts.keeps() > 0 && l.kind != "log":
-		return nil, s.bad(line, `it has no "task", which lines need of a process that serves many`, nil)
-	case l.task == "" || l.task == s.task:
-		return l, nil
-	case s.reused:
-		s.log.Warn("command wrote a line about another task; it is dropped", "line", s.n)
-		return nil, nil
-	}
-	return nil, s.bad(line, "it is about another task", nil)
+	return s.end(ctx, l)
 }
 
 // end ends the task as the line says.
-func (s *session) end(ctx context.Context, line []byte, l *said) error {
+func (s *session) end(ctx context.Context, l *said) error {
 	var err error
 	switch l.kind {
 	case "fail":
@@ -221,7 +184,7 @@ func (s *session) end(ctx context.Context, line []byte, l *said) error {
 			err = s.t.End(a2a.TaskStateCompleted, l.message())
 		}
 	}
-	if err := s.emitted(line, err); err != nil {
+	if err := s.emitted(l.line, err); err != nil {
 		return err
 	}
 	return errGone
@@ -235,8 +198,8 @@ func (s *session) collect(ctx context.Context) error {
 	return s.f.collect(ctx, s.t, s.room)
 }
 
-func (s *session) artifact(line []byte, l *said) error {
-	a, err := s.artifactOf(line, l.name)
+func (s *session) artifact(l *said) error {
+	a, err := s.artifactOf(l)
 	if err != nil {
 		return err
 	}
@@ -250,9 +213,9 @@ func (s *session) artifact(line []byte, l *said) error {
 		err = a.Add(l.parts...)
 	}
 	if errors.Is(err, errClosed) {
-		return s.bad(line, `its artifact has had its last chunk; "append":false begins it anew`, err)
+		return s.bad(l.line, `its artifact has had its last chunk; "append":false begins it anew`, err)
 	}
-	return s.emitted(line, err)
+	return s.emitted(l.line, err)
 }
 
 // emitted turns an error of emitting into the error that fails the task.
@@ -316,30 +279,31 @@ func (s *session) suspend() {
 
 // finish keeps or ends the process, and returns the result of the run.
 func (s *session) finish(ctx context.Context, err error) error {
-	grace, linger := s.c.opts.grace(), s.c.linger
+	grace := s.c.opts.grace()
 	switch err {
 	case errGone:
-		if !s.c.put(s.p, s.exited != nil && s.pieces != nil) {
-			s.hangUp()
-			s.p.wind(grace, grace, linger)
+		if !s.keep() {
+			s.p.hangUp(grace, grace)
 			if s.p.Cause != nil {
 				s.log.Warn("command did not end well after it had ended its task", "error", s.p.Cause)
 			}
 		}
 		return nil
-	case io.EOF:
-		s.hangUp()
-		s.p.wind(linger, 0, linger) // what it printed last on standard error says why
+	case errEvicted:
+		return s.evicted()
+	case io.EOF, errMidStep:
+		s.p.hangUp(0, grace)
+		cause := s.p.Cause
 		switch {
-		case s.asking:
-			return Public(exitReason(s.p.Cause)+" while its question was open", s.p.Cause)
-		case s.undone:
-			return Public(exitReason(s.p.Cause)+" in the middle of a step", s.p.Cause)
-		case s.reused && !s.spoke && s.p.Cause == nil: // it may have ended on its own before it read the message
-			s.log.Warn("a process that was kept ended when its next message came; another takes its place", "error", s.p.Cause)
+		case s.open != nil:
+			return Public(exitReason(cause)+" while its question was open", cause)
+		case err == errMidStep:
+			return Public(exitReason(cause)+" in the middle of a step", cause)
+		case s.reused && !s.spoke && cause == nil: // it may have ended on its own before it read the message
+			s.log.Warn("a process that was kept ended when its next message came; another takes its place", "error", cause)
 			return errAgain
-		case s.p.Cause != nil:
-			return Public(exitReason(s.p.Cause), s.p.Cause)
+		case cause != nil:
+			return Public(exitReason(cause), cause)
 		case s.c.opts.keeps() > 0:
 			return Public("the command exited before it had ended the task", nil)
 		case !s.spoke:

@@ -9,13 +9,44 @@ import (
 )
 
 var (
-	errGone    = errors.New("agent: the command has said that its task has ended")
-	errOther   = errors.New("agent: what was waited for is there")
-	errEvicted = errors.New("agent: the process has waited longest for an answer")
+	errGone  = errors.New("agent: the command has said that its task has ended")
+	errOther = errors.New("agent: what was waited for is there")
 )
 
+// hear returns the next line of the process that is about this run, or an error of next.
+func (s *session) hear(ctx context.Context, other <-chan struct{}) (*said, error) {
+	for {
+		line, err := s.next(ctx, other)
+		if err != nil {
+			return nil, err
+		}
+		if l, err := s.read(line); l != nil || err != nil {
+			return l, err
+		}
+	}
+}
+
+// read decodes a line; it returns nil if the line means nothing for this run.
+func (s *session) read(line []byte) (*said, error) {
+	l, err := decodeSaid(line)
+	switch {
+	case err != nil:
+		return nil, s.bad(line, err.Error(), nil)
+	case l.task == "" && s.c.opts.keeps() > 0 && l.kind != "log":
+		return nil, s.bad(line, `it has no "task", which lines need of a process that serves many`, nil)
+	case l.task == "" || l.task == s.task:
+		s.spoke = true
+		s.mute.Stop()
+		return l, nil
+	case s.reused:
+		s.log.Warn("command wrote a line about another task; it is dropped", "line", s.n)
+		return nil, nil
+	}
+	return nil, s.bad(line, "it is about another task", nil)
+}
+
 // next returns the next line of the process, without its line feed, or an error: io.EOF
-// if process and output have ended; errOther if other is ready; errShut, errTooMuch,
+// if output and process have ended; errOther if other is ready; errShut, errTooMuch,
 // errSlow, or ctx's cause.
 func (s *session) next(ctx context.Context, other <-chan struct{}) ([]byte, error) {
 	for {
@@ -23,22 +54,24 @@ func (s *session) next(ctx context.Context, other <-chan struct{}) ([]byte, erro
 		if ok || err != nil {
 			return line, err
 		}
-		if s.over() {
-			return nil, io.EOF
+		var exited <-chan struct{}
+		if s.pieces == nil {
+			exited = s.p.Exited
 		}
 		select {
 		case piece, ok := <-s.pieces:
+			if !ok {
+				s.pieces = nil
+				s.shut.Reset(s.c.opts.grace())
+			}
 			if s.room -= int64(len(piece)); s.room < 0 {
 				return nil, errTooMuch
 			}
 			s.p.rest = append(s.p.rest, piece...)
-			s.took(ok)
-		case <-s.exited:
-			s.exits()
-		case <-s.patience.C:
-			if err := s.lose(); err != nil {
-				return nil, err
-			}
+		case <-exited:
+			return nil, io.EOF
+		case <-s.shut.C:
+			return nil, errShut
 		case <-s.mute.C:
 			s.silent()
 		case <-other:

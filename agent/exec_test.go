@@ -215,11 +215,9 @@ func TestExecStreamsSlowOutputAsItComes(t *testing.T) {
 func TestExecStreamsOnAfterHalfARune(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost("")
-		exited := make(chan struct{})
-		p := &process{Process: &child.Process{Exited: exited}, pieces: make(chan []byte)}
+		p := &process{pieces: make(chan []byte)}
 		c := Exec([]string{"x"}, &ExecOptions{Grace: long}).(*command)
-		c.linger = long
-		r := &run{outlet: c.outlet(p), out: &lines{w: newArtifact(h, "out")}, room: 100}
+		r := &run{c: c, p: p, out: &lines{w: newArtifact(h, "out")}, room: 100}
 		done := make(chan error)
 		go func() { done <- r.listen(t.Context()) }()
 		for _, piece := range []string{"a\xe2\x82", "\xac b"} {
@@ -229,7 +227,6 @@ func TestExecStreamsOnAfterHalfARune(t *testing.T) {
 		synctest.Wait()
 		wantScript(t, h, `>out "a"`, `+ "€ b"`)
 		close(p.pieces)
-		close(exited)
 		if err := <-done; err != nil {
 			t.Error(err)
 		}

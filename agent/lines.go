@@ -86,7 +86,9 @@ func (l *lines) close() error {
 		}
 		l.held = l.held[n:]
 	}
-	return l.w.finish(l.held)
+	last := l.held
+	l.held = ""
+	return l.w.finish(last)
 }
 
 func (l *lines) emit(text string) error {
