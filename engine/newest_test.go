@@ -65,7 +65,7 @@ func TestFollowElsewhereFromTheStart(t *testing.T) {
 		at := two.topics.Join(store.Key{ID: task.ID})
 		var last a2a.TaskState
 		begun := time.Now()
-		two.topics.Follow(t.Context(), at, topic.Position{}, a2a.TaskState.Terminal, func(ev *a2a.StreamResponse, err error) bool {
+		two.topics.Follow(t.Context(), at, topic.Position{}, topic.IsEnd, func(ev *a2a.StreamResponse, err error) bool {
 			if err != nil {
 				t.Fatal(err)
 			}

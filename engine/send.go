@@ -99,7 +99,7 @@ func (s *service) SendStreamingMessage(ctx context.Context, req *a2a.SendMessage
 			}
 			first = first.LimitHistory(c.HistoryLength)
 		}
-		more := d.ended(cursor, task) || !d.turns(cursor) && d.topic.Beyond(cursor)
+		more := d.ended(cursor, task) || d.topic.Beyond(cursor)
 		if !yield(&a2a.StreamResponse{Task: first, Seq: cursor, More: more}, nil) {
 			return
 		}

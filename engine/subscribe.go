@@ -49,6 +49,6 @@ func (s *service) SubscribeToTask(ctx context.Context, req *a2a.SubscribeToTaskR
 		if !yield(&a2a.StreamResponse{Task: first, Seq: cursor, More: over || t.Beyond(cursor)}, nil) || over {
 			return
 		}
-		e.topics.Follow(ctx, t, topic.Position{Seq: cursor, Generation: task.Generation, Messages: req.Timeline}, a2a.TaskState.Terminal, yield)
+		e.topics.Follow(ctx, t, topic.Position{Seq: cursor, Generation: task.Generation, Messages: req.Timeline}, topic.IsEnd, yield)
 	}
 }

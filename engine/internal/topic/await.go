@@ -18,6 +18,9 @@ const poll = 5 * time.Second
 // the seq after, even if it was reopened since. ended is the seq of that end, 0 if the task has
 // not ended. end must accept terminal states.
 func (ts *Topics) Await(ctx context.Context, t *Topic, after int64, end func(a2a.TaskState) bool) (ended int64, _ error) {
+	if g := t.look(); g.ended > after && !ts.stopping() {
+		return ts.FirstEnd(ctx, t, after, g.ended, nil) // most tasks have ended by now, and no channel is needed
+	}
 	turn := after // the newest turn whose log was searched for an end
 	for {
 		g := t.watch() // before stopping: see WakeAll

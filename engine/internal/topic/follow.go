@@ -13,10 +13,10 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Follow yields a task's events after a position until end accepts a state. It returns true if
-// it got there. It returns false if an error was yielded (the context's if that ended), the
-// reader left, or the engine drains (the stream just ends, to be resumed).
-func (ts *Topics) Follow(ctx context.Context, t *Topic, from Position, end func(a2a.TaskState) bool, yield func(*a2a.StreamResponse, error) bool) bool {
+// Follow yields a task's events after a position until end accepts one. It returns true if it
+// got there. It returns false if an error was yielded (the context's if that ended), the reader
+// left, or the engine drains (the stream just ends, to be resumed).
+func (ts *Topics) Follow(ctx context.Context, t *Topic, from Position, end func(*a2a.StreamResponse) bool, yield func(*a2a.StreamResponse, error) bool) bool {
 	generation := from.Generation
 	for entries, err := range ts.batches(ctx, t, from.Seq) {
 		if err != nil {
@@ -47,8 +47,7 @@ func (ts *Topics) Follow(ctx context.Context, t *Topic, from Position, end func(
 			if ev == nil {
 				ev = stamped(en.Event(), generation)
 			}
-			s := ev.State()
-			if !ev.More && (s.Valid() && end(s) || showsOne(entries[i+1:])) {
+			if !ev.More && (end(ev) || showsOne(entries[i+1:])) {
 				c := *ev
 				c.More = true
 				ev = &c
@@ -56,7 +55,7 @@ func (ts *Topics) Follow(ctx context.Context, t *Topic, from Position, end func(
 			if !yield(ev, nil) {
 				return false
 			}
-			if s.Valid() && end(s) { // asked again, because yield may change the answer
+			if end(ev) { // asked again, because yield may change the answer
 				return true
 			}
 		}
@@ -66,6 +65,9 @@ func (ts *Topics) Follow(ctx context.Context, t *Topic, from Position, end func(
 	}
 	return false
 }
+
+// IsEnd reports whether the task ended with an event.
+func IsEnd(ev *a2a.StreamResponse) bool { return ev.State().Terminal() }
 
 // batches yields the entries after a cursor, as many at a time as there are, and an empty batch
 // before it waits for more. It ends if the readers are sent away; they may come again if the
