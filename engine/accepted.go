@@ -100,27 +100,25 @@ func (e *Engine) start(ctx context.Context, d accepted, req *a2a.SendMessageRequ
 // end. If that is wrong, the message's stream goes on for one turn more than the first stream
 // did.
 func (e *Engine) overBefore(ctx context.Context, rec *store.Record, seq int64) (over int64, _ error) {
-	current := rec.Turn <= seq // the message is in the current turn
-	begins := false            // the entry before began a turn
+	earlier := rec.Turn > seq // the message is in an earlier turn
+	began := false            // the entry before this one began a turn
 	for en, err := range e.read.Rest(ctx, &rec.Row, max(seq-2, 0)) {
 		if err != nil {
 			return 0, err
 		}
-		anew := en.Kind == a2a.EntryStatus && en.Status.Status.State == a2a.TaskStateSubmitted
+		begins := en.Kind == a2a.EntryCreated || en.Kind == a2a.EntryStatus && en.Status.Status.State == a2a.TaskStateSubmitted
 		switch {
 		case en.Seq < seq:
-			begins = anew || en.Kind == a2a.EntryCreated
-			continue
-		case en.Seq == seq && !current && (begins || en.Kind == a2a.EntryStatus):
+		case earlier && en.Seq == seq && (began || en.Kind == a2a.EntryStatus):
 			return 0, nil // the message began a turn or was an answer: it was taken
-		case en.Seq > seq && !current && begins && en.Kind == a2a.EntryMessage:
+		case earlier && en.Seq > seq && began && en.Kind == a2a.EntryMessage:
 			return 0, nil // the next turn has a message of its own
-		case en.Seq > seq && !current && begins:
+		case earlier && en.Seq > seq && began:
 			return over, nil
-		}
-		if begins = anew; anew {
+		case begins:
 			over = en.Seq - 1
 		}
+		began = begins
 	}
 	return over, nil
 }

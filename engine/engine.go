@@ -117,7 +117,7 @@ func newEngine(st store.Store, agents []Hosted, o *Options, several bool) (*Engi
 		mailHint: make(chan struct{}, 1),
 		sends:    sends{m: map[sendName]*sending{}},
 		adding:   adding{m: map[store.Key][]*store.PushConfig{}},
-		forwards: forwards{asked: map[string]chan *memoAnswer{}, begun: map[string]bool{}, heard: map[string]heard{}},
+		forwards: forwards{asked: map[string]chan *memoAnswer{}, heard: map[string]*request{}},
 	}
 	e.service.e = e
 	if o.TracerProvider != nil {

@@ -25,10 +25,10 @@ type forwards struct {
 
 	mu    sync.Mutex // protects the fields below
 	asked map[string]chan *memoAnswer
-	begun map[string]bool // requests of others that are under way
-	size  int64           // of those, in bytes
-	heard map[string]heard
-	order []string // of heard, oldest first
+
+	heard map[string]*request // requests of others, which may be repeated
+	size  int64               // of those under way, in bytes
+	order []string            // those that were answered, oldest answer first
 }
 
 // How long to wait and how much to fetch until an answer comes.

@@ -9,10 +9,11 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// heard is the answer to a request of another process. The request may be repeated.
-type heard struct {
-	answer *memoAnswer
-	at     time.Time
+// request is a request of another process.
+type request struct {
+	size   int64       // in bytes
+	answer *memoAnswer // nil: it is under way
+	at     time.Time   // of the answer
 }
 
 // Limits on requests of other processes. Memos beyond them are dropped, and their senders ask
@@ -73,14 +74,12 @@ func (e *Engine) sort(ctx context.Context, body []byte, all *sync.WaitGroup) {
 		e.forwards.answered(m.ID, m.Answer)
 		return
 	}
-	size := int64(len(body))
-	known, begun := e.forwards.hear(m.ID, size)
-	switch {
-	case begun:
+	switch known, begins := e.forwards.hear(m.ID, int64(len(body))); {
+	case begins:
 		all.Go(func() {
 			a, fate := e.serve(ctx, m)
 			m.Send = nil // frees it: the task has the message, and the agent may take it much later
-			e.forwards.done(m.ID, size, a)
+			e.forwards.done(m.ID, a)
 			e.answer(ctx, m, a)
 			if fate != nil {
 				e.tell(ctx, m, a.Seq, fate)
@@ -102,33 +101,35 @@ func (e *Engine) answer(ctx context.Context, m *memo, a *memoAnswer) {
 	}
 }
 
-// hear registers a request. begun is true if the request is new and may begin. known is the
-// answer to one that came before; both are zero if there is no answer yet, or if this request
-// cannot be accepted now.
-func (p *forwards) hear(id string, size int64) (known *memoAnswer, begun bool) {
+// hear registers a request. If it is new and there is room for it, it begins. If it was
+// answered before, known is that answer. Otherwise nothing is to be done: the request is under
+// way, or its sender has to ask again.
+func (p *forwards) hear(id string, size int64) (known *memoAnswer, begins bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if h, again := p.heard[id]; again {
-		return h.answer, false
+	if r := p.heard[id]; r != nil {
+		return r.answer, false
 	}
-	if p.begun[id] || len(p.begun) >= maxBegun || p.size > 0 && p.size+size > maxBegunSize {
+	if p.begun() >= maxBegun || p.size > 0 && p.size+size > maxBegunSize {
 		return nil, false
 	}
-	p.begun[id] = true
+	p.heard[id] = &request{size: size}
 	p.size += size
 	return nil, true
 }
 
+// begun returns how many requests are under way.
+func (p *forwards) begun() int { return len(p.heard) - len(p.order) }
+
 // done notes the answer to a request that was begun, and forgets old ones.
-func (p *forwards) done(id string, size int64, a *memoAnswer) {
+func (p *forwards) done(id string, a *memoAnswer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.begun, id)
-	p.size -= size
-	at := time.Now()
-	p.heard[id] = heard{a, at}
+	r := p.heard[id]
+	r.answer, r.at = a, time.Now()
+	p.size -= r.size
 	p.order = append(p.order, id)
-	for len(p.order) > maxHeard || at.Sub(p.heard[p.order[0]].at) > heardFor {
+	for len(p.order) > maxHeard || r.at.Sub(p.heard[p.order[0]].at) > heardFor {
 		delete(p.heard, p.order[0])
 		p.order = p.order[1:]
 	}

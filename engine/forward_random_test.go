@@ -158,8 +158,8 @@ func (s *processes) end(kill bool) {
 	}
 	synctest.Wait() // until its callers are told
 	w.wantNothingCounted()
-	if w.AtWork() != 0 || w.topics.LenLocked() != 0 || len(w.forwards.asked)+len(w.forwards.begun) != 0 {
-		s.Errorf("%d owners, %d topics and %v %v are left", w.AtWork(), w.topics.LenLocked(), w.forwards.asked, w.forwards.begun)
+	if w.AtWork() != 0 || w.topics.LenLocked() != 0 || len(w.forwards.asked)+w.forwards.begun() != 0 {
+		s.Errorf("%d owners, %d topics and %v %v are left", w.AtWork(), w.topics.LenLocked(), w.forwards.asked, w.forwards.begun())
 	}
 }
 

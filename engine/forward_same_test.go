@@ -288,8 +288,8 @@ func TestSameAtAnotherProcess(t *testing.T) {
 						s.at.stop()
 						s.via.stop()
 						for _, w := range []*world{s.at, s.via} {
-							if len(w.sends.m)+w.topics.LenLocked()+w.AtWork()+len(w.forwards.asked)+len(w.forwards.begun) != 0 {
-								t.Errorf("left: %v %v %v %v %v", w.sends.m, w.topics.LenLocked(), w.owners, w.forwards.asked, w.forwards.begun)
+							if len(w.sends.m)+w.topics.LenLocked()+w.AtWork()+len(w.forwards.asked)+w.forwards.begun() != 0 {
+								t.Errorf("left: %v %v %v %v %v", w.sends.m, w.topics.LenLocked(), w.owners, w.forwards.asked, w.forwards.begun())
 							}
 						}
 						said[i] = plain(s.said.String())
