@@ -131,7 +131,7 @@ func sendMemo(a *access, req *a2a.SendMessageRequest, id *again.Identity) *memoS
 }
 
 // request returns what sendMemo made the memo of.
-func (s *memoSend) request(e *Engine) (*access, *a2a.SendMessageRequest, *again.Identity, error) {
+func (s *memoSend) request() (*access, *a2a.SendMessageRequest, *again.Identity, error) {
 	req := &a2a.SendMessageRequest{}
 	if err := req.UnmarshalJSON(s.Request); err != nil {
 		return nil, nil, nil, err

@@ -107,7 +107,7 @@ func (e *Engine) serve(ctx context.Context, m *memo) (_ *memoAnswer, fate *task.
 }
 
 func (e *Engine) serveSend(ctx context.Context, s *memoSend) (*memoAnswer, *task.Post, error) {
-	a, req, id, err := s.request(e)
+	a, req, id, err := s.request()
 	if err != nil {
 		return nil, nil, err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/outbox"
 	"github.com/parley-a2a/parley/engine/internal/task"
 	"github.com/parley-a2a/parley/store"
@@ -26,11 +25,9 @@ func (e *Engine) newOutbox() *outbox.Outbox {
 		Memory:    e.opts.Memory.Part(4),
 		Now:       e.nodes.Now,
 		Caller:    task.ScopeOf,
-		Entry: func(ctx context.Context, raw *store.Entry) (*a2a.Entry, error) {
-			return e.read.Entry(ctx, raw, nil)
-		},
-		FoldTo:   e.read.FoldTo,
-		MakeRoom: e.read.MakeRoomFor,
+		Entry:     e.read.Entry,
+		FoldTo:    e.read.FoldTo,
+		MakeRoom:  e.read.MakeRoomFor,
 		Claim: func(ctx context.Context, limit int) (int, error) {
 			if e.nodes.Lapsed() { // after a pause of this process others may only seem to be dead
 				return 0, nil

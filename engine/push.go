@@ -19,11 +19,8 @@ import (
 // sent to the former receiver after the call returns.
 func (s *service) CreateTaskPushNotificationConfig(ctx context.Context, c *a2a.TaskPushNotificationConfig) (*a2a.TaskPushNotificationConfig, error) {
 	e := s.e
-	a, err := s.enterPush(ctx, c.Tenant, a2a.ScopePushWrite)
+	a, err := s.enterPush(ctx, c, c.Tenant, a2a.ScopePushWrite)
 	if err != nil {
-		return nil, err
-	}
-	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	key := a.own(c.TaskID)
@@ -60,13 +57,16 @@ func (s *service) CreateTaskPushNotificationConfig(ctx context.Context, c *a2a.T
 	return e.shown(p)
 }
 
-// enterPush is enter for the operations on configurations.
-func (s *service) enterPush(ctx context.Context, tenant, need string) (*access, error) {
+// enterPush is enter for the operations on configurations. It also validates the request.
+func (s *service) enterPush(ctx context.Context, req interface{ Validate() error }, tenant, need string) (*access, error) {
 	a, err := s.enter(ctx, tenant, need)
-	if err == nil && !a.role.gate.push {
-		err = a2a.ErrPushNotificationNotSupported
+	switch {
+	case err != nil:
+		return nil, err
+	case !a.role.gate.push:
+		return nil, a2a.ErrPushNotificationNotSupported
 	}
-	return a, err
+	return a, req.Validate()
 }
 
 func (e *Engine) setPush(ctx context.Context, p *store.PushConfig) error {
@@ -215,11 +215,8 @@ func (e *Engine) shown(p *store.PushConfig) (*a2a.TaskPushNotificationConfig, er
 // GetTaskPushNotificationConfig implements a2a.Service (specification §3.1.8).
 func (s *service) GetTaskPushNotificationConfig(ctx context.Context, req *a2a.GetTaskPushNotificationConfigRequest) (*a2a.TaskPushNotificationConfig, error) {
 	e := s.e
-	a, err := s.enterPush(ctx, req.Tenant, a2a.ScopePushRead)
+	a, err := s.enterPush(ctx, req, req.Tenant, a2a.ScopePushRead)
 	if err != nil {
-		return nil, err
-	}
-	if err := req.Validate(); err != nil {
 		return nil, err
 	}
 	key := a.own(req.TaskID)
@@ -260,11 +257,8 @@ func (e *Engine) push(ctx context.Context, key store.Key, id string) (*store.Pus
 // §3.1.9).
 func (s *service) ListTaskPushNotificationConfigs(ctx context.Context, req *a2a.ListTaskPushNotificationConfigsRequest) (*a2a.ListTaskPushNotificationConfigsResponse, error) {
 	e := s.e
-	a, err := s.enterPush(ctx, req.Tenant, a2a.ScopePushRead)
+	a, err := s.enterPush(ctx, req, req.Tenant, a2a.ScopePushRead)
 	if err != nil {
-		return nil, err
-	}
-	if err := req.Validate(); err != nil {
 		return nil, err
 	}
 	key := a.own(req.TaskID)
@@ -305,11 +299,8 @@ func (s *service) ListTaskPushNotificationConfigs(ctx context.Context, req *a2a.
 // aborts an attempt that is under way; nothing is sent after it returns.
 func (s *service) DeleteTaskPushNotificationConfig(ctx context.Context, req *a2a.DeleteTaskPushNotificationConfigRequest) error {
 	e := s.e
-	a, err := s.enterPush(ctx, req.Tenant, a2a.ScopePushWrite)
+	a, err := s.enterPush(ctx, req, req.Tenant, a2a.ScopePushWrite)
 	if err != nil {
-		return err
-	}
-	if err := req.Validate(); err != nil {
 		return err
 	}
 	key := a.own(req.TaskID)

@@ -258,13 +258,17 @@ func (e *Engine) place(ctx context.Context, key store.Key, id string, b *task.Bi
 	return t, o, nil
 }
 
-// followUp posts a message to an existing task. It looks up the task first, then checks the
-// context, then the state. With a birth, the message may create the task: then its owner is
-// returned, and the caller must call its Attend.
+// followUp posts a message to an existing task. With a birth, the message may create the task:
+// then its owner is returned, and the caller must call its Attend.
 func (e *Engine) followUp(ctx context.Context, t *topic.Topic, p *task.Post, b *task.Birth) (*task.Owner, error) {
-	var held *task.Owner // released below
-	if b != nil {
-		// Usually there is no such task, which one look-up tells.
+	for {
+		var last int64
+		var err error
+		if b == nil { // otherwise there is usually no such task, which one look-up tells
+			if last, err = e.mayJoin(ctx, t, p); err != nil {
+				return nil, err
+			}
+		}
 		o, born, err := e.owners.Own(ctx, t.Key, b)
 		if err != nil {
 			return nil, err
@@ -273,37 +277,12 @@ func (e *Engine) followUp(ctx context.Context, t *topic.Topic, p *task.Post, b *
 			o.Release()
 			return o, nil
 		}
-		held = o
-	}
-	own := func() (*task.Owner, bool, error) {
-		if o := held; o != nil {
-			held = nil
-			return o, false, nil
+		if b != nil {
+			if last, err = e.mayJoin(ctx, t, p); errors.Is(err, a2a.ErrTaskNotFound) {
+				err = nil // the task is not committed yet, or was deleted
+			}
 		}
-		return e.owners.Own(ctx, t.Key, b)
-	}
-	is, err := e.topics.Standing(ctx, t)
-	switch {
-	case b != nil && errors.Is(err, a2a.ErrTaskNotFound):
-		err = nil // the task is not committed yet, or was deleted
-	case err == nil:
-		err = task.CheckContext(p.Message, is.Context)
-		if err == nil && a2a.TaskState(is.State).Terminal() && !p.Reopen { // otherwise its owner knows whether the message may reopen it
-			err = errFinished(t.Key.ID)
-		}
-	}
-	if err != nil {
-		if held != nil {
-			held.Release()
-		}
-		return nil, err
-	}
-	for {
-		o, born, err := own()
-		if err != nil {
-			return nil, err
-		}
-		if !born {
+		if err == nil {
 			err = o.Take(ctx, p)
 		}
 		o.Release()
@@ -311,21 +290,31 @@ func (e *Engine) followUp(ctx context.Context, t *topic.Topic, p *task.Post, b *
 		case task.ErrRetiring:
 			select {
 			case <-o.Left():
-				continue
 			case <-ctx.Done():
 				return nil, context.Cause(ctx)
 			}
 		case task.ErrTerminal: // others see the end only once it is committed
-			if _, err := e.topics.Await(ctx, t, is.Last, a2a.TaskState.Terminal); err != nil {
+			if _, err := e.topics.Await(ctx, t, last, a2a.TaskState.Terminal); err != nil {
 				return nil, err
 			}
 			return nil, errFinished(t.Key.ID)
+		default:
+			return nil, err
 		}
-		if !born {
-			o = nil
-		}
-		return o, err
 	}
+}
+
+// mayJoin returns an error if a message cannot be for a task as it is now, whose last entry is
+// at last: there is no such task, it has another context, or it is finished.
+func (e *Engine) mayJoin(ctx context.Context, t *topic.Topic, p *task.Post) (last int64, _ error) {
+	is, err := e.topics.Standing(ctx, t)
+	if err == nil {
+		err = task.CheckContext(p.Message, is.Context)
+	}
+	if err == nil && a2a.TaskState(is.State).Terminal() && !p.Reopen { // otherwise its owner knows whether the message may reopen it
+		err = errFinished(t.Key.ID)
+	}
+	return is.Last, err
 }
 
 func (e *Engine) settled(ctx context.Context, p *task.Post, t *topic.Topic) (accepted, error) {

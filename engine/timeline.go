@@ -2,11 +2,8 @@ package engine
 
 import (
 	"context"
-	"fmt"
-	"iter"
 
 	"github.com/parley-a2a/parley/a2a"
-	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -21,11 +18,10 @@ func (e *Engine) timeline(ctx context.Context, key store.Key, task *a2a.Task, la
 		return nil, err
 	}
 	limit := min(int(*n), a2a.MaxTimeline)
-	t, err := a2a.ReadTimeline(e.entries(ctx, key, last), limit)
+	t, err := a2a.ReadTimeline(e.read.Log(ctx, key, last), limit)
 	if err == nil {
 		for _, en := range t.Entries[max(0, len(t.Entries)-limit):] {
-			if err = e.read.RestoreEntry(ctx, en.Entry, nil); err != nil {
-				err = fmt.Errorf("entry %d: %w", en.Seq, err)
+			if err = e.read.RestoreEntry(ctx, en.Entry); err != nil {
 				break
 			}
 		}
@@ -34,27 +30,6 @@ func (e *Engine) timeline(ctx context.Context, key store.Key, task *a2a.Task, la
 		return nil, e.read.Unread(ctx, err, key)
 	}
 	return t.Of(task, limit), nil
-}
-
-// entries yields a log up to last, without the content that is stored apart from it. It yields
-// an error if the log ends before last: the task was deleted meanwhile.
-func (e *Engine) entries(ctx context.Context, key store.Key, last int64) iter.Seq2[*a2a.Entry, error] {
-	return func(yield func(*a2a.Entry, error) bool) {
-		n := int64(0)
-		for raw, err := range store.EachEntry(ctx, e.store, key, 0, last) {
-			var en *a2a.Entry
-			if err == nil {
-				en, err = a2a.DecodeEntry(raw.Seq, raw.Time, a2a.EntryKind(raw.Kind), raw.Body)
-			}
-			if !yield(en, err) || err != nil {
-				return
-			}
-			n++
-		}
-		if n < last {
-			yield(nil, stored.ErrIncomplete)
-		}
-	}
 }
 
 // listed returns a task of a page in the form that the request asks for.

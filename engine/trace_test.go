@@ -267,7 +267,7 @@ func TestATraceIsForwarded(t *testing.T) {
 	e := New(store.NewMemory(), agent.Func(func(context.Context, *agent.Turn) error { return nil }), testCard(), o)
 	a := &access{caller: a2a.Caller{Trace: callOne, TraceState: "k=v"}}
 	req := send("go")
-	got, _, _, err := sendMemo(a, req, e.forwardName(a, req)).request(e)
+	got, _, _, err := sendMemo(a, req, e.forwardName(a, req)).request()
 	if err != nil || got.caller.Trace != callOne || got.caller.TraceState != "k=v" {
 		t.Errorf("%+v, %v", got, err)
 	}

@@ -100,10 +100,10 @@ func spillArtifact(a *a2a.Artifact, blobs *[]store.Blob) *a2a.Artifact {
 	return &c
 }
 
-// Blobs is the content that one reader of a task has read, by its hash. Parts that
+// blobs is the content that one reader of a task has read, by its hash. Parts that
 // refer to the same content share it, so that a task takes no more memory than
 // store.Record.Size says. Nil keeps nothing.
-type Blobs map[string][]byte
+type blobs map[string][]byte
 
 // Apart reports whether a stored entry has content that is stored apart from it.
 func Apart(en *a2a.Entry) bool { return slices.ContainsFunc(PartsOf(en), isBlob) }
@@ -116,7 +116,7 @@ func isBlob(p *a2a.Part) bool { return p.Kind == a2a.PartURL && strings.HasPrefi
 
 // restore replaces references by their content, in place: the parts were just decoded and are
 // not shared yet.
-func (r *Reader) restore(ctx context.Context, parts []*a2a.Part, shared Blobs) error {
+func (r *Reader) restore(ctx context.Context, parts []*a2a.Part, shared blobs) error {
 	for _, p := range parts {
 		if !isBlob(p) {
 			continue
@@ -142,8 +142,15 @@ func (r *Reader) restore(ctx context.Context, parts []*a2a.Part, shared Blobs) e
 }
 
 // RestoreEntry puts the content that is stored apart from an entry back into it.
-func (r *Reader) RestoreEntry(ctx context.Context, en *a2a.Entry, shared Blobs) error {
-	return r.restore(ctx, PartsOf(en), shared)
+func (r *Reader) RestoreEntry(ctx context.Context, en *a2a.Entry) error {
+	return r.restoreEntry(ctx, en, nil)
+}
+
+func (r *Reader) restoreEntry(ctx context.Context, en *a2a.Entry, shared blobs) error {
+	if err := r.restore(ctx, PartsOf(en), shared); err != nil {
+		return fmt.Errorf("entry %d: %w", en.Seq, err)
+	}
+	return nil
 }
 
 // PartsOf returns the parts of an entry.
@@ -160,7 +167,7 @@ func PartsOf(en *a2a.Entry) []*a2a.Part {
 }
 
 func (r *Reader) restoreTask(ctx context.Context, task *a2a.Task) error {
-	shared, err := Blobs{}, error(nil)
+	shared, err := blobs{}, error(nil)
 	if m := task.Status.Message; m != nil {
 		err = r.restore(ctx, m.Parts, shared)
 	}

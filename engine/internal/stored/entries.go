@@ -9,15 +9,35 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// Entries yields the entries after the seq after, up to last or to the end of the log if that
-// comes first. Content that is stored apart is read with the entry that refers to it, and kept
-// in shared, unless that is nil. Entries ends after the first error.
-func (r *Reader) Entries(ctx context.Context, key store.Key, after, last int64, shared Blobs) iter.Seq2[*a2a.Entry, error] {
+// Log yields the entries of a log up to last, without the content that is stored apart from
+// them. If the log ends before last, because the task was deleted, the last error is
+// ErrIncomplete. Log ends after the first error.
+func (r *Reader) Log(ctx context.Context, key store.Key, last int64) iter.Seq2[*a2a.Entry, error] {
 	return func(yield func(*a2a.Entry, error) bool) {
-		for raw, err := range store.EachEntry(ctx, r.store, key, after, last) {
+		n := int64(0)
+		for raw, err := range store.EachEntry(ctx, r.store, key, 0, last) {
 			var en *a2a.Entry
 			if err == nil {
-				en, err = r.Entry(ctx, &raw, shared)
+				en, err = Decode(&raw)
+			}
+			if !yield(en, err) || err != nil {
+				return
+			}
+			n++
+		}
+		if n < last {
+			yield(nil, ErrIncomplete)
+		}
+	}
+}
+
+// Entries is Log with the content that is stored apart from the entries.
+func (r *Reader) Entries(ctx context.Context, key store.Key, last int64) iter.Seq2[*a2a.Entry, error] {
+	return func(yield func(*a2a.Entry, error) bool) {
+		shared := blobs{}
+		for en, err := range r.Log(ctx, key, last) {
+			if err == nil {
+				err = r.restoreEntry(ctx, en, shared)
 			}
 			if !yield(en, err) || err != nil {
 				return
@@ -26,37 +46,36 @@ func (r *Reader) Entries(ctx context.Context, key store.Key, after, last int64, 
 	}
 }
 
-// Entry decodes an entry and reads the content that is stored apart from it.
-func (r *Reader) Entry(ctx context.Context, raw *store.Entry, shared Blobs) (*a2a.Entry, error) {
+// Decode decodes an entry, without the content that is stored apart from it.
+func Decode(raw *store.Entry) (*a2a.Entry, error) {
 	en, err := a2a.DecodeEntry(raw.Seq, raw.Time, a2a.EntryKind(raw.Kind), raw.Body)
-	if err == nil {
-		err = r.RestoreEntry(ctx, en, shared)
-	}
 	if err != nil {
 		return nil, fmt.Errorf("entry %d: %w", raw.Seq, err)
 	}
 	return en, nil
 }
 
+// Entry decodes an entry and reads the content that is stored apart from it.
+func (r *Reader) Entry(ctx context.Context, raw *store.Entry) (*a2a.Entry, error) {
+	en, err := Decode(raw)
+	if err == nil {
+		err = r.RestoreEntry(ctx, en)
+	}
+	return en, err
+}
+
 // FoldTo returns the task as of an entry of its log. It takes memory for the task and a page of
 // the log.
 func (r *Reader) FoldTo(ctx context.Context, key store.Key, seq int64) (*a2a.Task, error) {
-	n := int64(0)
 	var unread error
 	// Fold refuses a log with a gap, rather than show half a task.
 	task, err := a2a.Fold(func(yield func(*a2a.Entry, error) bool) {
-		for en, err := range r.Entries(ctx, key, 0, seq, Blobs{}) {
-			if err == nil {
-				n++
-			}
+		for en, err := range r.Entries(ctx, key, seq) {
 			if unread = err; !yield(en, err) {
 				return
 			}
 		}
 	})
-	if unread == nil && n < seq && (err == nil || n == 0) {
-		unread = ErrIncomplete
-	}
 	switch {
 	case unread != nil:
 		return nil, r.Unread(ctx, unread, key)

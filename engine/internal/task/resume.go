@@ -27,7 +27,7 @@ func (o *Owner) load(ctx context.Context, drawn bool, patience time.Duration) er
 	// Holding all entries costs little: the task shares most of their content.
 	var entries []*a2a.Entry
 	var size int64
-	for en, bad := range o.all.Read.Entries(ctx, o.key, 0, rec.Last, stored.Blobs{}) {
+	for en, bad := range o.all.Read.Entries(ctx, o.key, rec.Last) {
 		if err = bad; err != nil {
 			break
 		}
@@ -43,9 +43,6 @@ func (o *Owner) load(ctx context.Context, drawn bool, patience time.Duration) er
 				return err
 			}
 		}
-	}
-	if err == nil && int64(len(entries)) < rec.Last {
-		err = stored.ErrIncomplete
 	}
 	if err != nil {
 		return o.all.Read.Unread(ctx, err, o.key)

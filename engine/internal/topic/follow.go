@@ -2,7 +2,6 @@ package topic
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"slices"
 	"time"
@@ -237,10 +236,9 @@ func (ts *Topics) behind(ctx context.Context, key store.Key, cursor int64) ([]En
 	}
 	out := make([]Entry, len(raw))
 	for i := range raw {
-		r := &raw[i]
-		en, err := a2a.DecodeEntry(r.Seq, r.Time, a2a.EntryKind(r.Kind), r.Body)
+		en, err := stored.Decode(&raw[i])
 		if err != nil {
-			return nil, ts.read.Unread(ctx, fmt.Errorf("entry %d: %w", r.Seq, err), key)
+			return nil, ts.read.Unread(ctx, err, key)
 		}
 		out[i] = Entry{Entry: en, apart: stored.Apart(en)}
 	}
@@ -250,8 +248,8 @@ func (ts *Topics) behind(ctx context.Context, key store.Key, cursor int64) ([]En
 // complete reads the content of an entry returned by behind that is stored apart from it.
 func (ts *Topics) complete(ctx context.Context, t *Topic, en *a2a.Entry) error {
 	return ts.Lasting(ctx, func() error {
-		if err := ts.read.RestoreEntry(ctx, en, nil); err != nil {
-			return ts.read.Unread(ctx, fmt.Errorf("entry %d: %w", en.Seq, err), t.Key)
+		if err := ts.read.RestoreEntry(ctx, en); err != nil {
+			return ts.read.Unread(ctx, err, t.Key)
 		}
 		return nil
 	})

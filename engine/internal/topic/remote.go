@@ -233,14 +233,14 @@ func (p *Peers) readRemote(ctx context.Context, k store.Key, after int64) (out [
 			return out, true, nil // what all readers share is limited to a page, too
 		}
 		r := &raw[i]
-		en, err := a2a.DecodeEntry(r.Seq, r.Time, a2a.EntryKind(r.Kind), r.Body)
+		en, err := stored.Decode(r)
 		if err != nil {
 			return nil, false, stored.Failed(err, "read task "+k.ID)
 		}
 		next := Entry{Entry: en, Size: len(r.Body)}
 		if !stored.Refers(r.Body) { // streams show the same
 			next.Body = r.Body
-		} else if err := p.ts.read.RestoreEntry(ctx, en, nil); err != nil {
+		} else if err := p.ts.read.RestoreEntry(ctx, en); err != nil {
 			return nil, false, p.ts.read.Unread(ctx, err, k)
 		} else {
 			for _, part := range stored.PartsOf(en) {
