@@ -98,17 +98,26 @@ what comes next. A webhook is idle, pending, retrying, disabled (the receiver an
 		pick.register(cmd)
 		cmd.Flags().BoolVar(&failing, "failing", false, "list only webhooks that are retrying or disabled")
 	}, func(ctx context.Context, r database.Reader, say func(listDoc) error) error {
-		return database.EachPush(ctx, r.AllPushes, func(p *store.PushState) error {
-			state := database.PushDoes(p)
-			if !pick.has(p.PushID()) || failing && state != database.PushRetrying && state != database.PushDisabled {
-				return nil
+		for page, err := range database.Pushes(ctx, r, 0) {
+			if err != nil {
+				return err
 			}
-			agent, tenant := engine.AgentOf(p.Tenant)
-			return say(&pushDoc{
-				Agent: agent, Tenant: tenant, Owner: p.Owner, Task: p.Key.ID, ID: p.ID, Host: p.Host, Created: p.Created, State: state, Live: p.Live,
-				Cursor: p.Cursor, Last: p.Last, Tries: p.Tries, Since: timeOrNil(p.Since), Due: timeOrNil(p.Due), Reason: p.Reason,
-			})
-		})
+			for i := range page {
+				p := &page[i]
+				state := database.PushDoes(p)
+				if !pick.has(p.PushID()) || failing && state != database.PushRetrying && state != database.PushDisabled {
+					continue
+				}
+				agent, tenant := engine.AgentOf(p.Tenant)
+				if err := say(&pushDoc{
+					Agent: agent, Tenant: tenant, Owner: p.Owner, Task: p.Key.ID, ID: p.ID, Host: p.Host, Created: p.Created, State: state, Live: p.Live,
+					Cursor: p.Cursor, Last: p.Last, Tries: p.Tries, Since: timeOrNil(p.Since), Due: timeOrNil(p.Due), Reason: p.Reason,
+				}); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
 	})
 }
 
@@ -155,7 +164,10 @@ or that failed for a day. parley admin push redeliver sends them again.`,
   parley admin push dead --task <task-id>`,
 		Args: cobra.NoArgs,
 	}, "Dead letters", pick.register, func(ctx context.Context, r database.Reader, say func(listDoc) error) error {
-		return database.EachLetters(ctx, r.DeadLetters, func(page []store.DeadLetter) error {
+		for page, err := range database.Letters(ctx, r, nil) {
+			if err != nil {
+				return err
+			}
 			for _, l := range page {
 				if !pick.has(l.PushID) {
 					continue
@@ -165,8 +177,8 @@ or that failed for a day. parley admin push redeliver sends them again.`,
 					return err
 				}
 			}
-			return nil
-		})
+		}
+		return nil
 	})
 }
 

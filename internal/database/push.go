@@ -1,7 +1,9 @@
 package database
 
 import (
+	"cmp"
 	"context"
+	"iter"
 	"time"
 
 	"github.com/parley-a2a/parley/store"
@@ -10,57 +12,54 @@ import (
 // PushBatch is how many webhooks or dead letters are read at once.
 const PushBatch = 500
 
-// EachPush calls f for every webhook in a database, whose AllPushes is list, in the order in
-// which they were created.
-func EachPush(ctx context.Context, list func(ctx context.Context, after int64, limit int) ([]store.PushState, error), f func(*store.PushState) error) error {
-	for after := int64(0); ; {
-		page, err := list(ctx, after, PushBatch)
-		if err != nil {
-			return err
-		}
-		for i := range page {
-			if err := f(&page[i]); err != nil {
-				return err
+// pages yields a list page by page; read gets the last element of the page before.
+func pages[T any](size int, read func(last *T) ([]T, error)) iter.Seq2[[]T, error] {
+	return func(yield func([]T, error) bool) {
+		for last := (*T)(nil); ; {
+			page, err := read(last)
+			if !yield(page, err) || err != nil || len(page) < size {
+				return
 			}
-			after = page[i].At
-		}
-		if len(page) < PushBatch {
-			return nil
+			last = &page[len(page)-1]
 		}
 	}
+}
+
+// pushReader reads webhooks and their dead letters.
+type pushReader interface {
+	AllPushes(ctx context.Context, after int64, limit int) ([]store.PushState, error)
+	DeadLetters(ctx context.Context, q store.LetterQuery) ([]store.DeadLetter, error)
+}
+
+// Pushes yields the pages of all webhooks after a position, in the order in which they were
+// created.
+func Pushes(ctx context.Context, st pushReader, after int64) iter.Seq2[[]store.PushState, error] {
+	return pages(PushBatch, func(last *store.PushState) ([]store.PushState, error) {
+		if last != nil {
+			after = last.At
+		}
+		return st.AllPushes(ctx, after, PushBatch)
+	})
+}
+
+// Letters yields the pages of all dead letters after one of them; nil: from the start.
+func Letters(ctx context.Context, st pushReader, after *store.DeadLetter) iter.Seq2[[]store.DeadLetter, error] {
+	return pages(PushBatch, func(last *store.DeadLetter) ([]store.DeadLetter, error) {
+		return st.DeadLetters(ctx, store.LetterQuery{Limit: PushBatch, After: cmp.Or(last, after)})
+	})
 }
 
 // CountIdle counts tasks whose state has not changed since a time.
 func CountIdle(ctx context.Context, idle func(context.Context, store.IdleQuery) ([]store.Row, error), state int32, before time.Time) (n int, err error) {
-	q := store.IdleQuery{State: state, Before: before, Limit: 1000}
-	for {
-		rows, err := idle(ctx, q)
-		if n += len(rows); err != nil || len(rows) < q.Limit {
+	const size = 1000
+	for page, err := range pages(size, func(last *store.Row) ([]store.Row, error) {
+		return idle(ctx, store.IdleQuery{State: state, Before: before, Limit: size, After: last})
+	}) {
+		if n += len(page); err != nil {
 			return n, err
 		}
-		q.After = &rows[len(rows)-1]
 	}
-}
-
-// EachLetters calls f with all dead letters of a database, whose DeadLetters is list, page by
-// page.
-func EachLetters(ctx context.Context, list func(context.Context, store.LetterQuery) ([]store.DeadLetter, error), f func([]store.DeadLetter) error) error {
-	q := store.LetterQuery{Limit: PushBatch}
-	for {
-		page, err := list(ctx, q)
-		if err != nil {
-			return err
-		}
-		if len(page) > 0 {
-			q.After = new(page[len(page)-1])
-			if err := f(page); err != nil {
-				return err
-			}
-		}
-		if len(page) < PushBatch {
-			return nil
-		}
-	}
+	return n, nil
 }
 
 // States of a webhook's deliveries.
@@ -98,56 +97,56 @@ type Redelivered struct {
 // attempt. A server delivers them when it starts, or when it is told to. After an error, the
 // changes made so far stay.
 func Redeliver(ctx context.Context, st Store, has func(store.PushID) bool) (r Redelivered, err error) {
-	err = EachLetters(ctx, st.DeadLetters, func(page []store.DeadLetter) error {
+	for page, err := range Letters(ctx, st, nil) {
+		if err != nil {
+			return r, err
+		}
 		var again []store.DeadLetter
 		for _, l := range page {
-			if has(l.PushID) {
-				l.Again = true
-				again = append(again, l)
-				if n := len(r.IDs); n == 0 || r.IDs[n-1] != l.PushID {
-					r.IDs = append(r.IDs, l.PushID)
-				}
+			if !has(l.PushID) {
+				continue
+			}
+			l.Again = true
+			again = append(again, l)
+			if n := len(r.IDs); n == 0 || r.IDs[n-1] != l.PushID {
+				r.IDs = append(r.IDs, l.PushID)
 			}
 		}
-		r.Letters += len(again)
-		if len(again) == 0 {
-			return nil
+		if r.Letters += len(again); len(again) == 0 {
+			continue
 		}
-		return st.SetLetters(ctx, again, false)
-	})
-	if err != nil {
-		return r, err
+		if err := st.SetLetters(ctx, again, false); err != nil {
+			return r, err
+		}
 	}
-	var changed []store.Advance
-	flush := func() error {
-		defer func() { changed = changed[:0] }()
+	for page, err := range Pushes(ctx, st, 0) {
+		if err != nil {
+			return r, err
+		}
+		var changed []store.Advance
+		for i := range page {
+			p := &page[i]
+			does := PushDoes(p)
+			switch {
+			case !has(p.PushID()):
+				continue
+			case does == PushDisabled:
+				r.Enabled++
+			case does == PushRetrying:
+				r.Hastened++
+			default:
+				continue
+			}
+			r.IDs = append(r.IDs, p.PushID())
+			// The time for attempts, a day, starts again.
+			changed = append(changed, store.Advance{PushID: p.PushID(), Created: p.Created, Progress: store.Progress{Cursor: p.Cursor}, Live: true})
+		}
 		if len(changed) == 0 {
-			return nil
+			continue
 		}
-		return st.Advance(ctx, changed)
+		if err := st.Advance(ctx, changed); err != nil {
+			return r, err
+		}
 	}
-	err = EachPush(ctx, st.AllPushes, func(p *store.PushState) error {
-		if !has(p.PushID()) {
-			return nil
-		}
-		switch PushDoes(p) {
-		case PushDisabled:
-			r.Enabled++
-		case PushRetrying:
-			r.Hastened++
-		default:
-			return nil
-		}
-		r.IDs = append(r.IDs, p.PushID())
-		// The time for attempts, a day, starts again.
-		changed = append(changed, store.Advance{PushID: p.PushID(), Created: p.Created, Progress: store.Progress{Cursor: p.Cursor}, Live: true})
-		if len(changed) < PushBatch {
-			return nil
-		}
-		return flush()
-	})
-	if err != nil {
-		return r, err
-	}
-	return r, flush()
+	return r, nil
 }

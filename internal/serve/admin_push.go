@@ -15,9 +15,9 @@ import (
 	"github.com/parley-a2a/parley/store"
 )
 
-// pushPages bounds how many pages of webhooks one call reads. So a page of results may
-// be short even if there is a next one.
-const pushPages = 20
+// pushLook bounds how many webhooks, or dead letters, one call looks at. So a page of results
+// may be short even if there is a next one.
+const pushLook = 20 * database.PushBatch
 
 // picked returns the filter for the webhooks that a query selects.
 func (a *administration) picked(ctx context.Context, task, id string) (func(store.PushID) bool, error) {
@@ -51,46 +51,25 @@ func (a *administration) Deliveries(ctx context.Context, q admin.DeliveryQuery) 
 			return nil, errAfter
 		}
 	}
-	res := &admin.Deliveries{Deliveries: []admin.Delivery{}}
-	read := func() ([]store.PushState, error) { return a.store.AllPushes(ctx, after, database.PushBatch) }
-	more, err := pick(n, read, func(p *store.PushState) bool {
-		after = p.At
-		does := database.PushDoes(p)
-		if !has(p.PushID()) || q.Failing && does != database.PushRetrying && does != database.PushDisabled {
-			return false
-		}
-		res.Deliveries = append(res.Deliveries, delivery(p))
-		return true
-	})
-	if err != nil {
-		return nil, a.failed("list webhooks", err)
-	}
-	if more {
-		res.Next = strconv.FormatInt(after, 10)
-	}
-	return res, nil
-}
-
-// pick reads pages until take has accepted n elements or the pages end, and reports
-// whether there may be more after the last one.
-func pick[T any](n int, read func() ([]T, error), take func(*T) bool) (more bool, err error) {
-	for range pushPages {
-		page, err := read()
+	res, looked := &admin.Deliveries{Deliveries: []admin.Delivery{}}, 0
+	for page, err := range database.Pushes(ctx, a.store, after) {
 		if err != nil {
-			return false, err
+			return nil, a.failed("list webhooks", err)
 		}
 		for i := range page {
-			if take(&page[i]) {
-				if n--; n == 0 {
-					return i < len(page)-1 || len(page) == database.PushBatch, nil
-				}
+			if len(res.Deliveries) == n || looked == pushLook {
+				res.Next = strconv.FormatInt(after, 10)
+				return res, nil
+			}
+			p := &page[i]
+			after, looked = p.At, looked+1
+			does := database.PushDoes(p)
+			if has(p.PushID()) && (!q.Failing || does == database.PushRetrying || does == database.PushDisabled) {
+				res.Deliveries = append(res.Deliveries, delivery(p))
 			}
 		}
-		if len(page) < database.PushBatch {
-			return false, nil
-		}
 	}
-	return true, nil
+	return res, nil
 }
 
 func delivery(p *store.PushState) admin.Delivery {
@@ -116,35 +95,36 @@ func (a *administration) DeadLetters(ctx context.Context, q admin.DeliveryQuery)
 	if err != nil {
 		return nil, err
 	}
-	lq := store.LetterQuery{Limit: database.PushBatch}
+	var after *store.DeadLetter
 	if q.After != "" {
-		lq.After = new(store.DeadLetter)
+		after = new(store.DeadLetter)
 		at, seq, ok := strings.Cut(q.After, ".")
 		var bad error
-		if lq.After.At, err = strconv.ParseInt(at, 10, 64); err == nil {
-			lq.After.Seq, bad = strconv.ParseInt(seq, 10, 64)
+		if after.At, err = strconv.ParseInt(at, 10, 64); err == nil {
+			after.Seq, bad = strconv.ParseInt(seq, 10, 64)
 		}
 		if !ok || err != nil || bad != nil {
 			return nil, errAfter
 		}
 	}
-	res := &admin.DeadLetters{Letters: []admin.DeadLetter{}}
-	read := func() ([]store.DeadLetter, error) { return a.store.DeadLetters(ctx, lq) }
-	more, err := pick(n, read, func(l *store.DeadLetter) bool {
-		lq.After = l
-		if !has(l.PushID) {
-			return false
+	res, looked := &admin.DeadLetters{Letters: []admin.DeadLetter{}}, 0
+	for page, err := range database.Letters(ctx, a.store, after) {
+		if err != nil {
+			return nil, a.failed("list dead letters", err)
 		}
-		res.Letters = append(res.Letters, admin.DeadLetter{
-			Task: taskKey(l.Key), Name: taskName(l.Key), ID: l.ID, Seq: l.Seq, Time: l.Time, Tries: l.Tries, Reason: l.Reason, Again: l.Again,
-		})
-		return true
-	})
-	if err != nil {
-		return nil, a.failed("list dead letters", err)
-	}
-	if more {
-		res.Next = fmt.Sprintf("%d.%d", lq.After.At, lq.After.Seq)
+		for i := range page {
+			if len(res.Letters) == n || looked == pushLook {
+				res.Next = fmt.Sprintf("%d.%d", after.At, after.Seq)
+				return res, nil
+			}
+			l := &page[i]
+			after, looked = l, looked+1
+			if has(l.PushID) {
+				res.Letters = append(res.Letters, admin.DeadLetter{
+					Task: taskKey(l.Key), Name: taskName(l.Key), ID: l.ID, Seq: l.Seq, Time: l.Time, Tries: l.Tries, Reason: l.Reason, Again: l.Again,
+				})
+			}
+		}
 	}
 	return res, nil
 }
