@@ -2,6 +2,7 @@ package admin
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -23,10 +24,11 @@ const maxAnswer = 64 << 20
 
 // Dial returns the API of a server on this machine. It does not connect yet. Streams do not
 // reconnect by themselves.
-func Dial(l *Local) API { return &client{l.URL + Path, l.Token, l.client()} }
+func Dial(l *Local) API { return &client{l.URL + Path, l.Host, l.Token, l.client()} }
 
 type client struct {
 	base  string
+	host  string // of requests; "": of base
 	token a2a.Secret
 	http  *http.Client
 }
@@ -41,6 +43,7 @@ func (c *client) do(ctx context.Context, method, path string, q url.Values, medi
 	if err != nil {
 		return nil, fmt.Errorf("call the admin API: %w", err)
 	}
+	r.Host = cmp.Or(c.host, r.Host)
 	r.Header.Set("Authorization", "Bearer "+c.token.Reveal())
 	if body != nil {
 		r.Header.Set("Content-Type", media)

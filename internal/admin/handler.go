@@ -14,7 +14,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -316,44 +315,73 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request, c *call, route 
 		return nil
 	}
 	ctx, cancel := context.WithCancel(c.ctx)
-	defer cancel()
 	c.ctx = ctx
-	s := &streamWriter{w: w, rc: http.NewResponseController(w), cancel: cancel}
-	stop := make(chan struct{})
-	var beat sync.WaitGroup
-	beat.Go(func() { s.keepAlive(stop, h.o.Draining, func() bool { return h.stillIn(r, route) }) })
-	defer beat.Wait()
-	defer close(stop)
-	for m, err := range route.stream(c) {
-		if err != nil {
-			if ctx.Err() != nil {
+	events := make(chan result)
+	go func() {
+		defer close(events)
+		for m, err := range route.stream(c) {
+			select {
+			case events <- result{m, err}:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	defer func() {
+		cancel()
+		for range events { // until it has ended
+		}
+	}()
+	out := &streamWriter{w: w, rc: http.NewResponseController(w)}
+	tick := time.NewTicker(keepAlive)
+	defer tick.Stop()
+	for {
+		select {
+		case e, more := <-events:
+			switch {
+			case !more:
+				out.write(nil) // a stream without events is a stream too
+				return nil
+			case e.err != nil && ctx.Err() != nil:
+				return nil
+			case e.err != nil && !out.begun:
+				return e.err
+			case e.err != nil:
+				out.write(wire.AppendEvent(nil, "", "error", h.public(r, e.err).problem()))
 				return nil
 			}
-			if !s.started() {
+			b, err := e.encode()
+			if err != nil || !out.write(b) {
 				return err
 			}
-			e := h.public(r, err)
-			s.write(wire.AppendEvent(nil, "", "error", e.problem()))
-			return nil
-		}
-		if m.data == nil { // no events yet; let the client know
-			s.write(wire.KeepAlive)
-			continue
-		}
-		b, err := json.Marshal(m.data)
-		if err != nil {
-			return err
-		}
-		name := ""
-		if ev, ok := m.data.(Event); ok {
-			name = ev.Type
-		}
-		if !s.write(wire.AppendEvent(nil, m.id, name, b)) {
+		case <-tick.C:
+			if !h.stillIn(r, route) || out.begun && !out.write(wire.KeepAlive) {
+				return nil
+			}
+		case <-h.o.Draining:
 			return nil
 		}
 	}
-	s.write(nil) // a stream without events is a stream too
-	return nil
+}
+
+// result is what the iterator of a stream yields.
+type result struct {
+	message
+	err error
+}
+
+// encode returns the bytes of a message. One without data lets the client know that there are
+// no events yet.
+func (m message) encode() ([]byte, error) {
+	if m.data == nil {
+		return wire.KeepAlive, nil
+	}
+	b, err := json.Marshal(m.data)
+	name := ""
+	if ev, ok := m.data.(Event); ok {
+		name = ev.Type
+	}
+	return wire.AppendEvent(nil, m.id, name, b), err
 }
 
 // stillIn reports whether the caller of a stream may still receive it. If that cannot be
@@ -368,28 +396,13 @@ func (h *handler) stillIn(r *http.Request, route *route) bool {
 
 // streamWriter writes a stream, with a time limit for each write.
 type streamWriter struct {
-	w      http.ResponseWriter
-	rc     *http.ResponseController
-	cancel context.CancelFunc
-
-	mu    sync.Mutex // protects the fields below, and writes
+	w     http.ResponseWriter
+	rc    *http.ResponseController
 	begun bool
-	over  bool
-}
-
-func (s *streamWriter) started() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.begun
 }
 
 // write reports whether the client still reads.
 func (s *streamWriter) write(b []byte) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.over {
-		return false
-	}
 	if !s.begun {
 		s.begun = true
 		h := s.w.Header()
@@ -399,34 +412,5 @@ func (s *streamWriter) write(b []byte) bool {
 	}
 	_ = s.rc.SetWriteDeadline(time.Now().Add(writeTime))
 	_, err := s.w.Write(b)
-	if err == nil {
-		err = s.rc.Flush()
-	}
-	if err != nil {
-		s.over = true
-		s.cancel()
-	}
-	return err == nil
-}
-
-// keepAlive writes comments while there are no events, and ends the stream when the server
-// drains, or when the caller may no longer receive it.
-func (s *streamWriter) keepAlive(stop, draining <-chan struct{}, stillIn func() bool) {
-	tick := time.NewTicker(keepAlive)
-	defer tick.Stop()
-	for {
-		select {
-		case <-stop:
-			return
-		case <-draining:
-			s.cancel()
-			draining = nil
-		case <-tick.C:
-			if !stillIn() {
-				s.cancel()
-			} else if s.started() {
-				s.write(wire.KeepAlive)
-			}
-		}
-	}
+	return err == nil && s.rc.Flush() == nil
 }

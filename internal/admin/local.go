@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -117,23 +116,8 @@ func Find(ctx context.Context, name string) (API, *Local, error) {
 // which is for other names: the address is this machine's own, and only the server that wrote
 // the file accepts the token.
 func (l *Local) client() *http.Client {
-	var d net.Dialer
 	return &http.Client{
-		Transport:     &localTransport{l.Host, &http.Transport{DialContext: d.DialContext, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}},
+		Transport:     &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-}
-
-// localTransport sets the Host of requests, wherever they are sent.
-type localTransport struct {
-	host string
-	next *http.Transport
-}
-
-func (t *localTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if t.host != "" {
-		r = r.Clone(r.Context())
-		r.Host = t.host
-	}
-	return t.next.RoundTrip(r)
 }
