@@ -36,7 +36,7 @@ type feed struct {
 	n         int64     // the position of the last event
 	floor     int64     // events after this position are or were recorded here
 	tail      []*news   // the newest events, the last of them at n
-	changed   chan struct{}
+	changed   wake.Bell
 	told      map[store.Key]store.Row // last reported states of tasks
 	readiness admin.Readiness
 	nodes     map[string]string // states, by name
@@ -134,12 +134,11 @@ func (f *feed) taskLocked(r store.Row) {
 func (f *feed) addLocked(x *news) {
 	f.n++
 	x.n = f.n
-	x.ev.ID = fmt.Sprintf("%d.%s.%d", x.ev.Time.UnixMilli(), f.name, x.n)
+	x.ev.ID = f.id(x.ev.Time, x.n)
 	if f.tail = append(f.tail, x); len(f.tail) > feedTail {
 		f.tail = append(f.tail[:0:0], f.tail[len(f.tail)-feedTail/2:]...)
 	}
-	close(f.changed)
-	f.changed = make(chan struct{})
+	f.changed.Ring()
 }
 
 // join adds a reader.
@@ -278,73 +277,56 @@ func (a *administration) Events(ctx context.Context, after string) iter.Seq2[adm
 		a.record(ctx, "events", nil)
 		a.feed.join()
 		defer a.feed.leave()
-		a.feed.follow(ctx, from, after, yield)
-	}
-}
-
-func (f *feed) follow(ctx context.Context, from cursor, after string, yield func(admin.Event, error) bool) {
-	f.mu.Lock()
-	at := f.n
-	exact := from.feed == f.name && from.n >= f.floor && from.n <= f.n && from.n >= f.n-int64(len(f.tail))
-	f.mu.Unlock()
-	here := func() string { return fmt.Sprintf("%d.%s.%d", f.a.engine.Now().UnixMilli(), f.name, at) }
-	start := admin.Event{ID: here(), Type: admin.EventReadiness, Time: f.a.engine.Now(), Readiness: f.a.readiness()}
-	switch {
-	case exact:
-		at = from.n
-		start.ID = after
-		if !yield(start, nil) {
-			return
-		}
-	case after == "":
-		if !yield(start, nil) {
-			return
-		}
-	default:
-		rows, all, err := f.a.since(ctx, from.at.Add(-feedMargin))
+		start, at, err := a.feed.start(ctx, from, after)
 		if err != nil {
 			yield(admin.Event{}, err)
 			return
 		}
-		if !all {
-			if !yield(f.reset(here()), nil) {
-				return
-			}
-			break
-		}
-		start.ID = "" // a reader that leaves before the rest keeps its earlier position
-		if !yield(start, nil) {
-			return
-		}
-		for i := range rows {
-			t := f.a.task(ctx, &rows[i])
-			ev := admin.Event{Type: admin.EventTask, Time: t.Updated, Task: &t}
-			if i == len(rows)-1 {
-				ev.ID = here()
-			}
-			if !yield(ev, nil) {
+		for i := range start {
+			if !yield(start[i], nil) {
 				return
 			}
 		}
+		a.feed.follow(ctx, at, yield)
 	}
+}
+
+// start returns the events with which a reader begins, and its position after them.
+func (f *feed) start(ctx context.Context, from cursor, after string) (list []admin.Event, at int64, err error) {
+	f.mu.Lock()
+	at = f.n
+	exact := from.feed == f.name && from.n >= f.floor && from.n <= f.n && from.n >= f.n-int64(len(f.tail))
+	f.mu.Unlock()
+	here := f.event(admin.EventReadiness, at)
+	here.Readiness = f.a.readiness()
+	if exact {
+		here.ID = after
+		return []admin.Event{here}, from.n, nil
+	}
+	if after == "" {
+		return []admin.Event{here}, at, nil
+	}
+	rows, all, err := f.a.since(ctx, from.at.Add(-feedMargin))
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case !all:
+		return []admin.Event{f.event(admin.EventReset, at)}, at, nil
+	}
+	list = []admin.Event{here}
+	for i := range rows {
+		t := f.a.task(ctx, &rows[i])
+		list = append(list, admin.Event{Type: admin.EventTask, Time: t.Updated, Task: &t})
+	}
+	// A reader that leaves before the last of them keeps its earlier position.
+	list[0].ID, list[len(list)-1].ID = "", here.ID
+	return list, at, nil
+}
+
+// follow yields the events after a position.
+func (f *feed) follow(ctx context.Context, at int64, yield func(admin.Event, error) bool) {
 	for {
-		f.mu.Lock()
-		behind, changed := f.n-at, f.changed
-		var some []*news
-		gap := behind > int64(len(f.tail))
-		if behind > 0 && !gap {
-			some = slices.Clone(f.tail[int64(len(f.tail))-behind:])
-		}
-		if gap {
-			at = f.n
-		}
-		f.mu.Unlock()
-		if gap {
-			if !yield(f.reset(here()), nil) {
-				return
-			}
-			continue
-		}
+		some, changed := f.after(at)
 		for _, x := range some {
 			at = x.n
 			f.complete(ctx, x)
@@ -369,8 +351,28 @@ func (f *feed) follow(ctx context.Context, from cursor, after string, yield func
 	}
 }
 
-func (f *feed) reset(id string) admin.Event {
-	return admin.Event{ID: id, Type: admin.EventReset, Time: f.a.engine.Now()}
+// after returns the events after a position, or a reset if some of them are no longer here,
+// and a channel that is closed when there is another one.
+func (f *feed) after(at int64) (some []*news, changed <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch behind := f.n - at; {
+	case behind > int64(len(f.tail)):
+		some = []*news{{n: f.n, ev: f.event(admin.EventReset, f.n)}}
+	case behind > 0:
+		some = slices.Clone(f.tail[int64(len(f.tail))-behind:])
+	}
+	return some, f.changed.Wait()
+}
+
+// event returns an event of now at a position.
+func (f *feed) event(kind string, n int64) admin.Event {
+	now := f.a.engine.Now()
+	return admin.Event{ID: f.id(now, n), Type: kind, Time: now}
+}
+
+func (f *feed) id(at time.Time, n int64) string {
+	return fmt.Sprintf("%d.%s.%d", at.UnixMilli(), f.name, n)
 }
 
 // complete reads the fields that show an event, once for all its readers.
