@@ -3,9 +3,6 @@ package config
 import (
 	"reflect"
 	"strings"
-	"time"
-
-	"github.com/parley-a2a/parley/a2a"
 )
 
 // agents builds the agents of a file without mistakes.
@@ -57,14 +54,6 @@ func fieldOf(s reflect.Value, name string) reflect.Value {
 // fill stores a value in a struct field. Values and fields follow one table, which a test
 // compares with the types.
 func fill(to reflect.Value, v *value) {
-	switch to.Interface().(type) {
-	case time.Duration:
-		to.SetInt(int64(v.duration))
-		return
-	case a2a.Secret:
-		to.SetString(v.text)
-		return
-	}
 	switch to.Kind() {
 	case reflect.Pointer:
 		to.Set(reflect.New(to.Type().Elem()))
@@ -86,18 +75,14 @@ func fill(to reflect.Value, v *value) {
 			to.SetMapIndex(reflect.ValueOf(m.name), elem)
 		}
 	case reflect.Interface:
-		if v.any != nil {
-			to.Set(reflect.ValueOf(v.any))
+		if v.parsed != nil {
+			to.Set(reflect.ValueOf(v.parsed))
 		}
-	case reflect.Bool:
-		to.SetBool(v.yes)
-	case reflect.Int, reflect.Int64:
-		to.SetInt(v.integer)
-	case reflect.Float64:
-		to.SetFloat(v.float)
-	case reflect.String:
-		to.SetString(v.text)
 	default:
-		panic("config: no " + to.Kind().String() + " is read") // a test covers all types
+		is := reflect.ValueOf(v.text)
+		if v.parsed != nil {
+			is = reflect.ValueOf(v.parsed)
+		}
+		to.Set(is.Convert(to.Type())) // a test covers all types
 	}
 }

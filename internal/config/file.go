@@ -33,16 +33,14 @@ type Options struct {
 	Elsewhere bool
 }
 
-func (o *Options) elsewhere() bool { return o != nil && o.Elsewhere }
-
 func (o *Options) lookup(name string) (string, bool) {
-	if o == nil || o.Lookup == nil {
+	if o.Lookup == nil {
 		return "", false
 	}
 	return o.Lookup(name)
 }
 
-func (o *Options) given(flag string) bool { return o != nil && o.Given != nil && o.Given(flag) }
+func (o *Options) given(flag string) bool { return o.Given != nil && o.Given(flag) }
 
 // File is the content of a parley.yaml.
 type File struct {
@@ -85,15 +83,18 @@ func Load(name string, o *Options) (*File, error) {
 // Parse parses a file's text; name is for its errors, and paths in the file are relative to
 // name's directory. Its error is an *Error with all mistakes.
 func Parse(name string, doc []byte, o *Options) (*File, error) {
-	r := &reader{options: o, dir: filepath.Dir(name)}
+	r := &reader{dir: filepath.Dir(name), wrong: &Error{File: name}}
+	if o != nil {
+		r.options = *o
+	}
 	tree := r.document(doc)
 	if tree == nil {
-		return nil, r.err(name)
+		return nil, r.wrong.result()
 	}
 	f := &File{Name: name, tree: tree}
 	r.rules(tree)
 	f.Settings = r.settings(tree)
-	if err := r.err(name); err != nil {
+	if err := r.wrong.result(); err != nil {
 		return nil, err
 	}
 	f.Agents = agents(tree, r.dir)
@@ -104,14 +105,14 @@ func Parse(name string, doc []byte, o *Options) (*File, error) {
 func (r *reader) document(doc []byte) *value {
 	doc = bytes.TrimPrefix(doc, []byte("\uFEFF"))
 	if len(doc) > MaxBytes {
-		r.add(0, 0, "", "is larger than %d MiB", MaxBytes>>20)
+		r.wrong.add(0, 0, "", "is larger than %d MiB", MaxBytes>>20)
 		return nil
 	}
 	line := 0
 	for text := range bytes.Lines(doc) {
 		line++
 		if i := invalid(text); i >= 0 {
-			r.add(line, i+1, "", "is not valid UTF-8 from here on")
+			r.wrong.add(line, i+1, "", "is not valid UTF-8 from here on")
 			return nil
 		}
 	}
@@ -121,7 +122,7 @@ func (r *reader) document(doc []byte) *value {
 		return nil
 	}
 	if len(n.Content) != 1 {
-		r.add(0, 0, "", "is empty: it begins with version: 1")
+		r.wrong.add(0, 0, "", "is empty: it begins with version: 1")
 		return nil
 	}
 	top := r.read(root, n.Content[0], "", 0)
@@ -135,19 +136,19 @@ func (r *reader) document(doc []byte) *value {
 func (r *reader) syntax(err error) {
 	var load *yaml.LoadError
 	if !errors.As(err, &load) {
-		r.add(0, 0, "", "is not YAML: %v", err)
+		r.wrong.add(0, 0, "", "is not YAML: %v", err)
 		return
 	}
 	message := strings.TrimPrefix(load.Message, "yaml: ")
 	switch {
 	case strings.Contains(message, "no documents"):
-		r.add(0, 0, "", "is empty: it begins with version: 1")
+		r.wrong.add(0, 0, "", "is empty: it begins with version: 1")
 	case strings.Contains(message, "found multiple"):
-		r.add(0, 0, "", "has more than one document: leave out what begins with ---")
+		r.wrong.add(0, 0, "", "has more than one document: leave out what begins with ---")
 	case strings.Contains(message, "cannot start any token"):
-		r.add(load.Mark.Line, load.Mark.Column, "", "is not YAML: %s (a tab? YAML is indented with spaces)", message)
+		r.wrong.add(load.Mark.Line, load.Mark.Column, "", "is not YAML: %s (a tab? YAML is indented with spaces)", message)
 	default:
-		r.add(load.Mark.Line, load.Mark.Column, "", "is not YAML: %s", message)
+		r.wrong.add(load.Mark.Line, load.Mark.Column, "", "is not YAML: %s", message)
 	}
 }
 
@@ -251,7 +252,7 @@ func (v *value) flagValues() (values []flagValue) {
 			values = append(values, flagValue{f.empty, v})
 		}
 	case f.negate:
-		values = append(values, flagValue{map[bool]string{true: "false", false: "true"}[v.yes], v})
+		values = append(values, flagValue{map[bool]string{true: "false", false: "true"}[v.yes()], v})
 	default:
 		values = append(values, flagValue{v.text, v})
 	}
@@ -271,7 +272,7 @@ func (p flagValue) shown() string {
 
 // check checks a value with the flag.
 func (r *reader) check(flag string, part flagValue) {
-	if r.options == nil || r.options.Check == nil || r.options.Elsewhere && part.at.source != "" {
+	if r.options.Check == nil || r.options.Elsewhere && part.at.source != "" {
 		return
 	}
 	if err := r.options.Check(flag, part.text); err != nil {

@@ -440,7 +440,7 @@ func TestTheTableHasEveryFieldOfTheTypes(t *testing.T) {
 }
 
 func sample(f *field) *value {
-	v := &value{field: f, text: "1", integer: 1, duration: 1}
+	v := &value{field: f, text: "1", parsed: map[kind]any{boolean: true, integer: int64(1), size: int64(1), number: 1.5, duration: time.Second}[f.kind]}
 	if f.elem != nil {
 		v.items = []*value{sample(f.elem)}
 		v.members = []*member{{name: "x", value: sample(f.elem)}}

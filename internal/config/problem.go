@@ -40,37 +40,26 @@ func (e *Error) Error() string { return strings.Join(e.Lines(), "\n") }
 // maxProblems is how many problems are listed; the rest are counted.
 const maxProblems = 200
 
-// problems collects problems.
-type problems struct {
-	list []failure.Problem
-	more int
-}
-
-func (p *problems) add(line, column int, path, format string, args ...any) {
-	if len(p.list) == maxProblems {
-		p.more++
-		return
+func (e *Error) add(line, column int, path, format string, args ...any) {
+	if !e.full() {
+		e.Problems = append(e.Problems, failure.Problem{File: e.File, Line: line, Column: column, Path: path, Message: fmt.Sprintf(format, args...)})
 	}
-	p.list = append(p.list, failure.Problem{Line: line, Column: column, Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
-// full reports whether further problems are only counted.
-func (p *problems) full() bool {
-	if len(p.list) < maxProblems {
+// full reports whether further problems are only counted, and counts one.
+func (e *Error) full() bool {
+	if len(e.Problems) < maxProblems {
 		return false
 	}
-	p.more++
+	e.More++
 	return true
 }
 
-// err returns the collected problems of a file; nil if there are none.
-func (p *problems) err(file string) error {
-	if len(p.list) == 0 {
+// result returns the error of a file that was read; nil if it has no problems.
+func (e *Error) result() error {
+	if len(e.Problems) == 0 {
 		return nil
 	}
-	for i := range p.list {
-		p.list[i].File = file
-	}
-	slices.SortStableFunc(p.list, func(a, b failure.Problem) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
-	return &Error{file, p.list, p.more}
+	slices.SortStableFunc(e.Problems, func(a, b failure.Problem) int { return cmp.Or(a.Line-b.Line, a.Column-b.Column) })
+	return e
 }

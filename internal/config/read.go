@@ -17,10 +17,10 @@ const (
 
 // reader checks a document against the table.
 type reader struct {
-	options *Options
+	options Options
 	dir     string // the directory that paths are relative to
 	nodes   int
-	problems
+	wrong   *Error // what was found
 }
 
 // enter counts a node; false says that it must not be read. For an alias it counts and returns
@@ -30,7 +30,7 @@ func (r *reader) enter(n *yaml.Node, path string, depth int) (*yaml.Node, bool) 
 		return n, false
 	}
 	if depth > maxDepth {
-		r.add(n.Line, n.Column, path, "there are more than %d levels", maxDepth)
+		r.wrong.add(n.Line, n.Column, path, "there are more than %d levels", maxDepth)
 		return n, false
 	}
 	if n.Kind == yaml.AliasNode && n.Alias != nil {
@@ -44,7 +44,7 @@ func (r *reader) count(n *yaml.Node, path string, more int) bool {
 	before := r.nodes
 	r.nodes += more
 	if before <= maxNodes && r.nodes > maxNodes {
-		r.add(n.Line, n.Column, path, "there are more than %d values, those behind aliases counted each time", maxNodes)
+		r.wrong.add(n.Line, n.Column, path, "there are more than %d values, those behind aliases counted each time", maxNodes)
 	}
 	return r.nodes <= maxNodes
 }
@@ -62,7 +62,7 @@ func (r *reader) read(f *field, n *yaml.Node, path string, depth int) *value {
 		r.readMap(v, n, depth)
 	case list:
 		if n.Kind != yaml.SequenceNode {
-			r.wrong(v, n)
+			r.mistyped(v, n)
 			break
 		}
 		for i, c := range n.Content {
@@ -72,10 +72,10 @@ func (r *reader) read(f *field, n *yaml.Node, path string, depth int) *value {
 			r.bad(v, "must not be empty")
 		}
 	case anything:
-		v.any = r.anything(v, n, depth)
+		v.parsed = r.anything(v, n, depth)
 	default:
 		if n.Kind != yaml.ScalarNode {
-			r.wrong(v, n)
+			r.mistyped(v, n)
 			break
 		}
 		r.scalar(v, n)
@@ -86,11 +86,11 @@ func (r *reader) read(f *field, n *yaml.Node, path string, depth int) *value {
 // bad reports a problem with a value.
 func (r *reader) bad(v *value, format string, args ...any) {
 	v.bad = true
-	r.add(v.line, v.column, v.path, format, args...)
+	r.wrong.add(v.line, v.column, v.path, format, args...)
 }
 
-// wrong reports a value of the wrong type.
-func (r *reader) wrong(v *value, n *yaml.Node) {
+// mistyped reports a value of the wrong type.
+func (r *reader) mistyped(v *value, n *yaml.Node) {
 	r.bad(v, "must be %s%s", v.field.expected(), butIs(n))
 }
 
@@ -120,7 +120,7 @@ func cutAt(s string, most int) string {
 // readMap reads an object or a dict.
 func (r *reader) readMap(v *value, n *yaml.Node, depth int) {
 	if n.Kind != yaml.MappingNode {
-		r.wrong(v, n)
+		r.mistyped(v, n)
 		return
 	}
 	var meant []string // names that were probably meant: do not report them as missing
@@ -146,7 +146,7 @@ func (r *reader) readMap(v *value, n *yaml.Node, depth int) {
 			m.value = r.read(f, p.value, below, depth+1)
 		}
 		if earlier := v.member(m.name); earlier != nil { // x and x_file
-			r.add(m.line, m.column, below, "%s and %s%s exclude each other: leave one out", m.name, m.name, fileSuffix)
+			r.wrong.add(m.line, m.column, below, "%s and %s%s exclude each other: leave one out", m.name, m.name, fileSuffix)
 			continue
 		}
 		v.members = append(v.members, m)
@@ -154,7 +154,7 @@ func (r *reader) readMap(v *value, n *yaml.Node, depth int) {
 	for _, f := range v.field.fields {
 		if f.need && v.member(f.name) == nil && !slices.Contains(meant, f.name) && (f.flag == "" || !r.options.given(f.flag)) {
 			v.bad = true
-			r.add(v.line, v.column, join(v.path, f.name), "is missing: %s", f.doc)
+			r.wrong.add(v.line, v.column, join(v.path, f.name), "is missing: %s", f.doc)
 		}
 	}
 	for _, name := range meant { // so that rules treat it as set
@@ -188,7 +188,7 @@ func join(path, name string) string {
 
 // unknown reports an unknown name in an object, and returns the name that was probably meant.
 func (r *reader) unknown(v *value, key *yaml.Node) string {
-	if r.full() {
+	if r.wrong.full() {
 		return "" // the report is not shown
 	}
 	name := Similar(key.Value, v.field.names())
@@ -198,11 +198,11 @@ func (r *reader) unknown(v *value, key *yaml.Node) string {
 	}
 	switch {
 	case name != "":
-		r.add(key.Line, key.Column, join(v.path, key.Value), "there is no such setting: did you mean %s?", name)
+		r.wrong.add(key.Line, key.Column, join(v.path, key.Value), "there is no such setting: did you mean %s?", name)
 	case elsewhere != "":
-		r.add(key.Line, key.Column, join(v.path, key.Value), "there is no such setting here: did you mean %s?", elsewhere)
+		r.wrong.add(key.Line, key.Column, join(v.path, key.Value), "there is no such setting here: did you mean %s?", elsewhere)
 	default:
-		r.add(key.Line, key.Column, join(v.path, key.Value), "there is no such setting; there are %s", strings.Join(v.field.names(), ", "))
+		r.wrong.add(key.Line, key.Column, join(v.path, key.Value), "there is no such setting; there are %s", strings.Join(v.field.names(), ", "))
 	}
 	return strings.TrimSuffix(name, fileSuffix)
 }
@@ -254,11 +254,11 @@ func (r *reader) pairs(n *yaml.Node, path string, depth int) (list []pair) {
 			merged = append(merged, val)
 			continue
 		case key.Kind != yaml.ScalarNode || key.ShortTag() == "!!null" || len(key.Value) > 256:
-			r.add(key.Line, key.Column, path, "a name must be text")
+			r.wrong.add(key.Line, key.Column, path, "a name must be text")
 			continue
 		}
 		if line, twice := lines[key.Value]; twice {
-			r.add(key.Line, key.Column, join(path, key.Value), "comes twice: it is in line %d, too", line)
+			r.wrong.add(key.Line, key.Column, join(path, key.Value), "comes twice: it is in line %d, too", line)
 			continue
 		}
 		lines[key.Value] = key.Line
@@ -273,7 +273,7 @@ func (r *reader) pairs(n *yaml.Node, path string, depth int) (list []pair) {
 			behind, ok := r.enter(s, path, depth)
 			if !ok || behind.Kind != yaml.MappingNode {
 				if ok {
-					r.add(s.Line, s.Column, path, "<< takes a mapping, or a list of them: <<: *name")
+					r.wrong.add(s.Line, s.Column, path, "<< takes a mapping, or a list of them: <<: *name")
 				}
 				continue
 			}

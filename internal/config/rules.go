@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 )
 
 // rules reports mistakes that involve several values.
@@ -19,10 +20,10 @@ func (r *reader) rules(tree *value) {
 	var first *member // the first default agent
 	for _, m := range named.members {
 		if !agentName(m.name) {
-			r.add(m.line, m.column, join("agents", m.name), "the name of an agent must be a word of a-z, 0-9 and -, of 63 characters at most")
+			r.wrong.add(m.line, m.column, join("agents", m.name), "the name of an agent must be a word of a-z, 0-9 and -, of 63 characters at most")
 		}
 		r.agentRules(m)
-		if d := m.value.member("default"); d != nil && d.yes && !d.bad {
+		if d := m.value.member("default"); d.yes() && !d.bad {
 			if first != nil {
 				r.bad(d, "only one agent can be at /, and %s is (line %d)", first.name, first.line)
 				continue
@@ -40,7 +41,7 @@ func agentName(s string) bool {
 // command line.
 func (r *reader) needs(tree *value, path, other, why string) {
 	v, o := tree.at(path), fieldAt(other)
-	if v == nil || v.bad || v.field.kind == boolean && !v.yes || tree.at(other) != nil {
+	if v == nil || v.bad || v.field.kind == boolean && !v.yes() || tree.at(other) != nil {
 		return
 	}
 	given := o.flag != "" && r.options.given(o.flag)
@@ -74,7 +75,7 @@ func fieldAt(path string) *field {
 
 func (r *reader) serverRules(tree *value) {
 	yes := func(path string) *value {
-		if v := tree.at(path); v != nil && v.yes {
+		if v := tree.at(path); v.yes() {
 			return v
 		}
 		return nil
@@ -104,16 +105,16 @@ func (r *reader) serverRules(tree *value) {
 	r.needs(tree, "cards.keys", "public_url", "a signed card says where the agent is, and must not take that from a request")
 	r.needs(tree, "cards.keys_url", "cards.keys", "only signed cards name it")
 	r.needs(tree, "cards.strict", "cards.keys", "it is about signatures")
-	if w := tree.at("retries.window"); w != nil && !w.bad && w.duration == 0 {
+	if w := tree.at("retries.window"); w != nil && !w.bad && w.parsed == time.Duration(0) {
 		r.excludes(w, yes("retries.anonymous"), "no message is remembered")
 	}
-	if push := tree.at("push.enabled"); push != nil && !push.yes {
+	if push := tree.at("push.enabled"); push != nil && !push.yes() {
 		for _, name := range []string{"allow", "deny", "proxy"} {
 			r.excludes(push, tree.at("push."+name), "no webhook is sent")
 		}
 		if named := tree.member("agents"); named != nil {
 			for _, m := range named.members {
-				if offers := m.value.at("card.push_notifications"); offers != nil && offers.yes {
+				if offers := m.value.at("card.push_notifications"); offers.yes() {
 					r.excludes(push, offers, "no webhook is sent")
 				}
 			}
@@ -142,19 +143,19 @@ func (r *reader) agentRules(m *member) {
 	}
 	switch {
 	case len(made) == 0:
-		r.add(m.line, m.column, a.path, "needs one of %s", strings.Join(kinds, ", "))
+		r.wrong.add(m.line, m.column, a.path, "needs one of %s", strings.Join(kinds, ", "))
 	case len(made) > 1 && made[1].line > 0:
-		r.add(made[1].line, made[1].column, join(a.path, made[1].name), "an agent has one of these, and there is %s (line %d)", made[0].name, made[0].line)
+		r.wrong.add(made[1].line, made[1].column, join(a.path, made[1].name), "an agent has one of these, and there is %s (line %d)", made[0].name, made[0].line)
 	}
 	r.lostRules(a)
 	exec := a.member("exec")
 	r.variables(exec.member("env"))
-	if p := exec.member("processes"); p != nil && !p.bad && p.integer > 0 && !exec.member("mode").is("lines") {
+	if p := exec.member("processes"); p != nil && !p.bad && p.parsed != int64(0) && !exec.member("mode").is("lines") {
 		r.bad(p, "needs mode: lines, for plain processes end with their message")
 	}
 	r.runs(exec)
 	r.only(a.at("http.callback_url"), a.at("http.callbacks"), "callbacks: true")
-	if on := a.at("http.callbacks"); on != nil && on.yes {
+	if on := a.at("http.callbacks"); on.yes() {
 		r.excludes(a.at("http.body"), on, "a body of the service's own format has no address to call back")
 	}
 	r.only(a.at("proxy.push_url"), a.at("proxy.push"), "push: true")
@@ -183,7 +184,7 @@ func (r *reader) runs(v *value) {
 	if dir != nil {
 		in = dir.text
 	}
-	if o := r.options; name.bad || o == nil || o.Command == nil || o.Elsewhere {
+	if name.bad || r.options.Command == nil || r.options.Elsewhere {
 		return
 	}
 	if in == "." {
@@ -202,7 +203,7 @@ func (r *reader) runs(v *value) {
 
 // only reports a value that has no effect unless another one is true.
 func (r *reader) only(v, on *value, what string) {
-	if v != nil && !v.bad && (on == nil || !on.bad && !on.yes) {
+	if v != nil && !v.bad && (on == nil || !on.bad && !on.yes()) {
 		r.bad(v, "means nothing without %s", what)
 	}
 }
@@ -250,7 +251,7 @@ func (r *reader) variables(v *value) {
 	}
 	for _, m := range v.members {
 		if m.name == "" || strings.ContainsAny(m.name, "=\x00") {
-			r.add(m.line, m.column, join(v.path, m.name), "is not the name of a variable")
+			r.wrong.add(m.line, m.column, join(v.path, m.name), "is not the name of a variable")
 		}
 	}
 }
@@ -263,9 +264,9 @@ func (r *reader) headers(v *value) {
 	for _, m := range v.members {
 		switch {
 		case m.name == "" || strings.Trim(m.name, tokenChars) != "":
-			r.add(m.line, m.column, join(v.path, m.name), "is not the name of a header")
+			r.wrong.add(m.line, m.column, join(v.path, m.name), "is not the name of a header")
 		case slices.Contains(framing, http.CanonicalHeaderKey(m.name)):
-			r.add(m.line, m.column, join(v.path, m.name), "is set by the connection itself")
+			r.wrong.add(m.line, m.column, join(v.path, m.name), "is set by the connection itself")
 		case strings.ContainsFunc(m.value.text, func(c rune) bool { return c < ' ' && c != '\t' || c == 0x7f }):
 			r.bad(m.value, "has control characters in it, which no header can have")
 		}

@@ -98,28 +98,28 @@ func (r *reader) meaning(v *value, tag string) {
 	fail := func() { r.bad(v, "must be %s%s", f.expected(), v.butSays()) }
 	switch f.kind {
 	case boolean:
-		v.yes = s == "true"
+		v.parsed = s == "true"
 		if s != "true" && s != "false" || tag == "!!str" {
 			fail()
 		}
 	case integer:
 		n, err := strconv.ParseInt(s, 10, 64)
-		if v.integer = n; err != nil || tag == "!!str" || n < int64(f.least) || f.atMost > 0 && n > int64(f.atMost) || n > math.MaxInt32 {
+		if v.parsed = n; err != nil || tag == "!!str" || n < int64(f.least) || f.atMost > 0 && n > int64(f.atMost) || n > math.MaxInt32 {
 			fail()
 		}
 	case number:
 		x, err := strconv.ParseFloat(s, 64)
-		if v.float = x; err != nil || tag == "!!str" || math.IsNaN(x) || math.IsInf(x, 0) || x < f.least || f.atMost > 0 && x > f.atMost {
+		if v.parsed = x; err != nil || tag == "!!str" || math.IsNaN(x) || math.IsInf(x, 0) || x < f.least || f.atMost > 0 && x > f.atMost {
 			fail()
 		}
 	case duration:
 		d, err := flagvalue.ParseDuration(s)
-		if v.duration = d; err != nil || d < 0 || d < time.Duration(f.least) {
+		if v.parsed = d; err != nil || d < 0 || d < time.Duration(f.least) {
 			fail()
 		}
 	case size:
 		n, err := flagvalue.ParseSize(s)
-		if v.integer = n; err != nil || n < int64(f.least) {
+		if v.parsed = n; err != nil || n < int64(f.least) {
 			fail()
 		}
 	case word:
@@ -218,7 +218,7 @@ func lastName(path string) string { return path[strings.LastIndexByte(path, '.')
 
 // readable reports a file that does not exist or cannot be read.
 func (r *reader) readable(v *value) {
-	if r.options.elsewhere() {
+	if r.options.Elsewhere {
 		return
 	}
 	st, err := os.Stat(v.text)
@@ -248,7 +248,7 @@ func cause(err error) error {
 func (r *reader) readBeside(f *field, n *yaml.Node, path string, depth int) *value {
 	name := r.read(&field{name: f.name + fileSuffix, kind: file}, n, path, depth)
 	v := &value{field: f, path: path, line: name.line, column: name.column, bad: name.bad, source: name.text}
-	if v.bad || r.options.elsewhere() {
+	if v.bad || r.options.Elsewhere {
 		v.text = "elsewhere"
 		return v
 	}
@@ -297,7 +297,7 @@ func (r *reader) expand(v *value, n *yaml.Node) (string, bool) {
 		case !closed || !isEnv || !variable(name):
 			r.bad(v, "%s is not a variable: write ${env:NAME}, or $${ for ${ itself", cut("${"+inside+"}"))
 			return "", false
-		case r.options.elsewhere():
+		case r.options.Elsewhere:
 			v.source, v.written = "${env:"+name+"}", n.Value
 			placeholder(v.field, &out)
 		default:

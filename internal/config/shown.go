@@ -152,7 +152,7 @@ func (v *value) shown(private bool) string {
 	case v.field.kind == secret || private:
 		return Redacted
 	case v.field.kind == anything:
-		doc, err := json.Marshal(v.any)
+		doc, err := json.Marshal(v.parsed)
 		if err != nil {
 			return Redacted // no value that was read
 		}

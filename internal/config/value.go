@@ -1,9 +1,6 @@
 package config
 
-import (
-	"strings"
-	"time"
-)
+import "strings"
 
 // value is a value in the file, checked against the table's row for it.
 type value struct {
@@ -18,12 +15,9 @@ type value struct {
 	written string   // with a variable: as written in the file
 	parts   []string // the values of variables and files in it
 
-	// the parsed text
-	yes      bool
-	integer  int64
-	float    float64
-	duration time.Duration
-	any      any
+	// parsed is the meaning of a value that is more than text: a bool, int64, float64,
+	// time.Duration, or JSON.
+	parsed any
 
 	items   []*value  // of lists
 	members []*member // of objects and dicts, in the order of the file
@@ -55,6 +49,9 @@ func (v *value) member(name string) *value {
 	}
 	return nil
 }
+
+// yes reports whether v is true.
+func (v *value) yes() bool { return v != nil && v.parsed == true }
 
 // is reports whether v exists, is valid and has this text.
 func (v *value) is(text string) bool { return v != nil && !v.bad && v.text == text }
