@@ -95,34 +95,35 @@ func (a *administration) words(ctx context.Context, r *store.Row) string {
 	return ""
 }
 
+// waits says what a task waits for, and why.
+var waits = map[engine.Waits]struct{ on, reason string }{
+	engine.WaitsForAgent:    {admin.WaitAgent, "its agent is at work"},
+	engine.WaitsForCapacity: {admin.WaitCapacity, "more tasks are at work than there is capacity for"},
+	engine.WaitsForRest:     {admin.WaitRest, "its run failed or was lost; it runs again after a pause"},
+	engine.WaitsForClient:   {admin.WaitClient, "its client has not answered yet"},
+	engine.WaitsForNoAgent:  {admin.WaitNoAgent, "there is no agent "},
+	engine.WaitsForProcess:  {admin.WaitProcess, "its process has ended; another one takes it over"},
+	engine.WaitsForOther:    {admin.WaitOther, "another process has it"},
+}
+
 // wait returns what a task waits for; nil if it is finished.
 func (a *administration) wait(r *store.Row) *admin.Wait {
 	what, since := a.engine.WaitOf(r)
-	w := &admin.Wait{Since: since}
-	switch what {
-	case engine.WaitsForNothing:
+	if what == engine.WaitsForNothing {
 		return nil
-	case engine.WaitsForAgent:
-		w.For, w.Reason = admin.WaitAgent, "its agent is at work"
-	case engine.WaitsForCapacity:
-		w.For, w.Reason = admin.WaitCapacity, "more tasks are at work than there is capacity for"
-	case engine.WaitsForRest:
-		w.For, w.Reason = admin.WaitRest, "its run failed or was lost; it runs again after a pause"
-	case engine.WaitsForClient:
-		w.For, w.Reason = admin.WaitClient, "its client has not answered yet"
-		if a2a.TaskState(r.State) == a2a.TaskStateAuthRequired {
-			w.Reason = "its client has not given the authorization yet"
-		}
-	case engine.WaitsForNoAgent:
-		name, _ := engine.AgentOf(r.Tenant)
-		w.For, w.Reason = admin.WaitNoAgent, "there is no agent "+plain.Quote(name)
-	case engine.WaitsForProcess:
-		w.For, w.Reason = admin.WaitProcess, "its process has ended; another one takes it over"
-	case engine.WaitsForOther:
-		w.For, w.Reason, w.Node = admin.WaitOther, "another process has it", r.Node
 	}
-	if err := a.engine.Trouble(); err != nil && w.For == admin.WaitAgent {
-		w.For, w.Reason = admin.WaitStore, err.Error()
+	w := &admin.Wait{For: waits[what].on, Reason: waits[what].reason, Since: since}
+	trouble := a.engine.Trouble()
+	switch {
+	case what == engine.WaitsForAgent && trouble != nil:
+		w.For, w.Reason = admin.WaitStore, trouble.Error()
+	case what == engine.WaitsForClient && a2a.TaskState(r.State) == a2a.TaskStateAuthRequired:
+		w.Reason = "its client has not given the authorization yet"
+	case what == engine.WaitsForNoAgent:
+		name, _ := engine.AgentOf(r.Tenant)
+		w.Reason += plain.Quote(name)
+	case what == engine.WaitsForOther:
+		w.Node = r.Node
 	}
 	return w
 }

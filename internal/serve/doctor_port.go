@@ -16,11 +16,12 @@ func (d *doctor) port(ctx context.Context, r *report) {
 	case err == nil:
 		_ = l.Close() // nothing was accepted
 		r.ok("%s is free", d.listen)
-		var m metricsPort
-		if err := m.listen(d.telemetry.metrics); err != nil {
+		m, err := listenForMetrics(d.telemetry.metrics)
+		if err != nil {
 			r.fail(err, "")
+		} else if m != nil {
+			_ = m.Close() // nothing was accepted
 		}
-		m.close()
 	case !errors.Is(err, syscall.EADDRINUSE):
 		r.fail(err, "")
 	case isParley(ctx, LocalURL(d.at, false)), isParley(ctx, LocalURL(d.at, true)):

@@ -200,18 +200,3 @@ func (r *revision) findings() (found []string) {
 	}
 	return found
 }
-
-// orphans returns the agents whose tasks callers cannot reach with those of a revision.
-func (r *revision) orphans(ctx context.Context, tasks tasksFunc) ([]string, error) {
-	var names []string
-	front := ""
-	for _, h := range r.hosted {
-		if h.Default || h.Name == "" {
-			front = h.Name
-			names = append(names, "") // the key of its tasks, whatever its name is
-		} else {
-			names = append(names, h.Name)
-		}
-	}
-	return orphanFindings(ctx, tasks, names, front)
-}

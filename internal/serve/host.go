@@ -39,13 +39,14 @@ type Host struct {
 	pages     *pages // nil: no console
 	beside    map[string]http.Handler
 	telemetry *export.Telemetry
-	metrics   metricsPort
+	metrics   net.Listener   // for operators: metrics, and diagnostics of the process; nil: there is none
 	tls       *a2aserver.TLS // nil: no TLS
 	server    *parley.Server
 	atStart   map[string]any // settings that only take effect at a start
 	withdraw  func()         // removes the file of admin.publish; nil before there is one
 
-	view atomic.Pointer[view] // of the revision in force, set by show
+	view        atomic.Pointer[view] // of the revision in force, set by show
+	notReloaded atomic.Bool          // the last reload failed
 
 	// owned by Open, then by the goroutine of background that replaces revisions
 	factory *factory
@@ -123,7 +124,7 @@ func Open(ctx context.Context, env *Env, line Line, command []string) (_ *Host, 
 		return nil, err
 	}
 	h.refusals = audit.New(h.audit.log, nil, h.telemetry.MeterProvider)
-	if err := h.metrics.listen(f.telemetry.metrics); err != nil {
+	if h.metrics, err = listenForMetrics(f.telemetry.metrics); err != nil {
 		return nil, err
 	}
 	if h.tls, err = f.tls.load(h.audit, log); err != nil {
@@ -179,7 +180,7 @@ func (h *Host) Run(ctx context.Context) error {
 		close(h.admin.draining)
 		h.stopping(f.drain, served)
 	})
-	blind := h.metrics.serve(h)
+	blind := h.serveMetrics()
 	err := h.server.Serve(ctx, h.listener)
 	close(served)
 	if !unsaid() {
@@ -204,13 +205,14 @@ func (h *Host) Close() {
 		h.withdraw() // Run may have done so
 	}
 	_ = h.audit.Close() // what it could not write is logged
-	h.metrics.close()
-	h.stopTelemetry() // Run may have done so; without Run nothing is left
+	h.stopTelemetry()   // Run may have done so; without Run nothing is left
 	if h.store != nil {
 		_ = h.store.Close() // Run reports the error; without Run nothing was written
 	}
-	if h.listener != nil {
-		_ = h.listener.Close() // Serve closes it, too
+	for _, l := range []net.Listener{h.metrics, h.listener} {
+		if l != nil {
+			_ = l.Close() // Run closes it, too
+		}
 	}
 }
 
@@ -222,7 +224,7 @@ func (h *Host) openBeside(ctx context.Context) (map[string]http.Handler, error) 
 		beside[ConsolePath] = pages
 	}
 	if h.telemetry.Scrape != nil {
-		beside[metricsPath] = h.metrics.onMain(h)
+		beside[metricsPath] = http.HandlerFunc(h.metricsOnMain)
 	}
 	return beside, err
 }

@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"text/tabwriter"
 	"time"
 
@@ -34,12 +33,6 @@ const (
 	maxStandings       = 1000
 )
 
-// metricsPort is the listener for operators: metrics, and diagnostics of the process.
-type metricsPort struct {
-	listener net.Listener // nil: there is none
-	failed   atomic.Bool  // the last reload failed
-}
-
 // metricsPath is the path of metrics.
 const metricsPath = "/metrics"
 
@@ -50,7 +43,7 @@ func (h *Host) measure() {
 	}
 	metrics.New(h.telemetry.MeterProvider).Observe(func(_ context.Context, is metrics.Reading) {
 		successful := 1.
-		if h.metrics.failed.Load() {
+		if h.notReloaded.Load() {
 			successful = 0
 		}
 		is.Set(metrics.ReloadSuccessful, successful)
@@ -62,23 +55,21 @@ func (h *Host) measure() {
 	}, metrics.ReloadSuccessful, metrics.ReloadSuccess, metrics.CertificateStart, metrics.CertificateExpiry)
 }
 
-// onMain serves metrics at the main address. Callers need the scope for metrics;
+// metricsOnMain serves metrics at the main address. Callers need the scope for metrics;
 // without authentication the server must be reachable from this machine only.
-func (p *metricsPort) onMain(h *Host) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != metricsPath || r.Method != http.MethodGet && r.Method != http.MethodHead {
-			http.NotFound(w, r)
-			return
-		}
-		if status, err := p.admits(h, w.Header(), r); err != nil {
-			http.Error(w, err.Error(), status)
-			return
-		}
-		h.telemetry.Scrape.ServeHTTP(w, r)
-	})
+func (h *Host) metricsOnMain(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != metricsPath || r.Method != http.MethodGet && r.Method != http.MethodHead {
+		http.NotFound(w, r)
+		return
+	}
+	if status, err := h.admitsToMetrics(w.Header(), r); err != nil {
+		http.Error(w, err.Error(), status)
+		return
+	}
+	h.telemetry.Scrape.ServeHTTP(w, r)
 }
 
-func (p *metricsPort) admits(h *Host, to http.Header, r *http.Request) (status int, _ error) {
+func (h *Host) admitsToMetrics(to http.Header, r *http.Request) (status int, _ error) {
 	now := h.view.Load().of
 	if now.guard == nil {
 		if !now.local {
@@ -101,35 +92,27 @@ func (p *metricsPort) admits(h *Host, to http.Header, r *http.Request) (status i
 	return http.StatusForbidden, fmt.Errorf("metrics need the scope %s: parley key create --role metrics makes a key that has it", a2a.ScopeMetricsRead)
 }
 
-// listen opens the listener; addr may be empty.
-func (p *metricsPort) listen(addr string) error {
+// listenForMetrics opens the listener for operators; nil if addr names none.
+func listenForMetrics(addr string) (net.Listener, error) {
 	if addr == "" || addr == metricsMain {
-		return nil
+		return nil, nil
 	}
-	l, err := Listen("parley serve --metrics-listen", addr)
-	p.listener = l
-	return err
+	return Listen("parley serve --metrics-listen", addr)
 }
 
-// serve starts to answer requests; stop ends it.
-func (p *metricsPort) serve(h *Host) (stop func()) {
-	if p.listener == nil {
+// serveMetrics starts to answer requests of operators; stop ends it.
+func (h *Host) serveMetrics() (stop func()) {
+	if h.metrics == nil {
 		return func() {}
 	}
-	h.log.Info("metrics are offered", "at", "http://"+p.listener.Addr().String()+metricsPath)
+	h.log.Info("metrics are offered", "at", "http://"+h.metrics.Addr().String()+metricsPath)
 	srv := port.HTTPServer(h.metricsHandler(h.telemetry.Scrape))
 	srv.ReadTimeout, srv.WriteTimeout = metricsRead, metricsWrite
 	var work sync.WaitGroup
-	work.Go(func() { _ = srv.Serve(netutil.LimitListener(p.listener, metricsConnections)) }) // until it is closed
+	work.Go(func() { _ = srv.Serve(netutil.LimitListener(h.metrics, metricsConnections)) }) // until it is closed
 	return func() {
 		_ = srv.Close() // a scraper asks again
 		work.Wait()
-	}
-}
-
-func (p *metricsPort) close() {
-	if p.listener != nil {
-		_ = p.listener.Close() // serve may have closed it
 	}
 }
 

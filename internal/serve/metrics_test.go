@@ -86,7 +86,7 @@ func TestMetricsAreOffered(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ran := make(chan error)
 	go func() { ran <- h.Run(ctx) }()
-	own := "http://" + h.metrics.listener.Addr().String()
+	own := "http://" + h.metrics.Addr().String()
 	client, err := a2aclient.Dial(t.Context(), h.Status().URL, &a2aclient.Options{APIKey: keys["caller"]})
 	if err != nil {
 		t.Fatal(err)

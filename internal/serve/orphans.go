@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/parley-a2a/parley"
 	"github.com/parley-a2a/parley/engine"
 	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/store"
@@ -17,26 +18,25 @@ const maxOrphanNames = 100
 // tasksFunc is the method Tasks of a store.
 type tasksFunc = func(ctx context.Context, after *store.Key, limit int) ([]store.Row, error)
 
-// orphanFindings reports tasks that callers cannot reach because their agent is not
-// among names: it was renamed, or another agent is at / now. The tasks are kept, but
-// callers cannot find them. The name of the agent at / is ""; front is its other name.
-func orphanFindings(ctx context.Context, tasks tasksFunc, names []string, front string) ([]string, error) {
+// orphans reports tasks that callers cannot reach because their agent is not in a revision: it
+// was renamed, or another agent is at / now. The tasks are kept, but callers cannot find them.
+func (r *revision) orphans(ctx context.Context, tasks tasksFunc) (found []string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	all, err := agentsOf(ctx, tasks)
 	if err != nil {
 		return nil, err
 	}
-	var found []string
+	atRoot := func(h parley.Hosted) bool { return h.Default || h.Name == "" }
 	for _, name := range all {
+		i := slices.IndexFunc(r.hosted, func(h parley.Hosted) bool { return h.Name == name || name == "" && atRoot(h) })
 		switch {
-		case slices.Contains(names, name):
-		case name == "":
+		case i < 0 && name == "":
 			found = append(found, "there are tasks of an agent at /, and none is there now: nobody reaches them until default: true says whose they are")
-		case name == front:
-			found = append(found, fmt.Sprintf("there are tasks of %s from when it was not at /: nobody reaches them until default: true goes", plain.Quote(name)))
-		default:
+		case i < 0:
 			found = append(found, fmt.Sprintf("there are tasks of an agent %s, which is not here: they wait for one of that name", plain.Quote(name)))
+		case name != "" && atRoot(r.hosted[i]):
+			found = append(found, fmt.Sprintf("there are tasks of %s from when it was not at /: nobody reaches them until default: true goes", plain.Quote(name)))
 		}
 	}
 	return found, nil

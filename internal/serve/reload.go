@@ -94,29 +94,38 @@ func (h *Host) background(ctx context.Context) (stop func()) {
 // keeps that revision and logs why. again starts commands again even if their
 // description is the same.
 func (h *Host) reload(ctx context.Context, why string, again bool) bool {
-	f, err := h.env.Load(h.line, len(h.command) > 0)
+	err := h.reloadOrFail(ctx, why, again)
+	h.notReloaded.Store(err != nil)
 	if err == nil {
-		var r *revision
-		if r, err = h.revise(ctx, f, f.agents(h.env, h.command), again); err == nil {
-			if err = h.replace(r); err == nil {
-				h.metrics.failed.Store(false)
-				h.log.Info("reloaded", "because", why, "agents", len(r.agents), "begun", names(r.started))
-				h.audit.Event(a2aserver.AuditConfigReloaded, slog.String("because", why), slog.Int("agents", len(r.agents)))
-				h.admin.feed.reloaded(why, "")
-				r.commit(h.factory)
-				h.stale(f)
-				h.printFindings(r)
-				return true
-			}
-			r.discard(h.log)
-		}
+		return true
 	}
-	h.metrics.failed.Store(true)
 	h.log.Error("not reloaded: the previous settings stay in force", "because", why, "error", reloadReason(err))
 	reason := h.env.Stderr.Redact(reloadReason(err))
 	h.audit.Event(a2aserver.AuditConfigReloaded, slog.String("because", why), slog.String("error", reason))
 	h.admin.feed.reloaded(why, reason)
 	return false
+}
+
+func (h *Host) reloadOrFail(ctx context.Context, why string, again bool) error {
+	f, err := h.env.Load(h.line, len(h.command) > 0)
+	if err != nil {
+		return err
+	}
+	r, err := h.revise(ctx, f, f.agents(h.env, h.command), again)
+	if err != nil {
+		return err
+	}
+	if err := h.replace(r); err != nil {
+		r.discard(h.log)
+		return err
+	}
+	h.log.Info("reloaded", "because", why, "agents", len(r.agents), "begun", names(r.started))
+	h.audit.Event(a2aserver.AuditConfigReloaded, slog.String("because", why), slog.Int("agents", len(r.agents)))
+	h.admin.feed.reloaded(why, "")
+	r.commit(h.factory)
+	h.stale(f)
+	h.printFindings(r)
+	return nil
 }
 
 // replace gives a revision to the server.
