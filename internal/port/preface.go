@@ -1,33 +1,26 @@
 package port
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
+	"errors"
+	"io"
 	"net"
 	"time"
 
+	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 )
 
 // clientPreface begins every HTTP/2 connection (RFC 9113 section 3.4).
-var clientPreface = []byte("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+var clientPreface = []byte(http2.ClientPreface)
 
-// We know just enough of HTTP/2 (RFC 9113 sections 4 and 6) to find the content type of
-// the first request.
 const (
-	frameHeader       = 9
-	frameHeaders      = 1
-	frameSettings     = 4
-	framePing         = 6
-	frameContinuation = 9
-
-	flagAck        = 0x1
-	flagEndHeaders = 0x4
-	flagPadded     = 0x8
-	flagPriority   = 0x20
-
-	maxFrame = 16 << 10 // as long as we have not allowed more
-	maxPeek  = 128 << 10
+	frameHeader = 9
+	maxFrame    = 16 << 10 // as long as we have not allowed more
+	maxHeaders  = 64 << 10 // of the first request
+	maxPeek     = 128 << 10
 )
 
 // http2Start is an HTTP/2 connection that has been read up to its first request. Read
@@ -39,8 +32,9 @@ const (
 // net/http closes a connection that acknowledges too much.
 type http2Start struct {
 	conn    net.Conn
-	pending []byte // bytes to be read again
-	content string // content type of the first request
+	seen    bytes.Buffer  // what was read and has to be read again
+	rest    *bufio.Reader // what follows
+	content string        // content type of the first request
 
 	acked bool // our SETTINGS were acknowledged
 	inner int  // bytes to come of frames that have been looked at; used while not acked
@@ -49,149 +43,90 @@ type http2Start struct {
 // peekHTTP2 reads conn, of which head has been read, to the end of the first
 // request's header.
 func peekHTTP2(conn net.Conn, head []byte) (*http2Start, error) {
-	s := &http2Start{conn: conn, pending: head}
-	if err := s.fill(len(clientPreface)); err != nil {
+	// The buffer takes all of head at once.
+	s := &http2Start{conn: conn, rest: bufio.NewReaderSize(io.MultiReader(bytes.NewReader(head), conn), max(2<<10, len(head)))}
+	in := &io.LimitedReader{R: io.TeeReader(s.rest, &s.seen), N: maxPeek}
+	if _, err := io.CopyN(io.Discard, in, int64(len(clientPreface))); err != nil {
 		return nil, err
 	}
-	if !bytes.HasPrefix(s.pending, clientPreface) {
+	if !bytes.Equal(s.seen.Bytes(), clientPreface) {
 		s.acked = true // not HTTP/2 after all, and we have said nothing
 		return s, nil
 	}
-	if _, err := conn.Write([]byte{0, 0, 0, frameSettings, 0, 0, 0, 0, 0}); err != nil {
+	f := http2.NewFramer(conn, in)
+	f.SetMaxReadFrameSize(maxFrame)
+	f.MaxHeaderListSize = maxHeaders
+	f.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
+	if err := f.WriteSettings(); err != nil {
 		return nil, err
 	}
 	// A client may connect now and call later.
 	_ = conn.SetReadDeadline(time.Now().Add(IdleTimeout))
-	at := len(clientPreface)
-	var block []byte
 	for {
-		if err := s.fill(at + frameHeader); err != nil {
+		at := s.seen.Len()
+		frame, err := f.ReadFrame()
+		switch {
+		case err == nil:
+		case errors.As(err, new(http2.StreamError)): // a broken request: net/http answers
+			s.inner = s.seen.Len()
+			return s, nil
+		case errors.As(err, new(http2.ConnectionError)), errors.Is(err, http2.ErrFrameTooLarge), in.N == 0:
+			s.acked = true // wrong, or unusual: net/http answers
+			return s, nil
+		default:
 			return nil, err
 		}
-		h := s.pending[at : at+frameHeader]
-		kind, flags := h[3], h[4]
-		size := int(binary.BigEndian.Uint32(h) >> 8)
-		if size > maxFrame || at > maxPeek {
-			s.acked = true
-			return s, nil // wrong, or unusual: net/http answers
-		}
-		end := at + frameHeader + size
-		if err := s.fill(end); err != nil {
-			return nil, err
-		}
-		payload := s.pending[at+frameHeader : end]
-		switch kind {
-		case frameSettings:
-			if flags&flagAck != 0 && size == 0 && !s.acked {
+		switch frame := frame.(type) {
+		case *http2.SettingsFrame:
+			if frame.IsAck() && !s.acked {
 				s.acked = true
-				s.cut(at, end)
-				continue
+				s.seen.Truncate(at)
 			}
-		case framePing:
-			if flags&flagAck == 0 && size == 8 {
-				pong := append([]byte{0, 0, 8, framePing, flagAck, 0, 0, 0, 0}, payload...)
-				if _, err := conn.Write(pong); err != nil {
+		case *http2.PingFrame:
+			if !frame.IsAck() {
+				if err := f.WritePing(true, frame.Data); err != nil {
 					return nil, err
 				}
-				s.cut(at, end)
-				continue
+				s.seen.Truncate(at)
 			}
-		case frameHeaders, frameContinuation:
-			if kind == frameHeaders {
-				payload = fragment(payload, flags)
+		case *http2.MetaHeadersFrame:
+			s.inner = s.seen.Len()
+			for _, field := range frame.Fields {
+				if field.Name == "content-type" && s.content == "" {
+					s.content = field.Value
+				}
 			}
-			block = append(block, payload...)
-			if flags&flagEndHeaders != 0 {
-				s.content, s.inner = contentType(block), end
-				return s, nil
-			}
-		}
-		at = end
-	}
-}
-
-// fill reads until n bytes are pending.
-func (s *http2Start) fill(n int) error {
-	for len(s.pending) < n {
-		if cap(s.pending)-len(s.pending) < 512 {
-			s.pending = append(make([]byte, 0, max(2*len(s.pending), n, 2<<10)), s.pending...)
-		}
-		k, err := s.conn.Read(s.pending[len(s.pending):cap(s.pending)])
-		s.pending = s.pending[:len(s.pending)+k]
-		if err != nil && len(s.pending) < n {
-			return err
+			return s, nil
 		}
 	}
-	return nil
-}
-
-func (s *http2Start) cut(from, to int) {
-	s.pending = append(s.pending[:from], s.pending[to:]...)
-}
-
-// fragment removes padding and priority from a HEADERS frame. Of a broken frame it
-// returns nothing.
-func fragment(payload []byte, flags byte) []byte {
-	pad := 0
-	if flags&flagPadded != 0 {
-		if len(payload) == 0 {
-			return nil
-		}
-		pad, payload = int(payload[0]), payload[1:]
-	}
-	if flags&flagPriority != 0 {
-		if len(payload) < 5 {
-			return nil
-		}
-		payload = payload[5:]
-	}
-	return payload[:max(len(payload)-pad, 0)]
-}
-
-// contentType returns the content type in a header block; of a broken block it is
-// empty.
-func contentType(block []byte) (value string) {
-	d := hpack.NewDecoder(4096, func(f hpack.HeaderField) {
-		if f.Name == "content-type" && value == "" {
-			value = f.Value
-		}
-	})
-	if _, err := d.Write(block); err != nil || d.Close() != nil {
-		return ""
-	}
-	return value
 }
 
 // Read returns the connection from its beginning, without the acknowledgement of our
 // SETTINGS. It looks at frames one by one until that has come.
-func (s *http2Start) Read(p []byte) (int, error) {
-	for !s.acked && s.inner == 0 {
-		if err := s.fill(frameHeader); err != nil {
+func (s *http2Start) Read(p []byte) (n int, err error) {
+	if !s.acked && s.inner == 0 {
+		h, err := s.rest.Peek(frameHeader)
+		if err != nil {
 			return 0, err
 		}
-		h := s.pending[:frameHeader]
 		size := int(binary.BigEndian.Uint32(h) >> 8)
-		if h[3] == frameSettings && h[4]&flagAck != 0 && size == 0 {
-			s.acked = true
-			s.pending = s.pending[frameHeader:]
-			break
+		if s.acked = size == 0 && h[3] == byte(http2.FrameSettings) && http2.Flags(h[4]).Has(http2.FlagSettingsAck); s.acked {
+			_, _ = s.rest.Discard(frameHeader) // all of it is there
 		}
 		s.inner = frameHeader + size
 	}
-	if s.acked {
-		if len(s.pending) == 0 {
-			s.pending = nil
-			return s.conn.Read(p)
-		}
-		n := copy(p, s.pending)
-		s.pending = s.pending[n:]
-		return n, nil
+	if s.acked && s.seen.Len() == 0 && (s.rest == nil || s.rest.Buffered() == 0) {
+		s.seen, s.rest = bytes.Buffer{}, nil // they have done their work
+		return s.conn.Read(p)
 	}
-	if err := s.fill(1); err != nil {
-		return 0, err
+	if !s.acked {
+		p = p[:min(len(p), s.inner)]
 	}
-	n := copy(p[:min(len(p), s.inner)], s.pending)
-	s.pending = s.pending[n:]
+	if s.seen.Len() > 0 {
+		n, err = s.seen.Read(p)
+	} else {
+		n, err = s.rest.Read(p)
+	}
 	s.inner -= n
-	return n, nil
+	return n, err
 }
