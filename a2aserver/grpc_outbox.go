@@ -67,7 +67,7 @@ func (o *outbox) wait(ctx context.Context, n int) error {
 		return nil
 	}
 	written, began := o.line.Written(), time.Since(o.since)
-	rest := (left - n) * int(max(1, o.line.Calls()))
+	rest := (left - n) * max(1, o.line.Calls())
 	until := began + o.limit - o.pace.Behind() + o.pace.Take(rest)
 	silent := time.NewTimer(min(o.limit, until-began))
 	defer silent.Stop()

@@ -266,26 +266,38 @@ type slot struct {
 	// protected by conns.mu
 	released  bool          // the slot was given back
 	native    bool          // the connection is the native server's
+	calls     int           // under way; without any the connection is idle
 	since     time.Time     // when it became idle
 	ofAll     *list.Element // in conns.idle; nil while it is busy
 	ofAddress *list.Element // in origin.idle; nil while it is busy, or if it is not counted
 }
 
-// set notes whether the connection is busy with a request.
+// set notes whether net/http is busy with a request of the connection.
 func (p *slot) set(busy bool) {
-	p.note(func() bool { return busy })
-}
-
-// note asks busy whether the connection is busy with a request. It does so under the
-// lock, so that the last of concurrent calls sees what the others have changed.
-func (p *slot) note(busy func() bool) {
 	p.c.mu.Lock()
 	defer p.c.mu.Unlock()
+	if p.calls = 0; busy {
+		p.calls = 1
+	}
+	p.listLocked()
+}
+
+// count adds n to the calls of the native server.
+func (p *slot) count(n int) {
+	p.c.mu.Lock()
+	defer p.c.mu.Unlock()
+	p.calls += n
+	p.listLocked()
+}
+
+// listLocked lists the connection among the idle ones, as the last one, unless it is
+// busy.
+func (p *slot) listLocked() {
 	if p.released {
 		return
 	}
 	p.unlistLocked()
-	if busy() {
+	if p.calls > 0 {
 		return
 	}
 	p.since = time.Now()

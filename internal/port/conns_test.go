@@ -228,7 +228,7 @@ func TestNetworksCountAsOneAddress(t *testing.T) {
 		c := remoteConn{at: net.TCPAddrFromAddrPort(netip.MustParseAddrPort(remote))}
 		p := &slot{c: all, conn: c}
 		all.counts(p)
-		for what, got := range map[string]netip.Prefix{"connections": p.from, "handshakes": (&handshakes{}).conn(c).from} {
+		for what, got := range map[string]netip.Prefix{"connections": p.from, "handshakes": newHandshakeConn(c, nil).from} {
 			if got.String() != want {
 				t.Errorf("%s: %s counts %s, want %s", remote, what, got, want)
 			}

@@ -11,38 +11,33 @@ import (
 	"github.com/parley-a2a/parley/internal/queue"
 )
 
-// handshakes limits how many handshakes are done at a time, to half of the processors.
-// A handshake takes about a millisecond of a processor, and costs a stranger less than
-// the server. Addresses take turns.
+// newTurns returns the turns of handshakes, of which half as many as there are processors
+// are done at a time. A handshake takes about a millisecond of a processor, and costs a
+// stranger less than the server. Addresses take turns.
 //
 // A turn covers CPU work only. None is held while waiting for a client, so a client
 // that stalls delays no others.
-type handshakes struct {
-	turns *queue.Fair[netip.Prefix]
-}
-
-func newHandshakes() *handshakes {
-	return &handshakes{queue.NewFair[netip.Prefix](max(1, min(runtime.NumCPU(), runtime.GOMAXPROCS(0))/2))}
+func newTurns() *queue.Fair[netip.Prefix] {
+	return queue.NewFair[netip.Prefix](max(1, min(runtime.NumCPU(), runtime.GOMAXPROCS(0))/2))
 }
 
 // handshakeConn is the connection below one of TLS, until the handshake is over. Its
 // turn begins when bytes of the client arrive and ends with the answer to them.
 type handshakeConn struct {
 	net.Conn
-	of   *handshakes
-	from netip.Prefix
+	turns *queue.Fair[netip.Prefix]
+	from  netip.Prefix
 
-	ctx  context.Context // of the handshake, from the ClientHello on; belongs to the handshake
-	over atomic.Bool
-	has  atomic.Bool // a turn
+	ctx context.Context // of the handshake, from the ClientHello to the end, else nil; belongs to the reader
+	has atomic.Bool     // a turn
 }
 
-func (h *handshakes) conn(c net.Conn) *handshakeConn {
-	t := &handshakeConn{Conn: c, of: h}
+func newHandshakeConn(c net.Conn, turns *queue.Fair[netip.Prefix]) *handshakeConn {
+	h := &handshakeConn{Conn: c, turns: turns}
 	if addr, ok := remoteNetwork(c); ok {
-		t.from = Network(addr)
+		h.from = Network(addr)
 	}
-	return t
+	return h
 }
 
 // begin is called with a ClientHello, before anything is computed for it.
@@ -52,7 +47,7 @@ func (c *handshakeConn) begin(ctx context.Context) error {
 }
 
 func (c *handshakeConn) enter() error {
-	if err := c.of.turns.Enter(c.ctx, c.from); err != nil {
+	if err := c.turns.Enter(c.ctx, c.from); err != nil {
 		return err
 	}
 	c.has.Store(true)
@@ -60,19 +55,19 @@ func (c *handshakeConn) enter() error {
 }
 
 func (c *handshakeConn) leave() {
-	if c.has.Load() && c.has.CompareAndSwap(true, false) {
-		c.of.turns.Leave()
+	if c.has.CompareAndSwap(true, false) {
+		c.turns.Leave()
 	}
 }
 
 // done is called at the handshake's end.
 func (c *handshakeConn) done() {
-	c.over.Store(true)
+	c.ctx = nil
 	c.leave()
 }
 
 func (c *handshakeConn) Read(p []byte) (int, error) {
-	if c.over.Load() || c.ctx == nil {
+	if c.ctx == nil {
 		return c.Conn.Read(p)
 	}
 	c.leave()

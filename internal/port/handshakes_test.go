@@ -18,7 +18,7 @@ import (
 )
 
 // oneAtATime returns handshakes as on a machine with a single processor.
-func oneAtATime() *handshakes { return &handshakes{queue.NewFair[netip.Prefix](1)} }
+func oneAtATime() *queue.Fair[netip.Prefix] { return queue.NewFair[netip.Prefix](1) }
 
 // signing calls made at each signature, which is made during a turn.
 type signing struct {
@@ -101,7 +101,7 @@ func TestHandshakesTakeTurns(t *testing.T) {
 				_, err := client.Read(make([]byte, 1)) // this reads a ticket too
 				heard <- err
 			}()
-			conn := tls.Server(h.conn(below), server)
+			conn := tls.Server(newHandshakeConn(below, h), server)
 			s := &sniffed{Conn: conn, p: testPort(slog.DiscardHandler, Options{})}
 			err := s.handshake()
 			if (err != nil) != x.fails {
@@ -128,15 +128,15 @@ func TestHandshakesTakeTurns(t *testing.T) {
 }
 
 // free fails if a turn is taken.
-func free(t *testing.T, h *handshakes) {
+func free(t *testing.T, h *queue.Fair[netip.Prefix]) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if err := h.turns.Enter(ctx, netip.Prefix{}); err != nil {
+	if err := h.Enter(ctx, netip.Prefix{}); err != nil {
 		t.Error("a turn is taken")
 		return
 	}
-	h.turns.Leave()
+	h.Leave()
 }
 
 // As many handshakes compute at a time as there are turns.
@@ -148,7 +148,7 @@ func TestHandshakesWait(t *testing.T) {
 		if now.Add(1) > 1 {
 			t.Error("two signatures at a time")
 		}
-		for h.turns.Waiting() == 0 && all.Load() == 0 { // until another one is here
+		for h.Waiting() == 0 && all.Load() == 0 { // until another one is here
 		}
 		all.Add(1)
 		now.Add(-1)
@@ -161,7 +161,7 @@ func TestHandshakesWait(t *testing.T) {
 			done <- tls.Client(other, &tls.Config{RootCAs: a.Pool(), ServerName: "agent.test"}).HandshakeContext(t.Context())
 		}()
 		go func() {
-			s := &sniffed{Conn: tls.Server(h.conn(below), server)}
+			s := &sniffed{Conn: tls.Server(newHandshakeConn(below, h), server)}
 			done <- s.handshake()
 		}()
 	}
@@ -198,7 +198,7 @@ func TestStalledHandshakesDelayNobody(t *testing.T) {
 		if _, err := other.Write(first[:bytes]); err != nil {
 			t.Fatal(err)
 		}
-		go func() { ended <- tls.Server(h.conn(below), server).HandshakeContext(ctx) }()
+		go func() { ended <- tls.Server(newHandshakeConn(below, h), server).HandshakeContext(ctx) }()
 		if bytes == len(first) { // the server's answer
 			if _, err := io.ReadFull(other, make([]byte, 100)); err != nil {
 				t.Fatal(err)
@@ -211,7 +211,7 @@ func TestStalledHandshakesDelayNobody(t *testing.T) {
 		_ = tls.Client(other, &tls.Config{RootCAs: a.Pool(), ServerName: "agent.test"}).HandshakeContext(ctx)
 	}()
 	full := &stuck{below, make(chan struct{}, 9), ctx}
-	go func() { ended <- tls.Server(h.conn(full), server).HandshakeContext(ctx) }()
+	go func() { ended <- tls.Server(newHandshakeConn(full, h), server).HandshakeContext(ctx) }()
 	<-full.writes
 
 	below, other = pipe(t)
@@ -219,7 +219,7 @@ func TestStalledHandshakesDelayNobody(t *testing.T) {
 	go func() {
 		done <- tls.Client(other, &tls.Config{RootCAs: a.Pool(), ServerName: "agent.test"}).HandshakeContext(t.Context())
 	}()
-	s := &sniffed{Conn: tls.Server(h.conn(below), server)}
+	s := &sniffed{Conn: tls.Server(newHandshakeConn(below, h), server)}
 	if err := errors.Join(s.handshake(), <-done); err != nil {
 		t.Error(err)
 	}
@@ -266,7 +266,7 @@ func (c *stuck) Write([]byte) (int, error) {
 // has had no turn.
 func TestHandshakesDoNotWaitForEver(t *testing.T) {
 	h := oneAtATime()
-	if err := h.turns.Enter(t.Context(), netip.Prefix{}); err != nil {
+	if err := h.Enter(t.Context(), netip.Prefix{}); err != nil {
 		t.Fatal(err)
 	}
 	a := porttest.NewAuthority(t)
@@ -277,9 +277,9 @@ func TestHandshakesDoNotWaitForEver(t *testing.T) {
 	}()
 	ctx, cancel := context.WithCancel(t.Context())
 	shaken := make(chan error, 1)
-	conn := tls.Server(h.conn(below), told(&tls.Config{}, a.Pair(t, "agent"), func(*handshakeConn) { t.Error("a signature without a turn") }))
+	conn := tls.Server(newHandshakeConn(below, h), told(&tls.Config{}, a.Pair(t, "agent"), func(*handshakeConn) { t.Error("a signature without a turn") }))
 	go func() { shaken <- conn.HandshakeContext(ctx) }()
-	for h.turns.Waiting() == 0 {
+	for h.Waiting() == 0 {
 	}
 	cancel()
 	if err := <-shaken; !errors.Is(err, context.Canceled) {
@@ -289,6 +289,6 @@ func TestHandshakesDoNotWaitForEver(t *testing.T) {
 	if err := <-done; err == nil {
 		t.Error("the client had its handshake")
 	}
-	h.turns.Leave()
+	h.Leave()
 	free(t, h)
 }

@@ -44,7 +44,6 @@ type Conn struct {
 	read    atomic.Int64 // bytes
 	turn    int          // bytes read since the last turn; the reader's alone
 	wasted  atomic.Int64 // calls that came to nothing since the last read
-	calls   atomic.Int64 // under way
 }
 
 // TLS returns the state of TLS, or nil in clear.
@@ -57,22 +56,21 @@ func (c *Conn) Written() int64 { return c.written.Load() }
 func (c *Conn) Received() int64 { return c.read.Load() }
 
 // Calls returns how many calls are under way.
-func (c *Conn) Calls() int64 { return c.calls.Load() }
+func (c *Conn) Calls() int {
+	c.slot.c.mu.Lock()
+	defer c.slot.c.mu.Unlock()
+	return c.slot.calls
+}
 
 // Begin notes that a call begins.
-func (c *Conn) Begin() { c.count(1) }
+func (c *Conn) Begin() { c.slot.count(1) }
 
 // End notes that a call ends.
-func (c *Conn) End() { c.count(-1) }
+func (c *Conn) End() { c.slot.count(-1) }
 
 // Wasted notes that a call came to nothing: it was reset before it was served, or its
 // client may not make it. A connection with many such calls is read slowly.
 func (c *Conn) Wasted() { c.wasted.Add(1) }
-
-func (c *Conn) count(n int64) {
-	c.calls.Add(n)
-	c.slot.note(func() bool { return c.calls.Load() > 0 })
-}
 
 func (c *Conn) Write(p []byte) (int, error) {
 	n, err := c.Conn.Write(p)

@@ -27,10 +27,12 @@ type peerConn struct {
 	turn sync.Mutex // held by the write under way; protects the field below
 	pace Pace
 
+	// A write has to end at its due time: the earlier of the two deadlines above and ours.
+	// The connection has one of its own, which may be earlier while nothing depends on it.
 	mu    sync.Mutex // protects the fields below
-	asked time.Time  // the deadline set by the layers above; zero if there is none
-	own   time.Time  // of the write under way; zero if there is none
-	told  time.Time  // the deadline that the connection has
+	above time.Time  // set by the layers above; zero if there is none
+	ours  time.Time  // of the write under way, by the limit; zero if there is no write
+	has   time.Time  // the one that the connection has
 }
 
 func newPeerConn(c net.Conn, limit time.Duration) *peerConn {
@@ -79,9 +81,9 @@ func (c *peerConn) Write(p []byte) (n int, err error) {
 
 func (c *peerConn) write(p []byte) (n int, err error) {
 	began := time.Now()
-	own := began.Add(c.pace.Allows(len(p), c.limit, began.Sub(c.since)))
+	ours := began.Add(c.pace.Allows(len(p), c.limit, began.Sub(c.since)))
 	for now := began; ; now = time.Now() {
-		if err := c.begin(own, now); err != nil {
+		if err := c.begin(ours, now); err != nil {
 			c.abandon()
 			return n, err
 		}
@@ -94,43 +96,44 @@ func (c *peerConn) write(p []byte) (n int, err error) {
 			c.abandon()
 			return n, err
 		}
+		// The connection's deadline has passed: it was not ours, perhaps.
 	}
 	c.end()
 	c.pace.Wrote(n, began.Sub(c.since), time.Since(c.since))
 	return n, nil
 }
 
-// begin makes sure that the connection has the deadline of a write that continues at
-// now.
-func (c *peerConn) begin(own, now time.Time) error {
+// begin begins a write that has to end at ours, or continues it at now. It leaves the
+// connection a deadline that will pass in time.
+func (c *peerConn) begin(ours, now time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.own = own
-	at := c.deadlineLocked()
+	c.ours = ours
+	due := c.dueLocked()
 	switch {
-	case !at.After(now):
+	case !due.After(now):
 		return os.ErrDeadlineExceeded
-	case !c.exact && c.told.After(now) && !c.told.After(at):
+	case !c.exact && c.has.After(now) && !c.has.After(due):
 		return nil
 	}
-	return c.tellLocked(at)
+	return c.giveLocked(due)
 }
 
 func (c *peerConn) end() {
 	c.mu.Lock()
-	c.own = time.Time{}
+	c.ours = time.Time{}
 	c.mu.Unlock()
 }
 
-func (c *peerConn) deadlineLocked() time.Time {
-	if c.asked.IsZero() || c.own.Before(c.asked) {
-		return c.own
+func (c *peerConn) dueLocked() time.Time {
+	if c.above.IsZero() || c.ours.Before(c.above) {
+		return c.ours
 	}
-	return c.asked
+	return c.above
 }
 
-func (c *peerConn) tellLocked(at time.Time) error {
-	c.told = at
+func (c *peerConn) giveLocked(at time.Time) error {
+	c.has = at
 	return c.Conn.SetWriteDeadline(at)
 }
 
@@ -138,12 +141,12 @@ func (c *peerConn) tellLocked(at time.Time) error {
 func (c *peerConn) SetWriteDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.asked = t
-	if c.own.IsZero() {
+	c.above = t
+	if c.ours.IsZero() {
 		return nil
 	}
-	if at := c.deadlineLocked(); at.Before(c.told) {
-		return c.tellLocked(at)
+	if due := c.dueLocked(); due.Before(c.has) {
+		return c.giveLocked(due)
 	}
 	return nil
 }

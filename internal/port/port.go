@@ -11,6 +11,8 @@ import (
 	"net/netip"
 	"sync"
 	"time"
+
+	"github.com/parley-a2a/parley/internal/queue"
 )
 
 const (
@@ -57,7 +59,7 @@ type Port struct {
 	claims func(contentType string) bool
 	handed chan net.Conn // from the HTTP server's connections to native
 	conns  *conns
-	turns  *handshakes
+	turns  *queue.Fair[netip.Prefix] // of handshakes
 	log    *throttled
 	limit  time.Duration // of each write
 	busy   func() bool
@@ -69,7 +71,7 @@ type Port struct {
 // New returns a Port for h. A connection of HTTP/2 whose first request has a content
 // type that claims reports true for goes to native.
 func New(h http.Handler, native Native, claims func(contentType string) bool, o Options) *Port {
-	p := &Port{native: native, claims: claims, handed: make(chan net.Conn), closed: make(chan struct{}), turns: newHandshakes(), log: newThrottled(o.Log), limit: o.WriteTimeout, busy: o.Busy}
+	p := &Port{native: native, claims: claims, handed: make(chan net.Conn), closed: make(chan struct{}), turns: newTurns(), log: newThrottled(o.Log), limit: o.WriteTimeout, busy: o.Busy}
 	p.conns = newConns(&o, p.log)
 	p.http = HTTPServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(onConn{}).(*sniffed); ok && r.TLS == nil {
@@ -202,7 +204,7 @@ func (l *portListener) Accept() (net.Conn, error) {
 	}
 	c = newPeerConn(c, l.p.limit)
 	if l.tls != nil {
-		c = tls.Server(l.p.turns.conn(c), l.tls)
+		c = tls.Server(newHandshakeConn(c, l.p.turns), l.tls)
 	}
 	return newSniffed(c, l.p, slot), nil
 }
