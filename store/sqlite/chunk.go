@@ -15,7 +15,9 @@ import (
 // is committed, each value is noted as staged, so values left by a crash or a failed append
 // can be found and removed. On a disk that is nearly full, a value takes space that small
 // appends could have used, until it runs out of space itself.
-// there is none for it either.
+//
+// The table staged is all that the database knows of a value that nothing refers to. The
+// writer only has to remember which of the values there get no more chunks: see release.
 
 // maxChunk is the approximate size of a chunk in bytes; an append above it is large. Not
 // constant, for tests.
@@ -34,9 +36,7 @@ type chunked struct {
 	log, body int64
 	blobs     []int64 // in the order of the append's blobs
 
-	// owned by the writer
-	err     error // error of a chunk or of the append
-	settled bool  // the append failed and its values are queued for removal
+	err error // error of a chunk; owned by the writer
 }
 
 // Append implements store.Store.
@@ -53,7 +53,7 @@ func (s *Store) Append(a *store.Append, done func(error)) {
 
 // stage queues the large values of an append as chunks, and returns how many bytes of the
 // append they are. It assigns all keys before it queues the first chunk, because one failed
-// chunk ends all values of the append.
+// chunk ends all values of the append. The caller holds s.staging.
 func (s *Store) stage(a *store.Append, k *chunked) (size int) {
 	type value struct {
 		key    *int64
@@ -63,7 +63,8 @@ func (s *Store) stage(a *store.Append, k *chunked) (size int) {
 	var large []value
 	take := func(key *int64, size int, b *store.Blob, chunks iter.Seq[[]byte]) {
 		if size > max(maxChunk/32, smallBody) {
-			*key = s.lastValue.Add(valueKeys)
+			s.lastValue += valueKeys
+			*key = s.lastValue
 			large = append(large, value{key, b, chunks})
 		}
 	}
@@ -96,10 +97,11 @@ func (s *Store) stage(a *store.Append, k *chunked) (size int) {
 // first one. The change does nothing if the value is a blob that is already stored, or if an
 // earlier chunk failed.
 func (k *chunked) chunk(value *int64, at int64, first bool, b *store.Blob, data []byte) func(*conn) (bool, error) {
-	return func(c *conn) (bool, error) {
+	return func(c *conn) (changed bool, err error) {
 		if k.err != nil || *value == 0 {
 			return false, nil
 		}
+		defer func() { k.err = err }() // the append may be in the same batch
 		if first && b != nil {
 			_, there, err := c.stmt("SELECT key FROM blob WHERE hash = ?").text(b.Hash).one()
 			if there || err != nil {
@@ -142,20 +144,26 @@ func (s *stmt) value(c *conn, v []byte, chunks int64) *stmt {
 	return s.blob(nil).int(chunks)
 }
 
-// settle discards the values of appends that failed.
-func (s *Store) settle(batch []work, errs []error) {
-	for i, w := range batch {
-		if k := w.chunks; k != nil && errs[i] != nil && !k.settled {
-			k.err, k.settled = errs[i], true
-			s.unused = append(s.unused, k.log, k.body)
-			s.unused = append(s.unused, k.blobs...)
-		}
+// release is called with the outcome of each item. When an append is over, in whatever way,
+// or one of its chunks failed, none of its values gets more chunks: those still staged are
+// waste. A value that the append refers to is no longer staged, also if its COMMIT failed but
+// happened nevertheless.
+func (s *Store) release(w work, err error) {
+	k := w.chunks
+	if k == nil || w.append == nil && err == nil {
+		return
 	}
+	if w.append == nil {
+		k.err = err
+	}
+	s.unused = append(append(s.unused, k.log, k.body), k.blobs...)
+}
+
+// sweepSome removes a part of the unused values, and the next commits remove more.
+func (s *Store) sweepSome() {
 	if len(s.unused) == 0 {
 		return
 	}
-	// If a COMMIT failed, its append may still have happened. In that case its values are no
-	// longer staged, and sweep leaves them.
 	var err [1]error
 	s.transact([]work{{change: s.sweep}}, err[:])
 	if err[0] == nil {
@@ -163,7 +171,7 @@ func (s *Store) settle(batch []work, errs []error) {
 	}
 }
 
-// sweep removes some chunks of one unused value.
+// sweep removes some chunks of one unused value that is still staged.
 func (s *Store) sweep(c *conn) (changed bool, err error) {
 	for len(s.unused) > 0 {
 		value := s.unused[0]

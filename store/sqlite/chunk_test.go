@@ -307,7 +307,7 @@ func TestChunksOfACrashKeepTheirKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	st = mustOpen(t, crashed(t, st), nil)
-	if last := st.lastValue.Load(); last < k.blobs[2] {
+	if last := st.lastValue; last < k.blobs[2] {
 		t.Errorf("the highest value is %d, while %d is staged", last, k.blobs[2])
 	}
 	swept(t, st)

@@ -36,13 +36,17 @@ func (s *Store) commit(batch []work) []error {
 			for i, w := range batch {
 				if is := w.append == nil && w.chunks != nil; is == chunk {
 					s.transact(batch[i:i+1], errs[i:i+1])
+					s.release(w, errs[i])
 				}
 			}
-			s.settle(batch, errs)
+			s.sweepSome()
 		}
 		return errs
 	}
-	s.settle(batch, errs)
+	for i, w := range batch {
+		s.release(w, errs[i])
+	}
+	s.sweepSome()
 	return errs
 }
 
@@ -52,7 +56,6 @@ func (s *Store) commit(batch []work) []error {
 func (s *Store) transact(batch []work, errs []error) (settled bool) {
 	writing := false // between BEGIN and COMMIT
 	applied, entries, changed := 0, 0, false
-	unused := s.unused
 	watcher := s.watcher.Load()
 	var begun, written time.Time
 	if watcher != nil {
@@ -69,9 +72,7 @@ func (s *Store) transact(batch []work, errs []error) (settled bool) {
 				if broken != nil {
 					return broken
 				}
-				if errs[i], changed = err, changed || did; err != nil && w.chunks != nil {
-					w.chunks.err = err // the append may be in the same batch
-				}
+				errs[i], changed = err, changed || did
 				continue
 			}
 			refused, err := s.apply(w.append, w.chunks)
@@ -108,7 +109,6 @@ func (s *Store) transact(batch []work, errs []error) (settled bool) {
 		return true
 	}
 	s.tally.forget()
-	s.unused = unused // the blob that made a value unused may be part of this failed transaction
 	for i, w := range batch {
 		if errs[i] = err; w.append != nil {
 			errs[i] = wrap("append", err)
@@ -163,12 +163,8 @@ func (s *Store) apply(a *store.Append, k *chunked) (refused, err error) {
 		}
 	}
 	for i := range a.Blobs {
-		there, err := c.keep(task, &a.Blobs[i], k.blob(i))
-		if err != nil {
+		if err := c.keep(task, &a.Blobs[i], k.blob(i)); err != nil {
 			return nil, err
-		}
-		if there && k.blob(i) != 0 {
-			s.unused = append(s.unused, k.blob(i))
 		}
 	}
 	if len(a.Pushes) > 0 {
@@ -198,19 +194,16 @@ func (c *conn) keepPacked(task, first, last int64, packed []byte, chunks int64) 
 }
 
 // keep stores a blob unless it exists, and notes that the task refers to it.
-func (c *conn) keep(task int64, b *store.Blob, chunks int64) (there bool, err error) {
+func (c *conn) keep(task int64, b *store.Blob, chunks int64) error {
 	key, there, err := c.stmt("SELECT key FROM blob WHERE hash = ?").text(b.Hash).one()
-	if err != nil {
-		return false, err
-	}
-	if !there {
-		err := c.stmt("INSERT INTO blob (hash, data, chunks) VALUES (?, ?, ?)").text(b.Hash).value(c, b.Data, chunks).exec()
-		if err != nil {
-			return false, err
-		}
+	if err == nil && !there {
+		err = c.stmt("INSERT INTO blob (hash, data, chunks) VALUES (?, ?, ?)").text(b.Hash).value(c, b.Data, chunks).exec()
 		key = c.LastInsertRowID()
 	}
-	return there, c.stmt("INSERT INTO blob_task (blob, task) VALUES (?, ?) ON CONFLICT DO NOTHING").
+	if err != nil {
+		return err
+	}
+	return c.stmt("INSERT INTO blob_task (blob, task) VALUES (?, ?) ON CONFLICT DO NOTHING").
 		int(key).int(task).exec()
 }
 

@@ -52,12 +52,13 @@ type Store struct {
 	packed          []byte     // buffer of keepEntries
 	clear, squeezed []byte     // buffers of piece
 	lastKey         int64      // highest key that any task ever had
-	unused          []int64    // values of failed appends and blobs stored already, see sweep
+	unused          []int64    // values that get no more chunks; those still staged are waste, see sweep
 	tally           tally
 	working         working
 
-	staging          sync.Mutex   // stages one append after the other; otherwise all would be in memory until all are written
-	lastValue        atomic.Int64 // key of the newest value in chunks
+	staging   sync.Mutex // stages one append after the other; otherwise all would be in memory until all are written
+	lastValue int64      // key of the newest value in chunks; protected by staging
+
 	commits, entries atomic.Int64
 	watcher          atomic.Pointer[func(store.Commit)] // nil: none
 
@@ -139,11 +140,9 @@ func (s *Store) start(path string, o *Options, sc *schema) (err error) {
 	if s.lastKey, err = w.lastKey(); err != nil {
 		return err
 	}
-	var value int64
-	if s.unused, value, err = w.staged(); err != nil {
+	if s.unused, s.lastValue, err = w.staged(); err != nil {
 		return err
 	}
-	s.lastValue.Store(value)
 	r, err := s.readers.get(context.Background()) // so that one is open, whatever happens later
 	if err != nil {
 		return err
