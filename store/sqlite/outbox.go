@@ -155,21 +155,6 @@ func (c *conn) dropPush(id store.PushID) (changed, done bool, err error) {
 	return true, true, c.stmt("DELETE FROM push WHERE key = ?").int(key).exec()
 }
 
-// dropPushes removes push configs of a deleted task and their dead letters, but no more than
-// one step of the deletion may. rest means that some may be left.
-func (c *conn) dropPushes(task int64) (rest bool, err error) {
-	// Letters are removed before their configs, so that no later config, which may get the
-	// same key, inherits them.
-	err = c.stmt("DELETE FROM letter WHERE (push, seq) IN (SELECT l.push, l.seq FROM push AS p JOIN letter AS l ON l.push = p.key WHERE p.task = ? LIMIT ?)").
-		int(task).int(deleteEntries).exec()
-	if err != nil || c.Changes() == deleteEntries {
-		return true, err
-	}
-	err = c.stmt("DELETE FROM push WHERE key IN (SELECT key FROM push WHERE task = ? LIMIT ?)").
-		int(task).int(deleteEntries).exec()
-	return c.Changes() == deleteEntries, err
-}
-
 // Advance implements store.Store.
 func (s *Store) Advance(ctx context.Context, all []store.Advance) error {
 	return s.join(ctx, "advance", func(c *conn) (changed bool, err error) {

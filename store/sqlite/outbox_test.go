@@ -14,9 +14,9 @@ import (
 // happens in between.
 func TestPushesOfDoomedTasks(t *testing.T) {
 	for what, size := range map[string]struct{ configs, letters int64 }{
-		"many configs": {5 * deleteEntries, 0},
-		"many letters": {2, 5 * deleteEntries},
-		"both":         {2 * deleteEntries, 2 * deleteEntries},
+		"many configs": {5 * deleteRows, 0},
+		"many letters": {2, 5 * deleteRows},
+		"both":         {2 * deleteRows, 2 * deleteRows},
 	} {
 		t.Run(what, func(t *testing.T) {
 			st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
@@ -55,13 +55,13 @@ func TestPushesOfDoomedTasks(t *testing.T) {
 			}
 
 			before := left(st)
-			if n, err := st.deletePart(t.Context(), []store.Row{r.Row}); n != 1 || err != nil {
+			if n, err := st.doom(t.Context(), []store.Row{r.Row}); n != 1 || err != nil {
 				t.Fatalf("the first step: %d, %v", n, err)
 			}
 			unseen(st)
 			for done := false; !done; {
 				now := left(st)
-				if before-now > 3*deleteEntries {
+				if before-now > 3*deleteRows {
 					t.Errorf("a step removed %d", before-now)
 				}
 				before = now
@@ -83,7 +83,7 @@ func TestPushesAreNotInherited(t *testing.T) {
 	st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
 	a := task("a", 1)
 	a.Pushes = []store.PushConfig{{ID: "p", Created: began, Node: "dead", Live: true}}
-	for i := range int64(3 * deleteEntries) {
+	for i := range int64(3 * deleteRows) {
 		a.Letters = append(a.Letters, store.DeadLetter{PushID: store.PushID{ID: "p"}, Seq: i + 1, Time: began})
 	}
 	mustAppend(t, st, a)
@@ -91,7 +91,7 @@ func TestPushesAreNotInherited(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := st.deletePart(t.Context(), []store.Row{r.Row}); n != 1 || err != nil {
+	if n, err := st.doom(t.Context(), []store.Row{r.Row}); n != 1 || err != nil {
 		t.Fatalf("the first step: %d, %v", n, err)
 	}
 	st = mustOpen(t, crashed(t, st), nil)

@@ -54,7 +54,7 @@ func used(t *testing.T, st *Store) {
 	mustAppend(t, st, &store.Append{Row: store.Row{Key: k.Scope()}, Receipts: a.Receipts})
 	long := task("long", 1)
 	mustAppend(t, st, long)
-	for range deleteEntries + 1 {
+	for range deleteRows + 1 {
 		long = goOn(long)
 		mustAppend(t, st, long)
 	}

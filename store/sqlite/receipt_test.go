@@ -19,7 +19,7 @@ func TestReceiptsOfDoomedTasks(t *testing.T) {
 	a.Receipts = []store.Receipt{{Name: "n", Time: began, Until: began.Add(1e9), Seq: 1}}
 	last := a
 	mustAppend(t, st, a)
-	for range 2 * deleteEntries {
+	for range 2 * deleteRows {
 		last = goOn(last)
 		mustAppend(t, st, last)
 	}
@@ -27,7 +27,7 @@ func TestReceiptsOfDoomedTasks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n, err := st.deletePart(t.Context(), []store.Row{r.Row}); n != 1 || err != nil {
+	if n, err := st.doom(t.Context(), []store.Row{r.Row}); n != 1 || err != nil {
 		t.Fatalf("the first step: %d, %v", n, err)
 	}
 	st = mustOpen(t, crashed(t, st), nil)

@@ -12,8 +12,8 @@ import (
 // Appends wait while a step of a deletion runs, so steps are small: some short tasks as a
 // whole, or a part of a long one.
 const (
-	deleteTasks   = 16  // per transaction
-	deleteEntries = 128 // and as many push configs, and as many of their dead letters
+	deleteTasks = 16  // per transaction
+	deleteRows  = 256 // of their entries, push configs and dead letters
 )
 
 // Idle implements store.Store.
@@ -52,14 +52,14 @@ func (r *Reader) AllWork(ctx context.Context, idle []int32) ([]store.Work, error
 	})
 }
 
-// Delete implements store.Store. Several short tasks are deleted in one transaction. If a
-// task is long, or has many push configs or dead letters, its row is deleted first, which
-// hides the task from all readers, and its key is noted as doomed; then its log is deleted in
-// steps. If the process dies in between, the next Delete continues.
+// Delete implements store.Store. First the rows of tasks are deleted together with their
+// receipts, which hides the tasks from all readers, and their keys are noted as doomed. What
+// else they have is removed in the same transaction if it is little, and otherwise in further
+// ones. If the process dies in between, the next Delete continues.
 func (s *Store) Delete(ctx context.Context, rows []store.Row) (int, error) {
 	deleted := 0
 	for part := range slices.Chunk(rows, deleteTasks) {
-		n, err := s.deletePart(ctx, part)
+		n, err := s.doom(ctx, part)
 		deleted += n
 		if err != nil {
 			return deleted, err
@@ -73,14 +73,15 @@ func (s *Store) Delete(ctx context.Context, rows []store.Row) (int, error) {
 	}
 }
 
-func (s *Store) deletePart(ctx context.Context, rows []store.Row) (n int, err error) {
+// doom deletes those of rows that are unchanged, and begins to purge.
+func (s *Store) doom(ctx context.Context, rows []store.Row) (n int, err error) {
 	err = s.change(ctx, "delete", func(c *conn) (changed bool, err error) {
 		n = 0
 		if err := s.tally.begin(c); err != nil {
 			return false, err
 		}
 		for i := range rows {
-			gone, err := s.delete(c, &rows[i])
+			gone, err := s.doomOne(c, &rows[i])
 			if err != nil {
 				return false, err
 			}
@@ -91,7 +92,11 @@ func (s *Store) deletePart(ctx context.Context, rows []store.Row) (n int, err er
 		if n == 0 {
 			return false, nil
 		}
-		return true, s.tally.write(c)
+		if err := s.tally.write(c); err != nil {
+			return false, err
+		}
+		_, err = c.purge()
+		return true, err
 	})
 	if err != nil {
 		return 0, err
@@ -99,8 +104,9 @@ func (s *Store) deletePart(ctx context.Context, rows []store.Row) (n int, err er
 	return n, nil
 }
 
-// delete removes one task if it is unchanged since its row was read.
-func (s *Store) delete(c *conn, r *store.Row) (gone bool, err error) {
+// doomOne deletes the row and the receipts of a task if it is unchanged since its row was
+// read. Receipts are found by their names, so they must be removed together with the row.
+func (s *Store) doomOne(c *conn, r *store.Row) (gone bool, err error) {
 	task := int64(-1)
 	was := store.Row{Key: r.Key}
 	err = c.stmt("DELETE FROM task WHERE tenant = ? AND owner = ? AND id = ? AND last = ? AND epoch = ? AND updated = ? RETURNING key, context, state, updated").
@@ -115,30 +121,52 @@ func (s *Store) delete(c *conn, r *store.Row) (gone bool, err error) {
 	if err := s.tally.moved(c, task, &was, nil); err != nil {
 		return false, err
 	}
-	rest, err := c.dropPushes(task)
-	if err != nil {
+	if err := c.stmt("DELETE FROM receipt WHERE task = ? AND task > 0").int(task).exec(); err != nil {
 		return false, err
 	}
-	if rest || r.Last > deleteEntries { // there are at most as many rows as entries
-		// Receipts are found by their names, so they must be removed together with the row.
-		if err := c.stmt("DELETE FROM receipt WHERE task = ? AND task > 0").int(task).exec(); err != nil {
-			return false, err
-		}
-		return true, c.stmt("INSERT INTO doomed (task) VALUES (?)").int(task).exec()
-	}
-	if err := c.stmt("DELETE FROM entry WHERE task = ?").int(task).exec(); err != nil {
-		return false, err
-	}
-	return true, c.strip(task)
+	return true, c.stmt("INSERT INTO doomed (task) VALUES (?)").int(task).exec()
 }
 
-// strip removes everything of a task besides its row and its log: the seal, the receipts, and
-// the blobs that no other task refers to.
+// purge removes a part of the doomed tasks. done means that there were none.
+func (s *Store) purge(ctx context.Context) (done bool, err error) {
+	err = s.change(ctx, "delete", func(c *conn) (changed bool, err error) {
+		done, err = c.purge()
+		return !done, err
+	})
+	return done && err == nil, err
+}
+
+// purges remove the rows of a task of which there may be many. Dead letters are removed before
+// their push configs, so that no later config, which may get the same key, inherits them.
+var purges = []string{
+	"DELETE FROM letter WHERE (push, seq) IN (SELECT l.push, l.seq FROM push AS p JOIN letter AS l ON l.push = p.key WHERE p.task = ? LIMIT ?)",
+	"DELETE FROM push WHERE key IN (SELECT key FROM push WHERE task = ? LIMIT ?)",
+	"DELETE FROM entry WHERE key IN (SELECT key FROM entry WHERE task = ? ORDER BY last LIMIT ?)",
+}
+
+func (c *conn) purge() (done bool, err error) {
+	tasks, err := collect(c.stmt("SELECT task FROM doomed LIMIT ?").int(deleteTasks), scanNumber)
+	left := int64(deleteRows)
+	for _, task := range tasks {
+		for _, sql := range purges {
+			if err := c.stmt(sql).int(task).int(left).exec(); err != nil {
+				return false, err
+			}
+			if left -= c.Changes(); left == 0 { // there may be more
+				return false, nil
+			}
+		}
+		if err := c.strip(task); err != nil {
+			return false, err
+		}
+	}
+	return len(tasks) == 0, err
+}
+
+// strip removes what is left of a doomed task: its seal, and the blobs that no other task
+// refers to.
 func (c *conn) strip(task int64) error {
 	if err := c.stmt("DELETE FROM seal WHERE task = ?").int(task).exec(); err != nil {
-		return err
-	}
-	if err := c.stmt("DELETE FROM receipt WHERE task = ? AND task > 0").int(task).exec(); err != nil {
 		return err
 	}
 	blobs, err := collect(c.stmt("DELETE FROM blob_task WHERE task = ? RETURNING blob").int(task), scanNumber)
@@ -147,30 +175,10 @@ func (c *conn) strip(task int64) error {
 			err = c.stmt("DELETE FROM blob WHERE key = ? AND NOT EXISTS (SELECT 1 FROM blob_task WHERE blob_task.blob = blob.key)").int(b).exec()
 		}
 	}
-	return err
-}
-
-// purge removes a part of the doomed tasks. done means that nothing is left.
-func (s *Store) purge(ctx context.Context) (done bool, err error) {
-	err = s.change(ctx, "delete", func(c *conn) (changed bool, err error) {
-		task, there, err := c.stmt("SELECT task FROM doomed LIMIT 1").one()
-		if done = !there; done || err != nil {
-			return false, err
-		}
-		if rest, err := c.dropPushes(task); rest || err != nil {
-			return true, err
-		}
-		err = c.stmt("DELETE FROM entry WHERE key IN (SELECT key FROM entry WHERE task = ? ORDER BY last LIMIT ?)").
-			int(task).int(deleteEntries).exec()
-		if err != nil || c.Changes() == deleteEntries {
-			return true, err
-		}
-		if err := c.strip(task); err != nil {
-			return false, err
-		}
-		return true, c.stmt("DELETE FROM doomed WHERE task = ?").int(task).exec()
-	})
-	return done && err == nil, err
+	if err != nil {
+		return err
+	}
+	return c.stmt("DELETE FROM doomed WHERE task = ?").int(task).exec()
 }
 
 // lastKey returns the highest key of a task, including doomed ones. SQLite itself would give
