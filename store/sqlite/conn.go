@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
@@ -82,12 +83,6 @@ func (c *conn) pragma(name string) (int64, error) {
 		return 0, fmt.Errorf("PRAGMA %s: no value: %w", name, s.Err())
 	}
 	return s.ColumnInt64(0), nil
-}
-
-// hasTable reports whether the database has a table; older schemas have fewer.
-func (c *conn) hasTable(name string) (there bool, err error) {
-	_, there, err = c.stmt("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = ?").text(name).one()
-	return there, err
 }
 
 // transaction runs f between BEGIN IMMEDIATE and COMMIT. If any of the three fails, no
@@ -197,7 +192,11 @@ func (s *stmt) exec() error {
 	return s.err
 }
 
-// each runs a statement and calls f for each row, which is valid during the call.
+// errEnough ends a read before its last row.
+var errEnough = errors.New("enough")
+
+// each runs a statement and calls f for each row, which is valid during the call, until f
+// returns an error. errEnough just ends the read.
 func (s *stmt) each(f func(row *sqlite3.Stmt) error) error {
 	if s.err != nil {
 		return s.err
@@ -205,8 +204,11 @@ func (s *stmt) each(f func(row *sqlite3.Stmt) error) error {
 	for s.err == nil && s.s.Step() {
 		s.err = f(s.s)
 	}
-	if s.err == nil {
+	switch s.err {
+	case nil:
 		s.err = s.s.Err()
+	case errEnough:
+		s.err = nil
 	}
 	// Reset repeats the error of Step, if there was one.
 	if err := s.s.Reset(); s.err == nil {

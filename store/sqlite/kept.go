@@ -82,15 +82,12 @@ func (c *conn) swap(name string, was, is []byte) (now []byte, err error) {
 
 // Kept implements store.Store.
 func (r *Reader) Kept(ctx context.Context) (all map[string][]byte, err error) {
-	err = r.readTable(ctx, "kept", func(c *conn) (err error) {
+	err = r.read(ctx, func(c *conn) (err error) {
 		all, err = c.allKept()
-		return err
+		return orNone(err)
 	})
 	if err != nil {
 		return nil, err
-	}
-	if all == nil { // a database without the table
-		all = map[string][]byte{}
 	}
 	return all, nil
 }

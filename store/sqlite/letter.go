@@ -42,7 +42,7 @@ func (r *Reader) DeadLetters(ctx context.Context, q store.LetterQuery) ([]store.
 	if q.After != nil {
 		at, seq = q.After.At, q.After.Seq
 	}
-	return find(ctx, r, "letter", scanLetter, func(c *conn) *stmt {
+	return find(ctx, r, scanLetter, func(c *conn) *stmt {
 		st := c.stmt(sql + " ORDER BY l.push, l.seq LIMIT ?").int(at).int(seq)
 		if id := q.Of; id != nil {
 			st.text(id.Tenant).text(id.Owner).text(id.Key.ID).text(id.ID)

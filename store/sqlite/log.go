@@ -207,9 +207,6 @@ func (c *conn) keep(task int64, b *store.Blob, chunks int64) error {
 		int(key).int(task).exec()
 }
 
-// errEnough ends a read when the page is full.
-var errEnough = errors.New("enough")
-
 // logSQL selects the rows of a log, followed by the part that is in the task's own row.
 const logSQL = "SELECT first, last, body, NULL, entry.chunks FROM entry WHERE task = (SELECT key FROM task WHERE tenant = ?1 AND owner = ?2 AND id = ?3) AND last > ?4 " +
 	"UNION ALL SELECT 0, last, head, head_size + body_size, NULL FROM task WHERE tenant = ?1 AND owner = ?2 AND id = ?3 AND last > ?4 AND head_size IS NOT NULL ORDER BY 2"
@@ -218,7 +215,7 @@ const logSQL = "SELECT first, last, body, NULL, entry.chunks FROM entry WHERE ta
 func (r *Reader) Entries(ctx context.Context, k store.Key, after int64, limit int) ([]store.Entry, error) {
 	page := store.NewEntryPage(after, limit)
 	err := r.read(ctx, func(c *conn) error {
-		err := c.sql(logSQL).text(k.Tenant).text(k.Owner).text(k.ID).int(after).
+		return c.sql(logSQL).text(k.Tenant).text(k.Owner).text(k.ID).int(after).
 			each(func(r *sqlite3.Stmt) error {
 				first, last := r.ColumnInt64(0), r.ColumnInt64(1)
 				body, own, err := c.value(r, 2, 4)
@@ -236,10 +233,6 @@ func (r *Reader) Entries(ctx context.Context, k store.Key, after int64, limit in
 				}
 				return err
 			})
-		if errors.Is(err, errEnough) {
-			return nil
-		}
-		return err
 	})
 	if err != nil {
 		return nil, err
@@ -268,7 +261,7 @@ func (r *Reader) Blob(ctx context.Context, hash string) ([]byte, error) {
 
 // Blobs implements store.Store.
 func (r *Reader) Blobs(ctx context.Context, k store.Key) ([]string, error) {
-	return find(ctx, r, "blob_task", scanText, func(c *conn) *stmt {
+	return find(ctx, r, scanText, func(c *conn) *stmt {
 		return c.stmt("SELECT hash FROM blob_task JOIN blob ON blob.key = blob_task.blob WHERE blob_task.task = " + taskKey + " ORDER BY hash").
 			text(k.Tenant).text(k.Owner).text(k.ID)
 	})

@@ -110,7 +110,7 @@ const pushesOf = "SELECT " + pushColumns + " FROM task AS t JOIN push AS p ON p.
 
 // Push implements store.Store.
 func (r *Reader) Push(ctx context.Context, id store.PushID) (*store.PushConfig, error) {
-	return findOne(ctx, r, "push", scanPush, func(c *conn) *stmt {
+	return findOne(ctx, r, scanPush, func(c *conn) *stmt {
 		return c.stmt(pushesOf + "AND p.id = ?").text(id.Tenant).text(id.Owner).text(id.Key.ID).text(id.ID)
 	})
 }
@@ -120,7 +120,7 @@ func (r *Reader) Pushes(ctx context.Context, k store.Key, after string, limit in
 	if err := store.CheckLimit(limit); err != nil {
 		return nil, err
 	}
-	return find(ctx, r, "push", scanPush, func(c *conn) *stmt {
+	return find(ctx, r, scanPush, func(c *conn) *stmt {
 		return c.stmt(pushesOf + "AND p.id > ? ORDER BY p.id LIMIT ?").text(k.Tenant).text(k.Owner).text(k.ID).text(after).int(int64(limit))
 	})
 }
@@ -239,7 +239,7 @@ func (r *Reader) pushStates(ctx context.Context, which string, after int64, limi
 	if err := store.CheckLimit(limit); err != nil {
 		return nil, err
 	}
-	return find(ctx, r, "push", scanPushState, func(c *conn) *stmt {
+	return find(ctx, r, scanPushState, func(c *conn) *stmt {
 		st := c.stmt("SELECT " + pushColumns + ", t.last, p.key FROM push AS p " + which + " AND p.key > ?1 ORDER BY p.key LIMIT ?2").
 			int(after).int(int64(limit))
 		for _, arg := range args {

@@ -72,7 +72,7 @@ func (s *Store) Leave(ctx context.Context, node string) error {
 // AllNodes returns the nodes that are registered or left and are not yet forgotten, by name.
 // It is for operators.
 func (r *Reader) AllNodes(ctx context.Context) ([]store.NodeState, error) {
-	return find(ctx, r, "node", scanNode, func(c *conn) *stmt {
+	return find(ctx, r, scanNode, func(c *conn) *stmt {
 		return c.sql("SELECT name, nullif(beat, 0), gone FROM node ORDER BY name")
 	})
 }

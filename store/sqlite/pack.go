@@ -49,10 +49,10 @@ func (c *conn) packing() (p packing, begun bool, err error) {
 // Packing returns the progress of packing tasks of an older version, as keys of tasks done
 // and in total; 0 of 0 means that it has not begun. It is for operators.
 func (r *Reader) Packing(ctx context.Context) (done, of int64, err error) {
-	err = r.readTable(ctx, "kept", func(c *conn) error {
+	err = r.read(ctx, func(c *conn) error {
 		p, _, err := c.packing()
 		done, of = p.at, p.end
-		return err
+		return orNone(err)
 	})
 	return done, of, err
 }

@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
@@ -230,17 +229,13 @@ func (c *conn) page(sc *scope, q *store.Query, fields string, p *store.Page) err
 		st.time(q.Before.Updated).text(q.Before.ID)
 	}
 	page := store.Fill(q, p)
-	err := st.int(int64(q.Limit) + 1).each(func(r *sqlite3.Stmt) error {
+	return st.int(int64(q.Limit) + 1).each(func(r *sqlite3.Stmt) error {
 		rec, err := c.scanRecord(r, fields, q.Most())
 		if err == nil && !page.Add(rec) {
 			err = errEnough
 		}
 		return err
 	})
-	if errors.Is(err, errEnough) {
-		return nil
-	}
-	return err
 }
 
 // pageOfState selects the records of a page for one state within a context that has a scope.
@@ -328,7 +323,7 @@ func (r *Reader) Tasks(ctx context.Context, after *store.Key, limit int) ([]stor
 	if after != nil {
 		sql += " WHERE (tenant, owner, id) > (?, ?, ?)"
 	}
-	return find(ctx, r, "task", scan, func(c *conn) *stmt {
+	return find(ctx, r, scan, func(c *conn) *stmt {
 		st := c.stmt(sql + " ORDER BY tenant, owner, id LIMIT ?")
 		if after != nil {
 			st.text(after.Tenant).text(after.Owner).text(after.ID)

@@ -25,7 +25,7 @@ func (r *Reader) Owners(ctx context.Context, tenant, id string, limit int) ([]st
 	if err := store.CheckLimit(limit); err != nil {
 		return nil, err
 	}
-	found, err := find(ctx, r, "task", scanText, func(c *conn) *stmt {
+	found, err := find(ctx, r, scanText, func(c *conn) *stmt {
 		return c.stmt(owners + "SELECT name FROM o WHERE name IS NOT NULL AND EXISTS (SELECT 1 FROM task WHERE tenant = ?1 AND owner = o.name AND id = ?2) LIMIT ?3").
 			text(tenant).text(id).int(int64(limit))
 	})
@@ -39,7 +39,7 @@ func (r *Reader) AllNamed(ctx context.Context, id string, limit int) ([]store.Ke
 	scan := func(r *sqlite3.Stmt) store.Key {
 		return store.Key{Tenant: r.ColumnText(0), Owner: r.ColumnText(1), ID: id}
 	}
-	return find(ctx, r, "task", scan, func(c *conn) *stmt {
+	return find(ctx, r, scan, func(c *conn) *stmt {
 		return c.stmt("SELECT tenant, owner FROM task INDEXED BY task_name WHERE id = ? LIMIT ?").text(id).int(int64(limit))
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/ncruces/go-sqlite3"
 	"github.com/parley-a2a/parley/store"
@@ -65,16 +66,11 @@ func (r *Reader) read(ctx context.Context, f func(*conn) error) error {
 	return fmt.Errorf("sqlite: read: %w", err)
 }
 
-// readTable is read, but if the table does not exist it returns nil: a Reader on its own may
-// read a database of an older version that has no such table.
-func (r *Reader) readTable(ctx context.Context, table string, f func(*conn) error) error {
-	return r.read(ctx, func(c *conn) error {
-		err := f(c)
-		if errors.Is(err, sqlite3.ERROR) {
-			if there, look := c.hasTable(table); look == nil && !there {
-				return nil
-			}
-		}
-		return err
-	})
+// orNone returns err, or nil if it says that a table does not exist: a Reader on its own may
+// read a database of an older version, which has nothing that would be in the table.
+func orNone(err error) error {
+	if errors.Is(err, sqlite3.ERROR) && strings.Contains(err.Error(), "no such table") {
+		return nil
+	}
+	return err
 }

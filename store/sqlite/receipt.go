@@ -63,7 +63,7 @@ func scanReceipt(r *sqlite3.Stmt) store.Receipt {
 
 // Receipt implements store.Store.
 func (r *Reader) Receipt(ctx context.Context, k store.Key, name string) (*store.Receipt, error) {
-	return findOne(ctx, r, "receipt", scanReceipt, func(c *conn) *stmt {
+	return findOne(ctx, r, scanReceipt, func(c *conn) *stmt {
 		return c.stmt("SELECT " + receiptColumns + " FROM receipt AS r LEFT JOIN task AS t ON t.key = r.task WHERE r.tenant = ? AND r.owner = ? AND r.name = ?").
 			text(k.Tenant).text(k.Owner).text(name)
 	})
@@ -71,7 +71,7 @@ func (r *Reader) Receipt(ctx context.Context, k store.Key, name string) (*store.
 
 // Receipts implements store.Store.
 func (r *Reader) Receipts(ctx context.Context, k store.Key) ([]store.Receipt, error) {
-	return find(ctx, r, "receipt", scanReceipt, func(c *conn) *stmt {
+	return find(ctx, r, scanReceipt, func(c *conn) *stmt {
 		return c.stmt("SELECT " + receiptColumns + " FROM task AS t JOIN receipt AS r ON r.task = t.key AND r.task > 0 WHERE t.tenant = ? AND t.owner = ? AND t.id = ? ORDER BY r.name").
 			text(k.Tenant).text(k.Owner).text(k.ID)
 	})

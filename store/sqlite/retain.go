@@ -26,7 +26,7 @@ func (r *Reader) Idle(ctx context.Context, q store.IdleQuery) ([]store.Row, erro
 		// The first term is for the index, which has only the time.
 		sql += " AND updated >= ? AND (updated, tenant, owner, id) > (?, ?, ?, ?)"
 	}
-	return find(ctx, r, "task", scan, func(c *conn) *stmt {
+	return find(ctx, r, scan, func(c *conn) *stmt {
 		st := c.stmt(sql + " ORDER BY updated, tenant, owner, id LIMIT ?").int(int64(q.State)).time(q.Before)
 		if a := q.After; a != nil {
 			st.time(a.Updated).time(a.Updated).text(a.Tenant).text(a.Owner).text(a.ID)
@@ -43,7 +43,7 @@ func (r *Reader) AllWork(ctx context.Context, idle []int32) ([]store.Work, error
 	scan := func(r *sqlite3.Stmt) store.Work {
 		return store.Work{Tenant: r.ColumnText(0), State: int32(r.ColumnInt64(1)), Tasks: r.ColumnInt(2)}
 	}
-	return find(ctx, r, "task", scan, func(c *conn) *stmt {
+	return find(ctx, r, scan, func(c *conn) *stmt {
 		st := c.stmt(sql)
 		for _, state := range idle {
 			st.int(int64(state))

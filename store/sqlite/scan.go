@@ -18,17 +18,17 @@ func collect[T any](s *stmt, scan func(*sqlite3.Stmt) T) (all []T, err error) {
 
 // find is collect as a read of its own. If a database of an older version has no such table,
 // it finds nothing.
-func find[T any](ctx context.Context, r *Reader, table string, scan func(*sqlite3.Stmt) T, make func(*conn) *stmt) (all []T, err error) {
-	err = r.readTable(ctx, table, func(c *conn) (err error) {
+func find[T any](ctx context.Context, r *Reader, scan func(*sqlite3.Stmt) T, make func(*conn) *stmt) (all []T, err error) {
+	err = r.read(ctx, func(c *conn) (err error) {
 		all, err = collect(make(c), scan)
-		return err
+		return orNone(err)
 	})
 	return all, err
 }
 
 // findOne is find for at most one row; without one it returns ErrNotFound.
-func findOne[T any](ctx context.Context, r *Reader, table string, scan func(*sqlite3.Stmt) T, make func(*conn) *stmt) (*T, error) {
-	all, err := find(ctx, r, table, scan, make)
+func findOne[T any](ctx context.Context, r *Reader, scan func(*sqlite3.Stmt) T, make func(*conn) *stmt) (*T, error) {
+	all, err := find(ctx, r, scan, make)
 	switch {
 	case err != nil:
 		return nil, err

@@ -11,15 +11,18 @@ import (
 // Only one process has the database. So its clock is the only one, messages stay in memory,
 // and Watch has nothing to report.
 
-// Now implements store.Store.
-func (s *Store) Now(ctx context.Context) (time.Time, error) {
+// usable returns why a call that does not need the database must not begin, or nil.
+func (s *Store) usable(ctx context.Context) error {
 	select {
 	case <-s.over:
-		return time.Time{}, store.ErrClosed
+		return store.ErrClosed
 	default:
-		return time.Now(), context.Cause(ctx)
+		return context.Cause(ctx)
 	}
 }
+
+// Now implements store.Store.
+func (s *Store) Now(ctx context.Context) (time.Time, error) { return time.Now(), s.usable(ctx) }
 
 // Rows implements store.Store.
 func (r *Reader) Rows(ctx context.Context, keys []store.Key) ([]store.Row, error) {
@@ -107,16 +110,18 @@ func (c *conn) turns(after string, limit int) (keys []int64, err error) {
 
 // Post implements store.Store.
 func (s *Store) Post(ctx context.Context, all []store.Mail) error {
-	return s.write(ctx, func(*conn) error { return s.mail.Post(ctx, all) })
+	if err := s.usable(ctx); err != nil {
+		return err
+	}
+	return s.mail.Post(ctx, all)
 }
 
 // Mail implements store.Store.
-func (s *Store) Mail(ctx context.Context, node string, limit int) (taken []store.Mail, err error) {
-	err = s.write(ctx, func(*conn) error {
-		taken, err = s.mail.Take(ctx, node, limit)
-		return err
-	})
-	return taken, err
+func (s *Store) Mail(ctx context.Context, node string, limit int) ([]store.Mail, error) {
+	if err := s.usable(ctx); err != nil {
+		return nil, err
+	}
+	return s.mail.Take(ctx, node, limit)
 }
 
 // Watch implements store.Store.

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"errors"
 	"math"
 
 	"github.com/ncruces/go-sqlite3"
@@ -114,12 +113,7 @@ func (c *conn) scopesOf(condition string, bind func(*stmt)) (all []*scope, err e
 	all, err = collect(st, func(r *sqlite3.Stmt) *scope {
 		return &scope{scopeName{r.ColumnText(0), r.ColumnText(1), r.ColumnText(2)}, r.ColumnInt64(3)}
 	})
-	if errors.Is(err, sqlite3.ERROR) { // a Reader on its own may read a database without scopes
-		if there, look := c.hasTable("scope"); look == nil && !there {
-			return nil, nil
-		}
-	}
-	return all, err
+	return all, orNone(err)
 }
 
 // tasks selects from the tasks of a state in a scope; their time of update is called at.

@@ -39,7 +39,7 @@ func checkTally(t testing.TB, path string) {
 		return // some tests damage it
 	}
 	defer r.Close()
-	if there, err := r.anchor.hasTable("scope"); !there && err == nil {
+	if _, there, err := r.anchor.stmt("SELECT 1 FROM sqlite_schema WHERE name = 'scope'").one(); !there && err == nil {
 		return
 	}
 	const of = "WITH t AS (SELECT s.key AS scope, s.context <> '' AS small, task.* FROM scope AS s JOIN task ON task.tenant = s.tenant AND task.owner = s.owner AND s.context IN ('', task.context)) "
