@@ -50,15 +50,15 @@ func (s *Store) List(ctx context.Context, q store.Query) (*store.Page, error) {
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
-	p, err := s.list(ctx, &q, s.totalOf(&q))
-	if err == errNoTotal { // the known scopes are out of date
-		if err = s.relearn(ctx); err == nil {
-			p, err = s.list(ctx, &q, s.totalOf(&q))
+	p, err := s.list(ctx, &q, s.scopeOf(&q), bigCount)
+	if err == errNoTotal && !s.o.NoAdvisory { // perhaps the known scopes are out of date
+		if err = s.readScopes(ctx); err == nil {
+			p, err = s.list(ctx, &q, s.scopeOf(&q), bigCount)
 		}
 	}
 	if err == errNoTotal { // many tasks, but no tally yet
 		s.outgrown(&q)
-		p, err = s.list(ctx, &q, countAll)
+		p, err = s.list(ctx, &q, 0, anyCount)
 	}
 	if err != nil {
 		return nil, wrap("list", err)
@@ -66,17 +66,19 @@ func (s *Store) List(ctx context.Context, q store.Query) (*store.Page, error) {
 	return p, nil
 }
 
-// errNoTotal means that the chosen way does not yield the total.
-var errNoTotal = errors.New("a total was looked for in the wrong way")
+// errNoTotal means that list found no total.
+var errNoTotal = errors.New("there is no tally, and too many tasks to count")
 
-// list is List, with the total found in the given way, see totalOf.
-func (s *Store) list(ctx context.Context, q *store.Query, way int64) (*store.Page, error) {
-	l := newListing(q, way)
+// list is List, with the total from the tally of a scope. If scope is 0, it counts, and finds
+// no total if there are most tasks or more.
+func (s *Store) list(ctx context.Context, q *store.Query, scope int64, most int) (*store.Page, error) {
+	l := newListing(q)
+	l.scope, l.most = scope, most
 	sql := l.sql()
 	var p store.Page
 	var total *int
 	read := s.read
-	if q.AnyOwner || way == countAll {
+	if q.AnyOwner || most == anyCount {
 		read = s.interpreted
 	}
 	err := read(ctx, func(ctx context.Context, on querier) error {
@@ -126,15 +128,16 @@ const noCompiler = "SELECT set_config(name, 'off', true) FROM pg_catalog.pg_sett
 // are per state. If the query has no state, the first records of each state are read and
 // sorted. The states are found in the index, one step each.
 type listing struct {
-	q    *store.Query
-	way  int64 // how to find the total: countFew, countAll or the key of a scope
-	args []any
+	q     *store.Query
+	scope int64 // with the tally for the total; 0: none is known
+	most  int   // so many tasks are too many to count; anyCount: none are
+	args  []any
 	// the parameters of the filter and of the position where the page starts
 	tenant, owner, context, state, since, updated, id, behind string
 }
 
-func newListing(q *store.Query, way int64) *listing {
-	l := &listing{q: q, way: way}
+func newListing(q *store.Query) *listing {
+	l := &listing{q: q}
 	l.tenant = l.arg(arg(q.Tenant))
 	if !q.AnyOwner {
 		l.owner = l.arg(arg(q.Owner))

@@ -44,8 +44,8 @@ func (l *listing) each(columns, owner string, n int) string {
 
 // totalOfEach is total for an owner in another table's column.
 func (l *listing) totalOfEach(owner string) string {
-	if l.way == countAll {
-		return l.count(owner, l.state, "")
+	if l.most == anyCount {
+		return l.counted(owner)
 	}
 	context := "''::bytea"
 	if l.context != "" {
@@ -57,5 +57,5 @@ func (l *listing) totalOfEach(owner string) string {
 		sum = "(WITH RECURSIVE " + l.states(owner) + " SELECT " + sum + " FROM s)"
 	}
 	// Without OFFSET, the scope would be looked up at each use of its key.
-	return "(SELECT CASE WHEN k.scope IS NULL THEN " + l.countFew(owner) + " ELSE " + sum + " END FROM (SELECT (" + scope + ") AS scope OFFSET 0) AS k)"
+	return "(SELECT CASE WHEN k.scope IS NULL THEN " + l.counted(owner) + " ELSE " + sum + " END FROM (SELECT (" + scope + ") AS scope OFFSET 0) AS k)"
 }

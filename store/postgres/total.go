@@ -1,8 +1,8 @@
 package postgres
 
 import (
-	"context"
 	"fmt"
+	"math"
 	"strconv"
 
 	"github.com/parley-a2a/parley/store"
@@ -12,25 +12,13 @@ import (
 // expects more, it has the statement compiled, which takes longer than to run it.
 const bigCount = 4096
 
-// The ways to find a total. The key of a scope, which has a tally, is a third one.
-const (
-	countFew = 0  // count, if there are fewer than bigCount
-	countAll = -1 // count, however many there are
-)
+// anyCount is the limit that lets any number of tasks be counted.
+const anyCount = math.MaxInt
 
-// totalOf returns the way to find the total of a query, by the known scopes. If these are out
-// of date, that way finds no total.
-func (s *Store) totalOf(q *store.Query) int64 {
+// scopeOf returns the key of a query's scope among those that this process knows, or 0.
+func (s *Store) scopeOf(q *store.Query) int64 {
 	keys, _ := s.scopes.known()
 	return keys[scopeName{q.Tenant, q.Owner, q.Context}]
-}
-
-// relearn reads the scopes again, if there can be any.
-func (s *Store) relearn(ctx context.Context) error {
-	if s.o.NoAdvisory {
-		return nil
-	}
-	return s.readScopes(ctx)
 }
 
 // outgrown notes that a query's owner or context has many tasks and no tally.
@@ -45,15 +33,12 @@ func (s *Store) outgrown(q *store.Query) {
 }
 
 // total is an expression for the number of tasks that the query matches. It is NULL if the
-// chosen way does not yield it.
+// scope does not exist any more or is unfinished, or if there are too many tasks to count.
 func (l *listing) total() string {
-	switch l.way {
-	case countAll:
-		return l.count(l.owner, l.state, "")
-	case countFew:
-		return l.countFew(l.owner)
+	if l.scope == 0 {
+		return l.counted(l.owner)
 	}
-	scope := l.arg(l.way)
+	scope := l.arg(l.scope)
 	sum := l.tallied(l.owner, scope)
 	if l.state == "" {
 		sum = "(SELECT " + sum + " FROM s)"
@@ -61,11 +46,14 @@ func (l *listing) total() string {
 	return "CASE WHEN EXISTS (SELECT 1 FROM parley.scope AS c WHERE c.key = " + scope + ") AND NOT " + unfinished(scope) + " THEN " + sum + " END"
 }
 
-// countFew is count for fewer than bigCount tasks. It has an ORDER BY so that the index with
+// counted is count, or NULL for too many tasks. It has an ORDER BY so that the index with
 // that order is read: the first rows of the table may have few matches, even if there are
 // many in total.
-func (l *listing) countFew(owner string) string {
-	limit := strconv.Itoa(bigCount)
+func (l *listing) counted(owner string) string {
+	if l.most == anyCount {
+		return l.count(owner, l.state, "")
+	}
+	limit := strconv.Itoa(l.most)
 	return "(SELECT nullif(count(*), " + limit + ") FROM (SELECT 1 FROM parley.task AS t WHERE " + l.matches(owner, l.state) + " ORDER BY t.state, t.updated LIMIT " + limit + ") AS f)"
 }
 
