@@ -53,8 +53,8 @@ func (r *Reader) AllWork(ctx context.Context, idle []int32) ([]store.Work, error
 }
 
 // Delete implements store.Store. First the rows of tasks are deleted together with their
-// receipts, which hides the tasks from all readers, and their keys are noted as doomed. What
-// else they have is removed in the same transaction if it is little, and otherwise in further
+// receipts, which hides the tasks from all readers, and their keys are noted as doomed. Their
+// other rows are removed in the same transaction if they are few, and otherwise in further
 // ones. If the process dies in between, the next Delete continues.
 func (s *Store) Delete(ctx context.Context, rows []store.Row) (int, error) {
 	deleted := 0
