@@ -72,8 +72,10 @@ func (b *Basic) Authenticate(r *http.Request) (*a2a.Caller, error) {
 	return b.login(r, goodFor, func(string) error { return nil })
 }
 
-// login implements guessable. It calls may once more when its turn has come, because
-// many callers may have been waiting.
+// login is Authenticate, but calls may with the user's name before it finds out anything
+// about a password, and returns may's error. It calls may once more when its turn has
+// come, because many callers may have been waiting. A password that was right less than
+// believe ago is compared again only if it or its hash has changed.
 func (b *Basic) login(r *http.Request, believe time.Duration, may func(user string) error) (*a2a.Caller, error) {
 	name, password, err := basicOf(r)
 	if name == "" || err != nil {
@@ -123,18 +125,3 @@ func basicOf(r *http.Request) (name, password string, err error) {
 	}
 	return name, password, nil
 }
-
-// guessable is a Method with credentials that people choose.
-type guessable interface {
-	// login is Authenticate, but calls may with the user's name before it finds out
-	// anything about a password, and returns may's error. A password that was right
-	// less than believe ago is compared again only if it or its hash has changed.
-	login(r *http.Request, believe time.Duration, may func(user string) error) (*a2a.Caller, error)
-}
-
-var (
-	_ guessable = (*Basic)(nil)
-	_ Method    = (*Basic)(nil)
-	_ Method    = (*Keys)(nil)
-	_ Runner    = (*Keys)(nil)
-)

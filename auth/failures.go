@@ -14,16 +14,17 @@ import (
 // are for. An address or user with too many of them has to wait, longer with each
 // further one, and less after each quiet minute.
 //
-// The keys of the count are hashes under a secret of this process: of an address, of a
-// user, or of both if that user signed in from that address before. So guesses from
-// elsewhere do not lock the user out, and guesses from that address count for no other
-// user.
+// A wrong password counts for its address and for its user or, if that user signed in
+// from that address before, for the pair alone. So guesses from elsewhere do not lock the
+// user out, and guesses from that address count for no other user. Keys and tokens, which
+// cannot be guessed, have a count of their own: behind a NAT, a program with an old key
+// must not make people with a password wait.
 type failures struct {
 	limit int // in a minute; negative: no limit
 	now   func() time.Time
 	seed  maphash.Seed
 
-	mu    sync.Mutex // protects the fields below
+	mu    sync.Mutex // protects the fields below, whose keys are from key
 	all   map[uint64]failed
 	known map[uint64]time.Time // pairs of user and address, and when they were good last
 }
@@ -68,29 +69,30 @@ type origin struct {
 	user    string // "": none
 }
 
-// counts returns the hashes under which the failures of an origin are counted. For an
-// address alone the first one counts keys and tokens, which cannot be guessed: behind a
-// NAT, a program with an old key must not make people with a password wait. The lock is
-// held.
-func (f *failures) counts(o origin) (of [2]uint64, n int) {
-	if o.user == "" {
-		return [2]uint64{f.hash("keys", o.address), f.hash("address", o.address)}, 2
-	}
-	pair := f.hash("pair", o.address, o.user)
-	if at, ok := f.known[pair]; ok && f.now().Sub(at) < knownFor {
-		return [2]uint64{pair}, 1
-	}
-	return [2]uint64{f.hash("address", o.address), f.hash("user", o.user)}, 2
+// What failures are counted for.
+const (
+	ofKeys    = "keys" // and tokens, of an address
+	ofAddress = "address"
+	ofUser    = "user"
+	ofPair    = "pair" // of address and user
+)
+
+// key returns the key of a count in the maps: a hash under a secret of this process, so
+// that long names take no memory.
+func (f *failures) key(of, address, user string) uint64 {
+	return maphash.Comparable(f.seed, [...]string{of, address, user})
 }
 
-func (f *failures) hash(parts ...string) uint64 {
-	var h maphash.Hash
-	h.SetSeed(f.seed)
-	for _, p := range parts {
-		maphash.WriteComparable(&h, len(p))
-		h.WriteString(p)
+// countsLocked returns the keys of the counts that a failure of an origin adds to.
+func (f *failures) countsLocked(o origin) []uint64 {
+	if o.user == "" {
+		return []uint64{f.key(ofKeys, o.address, "")}
 	}
-	return h.Sum64()
+	pair := f.key(ofPair, o.address, o.user)
+	if at, ok := f.known[pair]; ok && f.now().Sub(at) < knownFor {
+		return []uint64{pair}
+	}
+	return []uint64{f.key(ofAddress, o.address, ""), f.key(ofUser, "", o.user)}
 }
 
 // wait returns how long an origin has to wait before it may guess; 0: it need not wait.
@@ -100,11 +102,14 @@ func (f *failures) wait(o origin) time.Duration {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	counts := f.countsLocked(o)
+	if o.user == "" { // wrong passwords make keys wait, too
+		counts = append(counts, f.key(ofAddress, o.address, ""))
+	}
 	var longest time.Duration
 	now := f.now()
-	of, n := f.counts(o)
-	for _, h := range of[:n] {
-		longest = max(longest, f.all[h].until.Sub(now))
+	for _, k := range counts {
+		longest = max(longest, f.all[k].until.Sub(now))
 	}
 	return longest
 }
@@ -117,12 +122,8 @@ func (f *failures) fail(o origin) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	now := f.now()
-	of, n := f.counts(o)
-	if o.user == "" {
-		n = 1 // wrong passwords make keys wait, but wrong keys do not make passwords wait
-	}
-	for _, h := range of[:n] {
-		was, there := f.all[h]
+	for _, k := range f.countsLocked(o) {
+		was, there := f.all[k]
 		e := was.at(now, f.limit)
 		if now.Before(e.until) {
 			continue // attempts that were judged at the same time count as one
@@ -135,7 +136,7 @@ func (f *failures) fail(o origin) {
 		if !there {
 			f.room(now)
 		}
-		f.all[h] = e
+		f.all[k] = e
 	}
 }
 
@@ -146,7 +147,7 @@ func (f *failures) succeed(o origin) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	pair := f.hash("pair", o.address, o.user)
+	pair := f.key(ofPair, o.address, o.user)
 	if _, ok := f.known[pair]; !ok {
 		makeRoom(f.known, maxKnown)
 	}
@@ -164,9 +165,9 @@ func (f *failures) room(now time.Time) {
 	var least uint64
 	var leastOf failed
 	n := 0
-	for h, e := range f.all { // in random order
+	for k, e := range f.all { // in random order
 		if e = e.at(now, f.limit); n == 0 || e.less(leastOf) {
-			least, leastOf = h, e
+			least, leastOf = k, e
 		}
 		if n++; n == sampled {
 			break

@@ -206,13 +206,13 @@ func (g *Guard) caller(r *http.Request, ask func(Method, *http.Request) (*a2a.Ca
 // ask lets a method look for credentials. Before the method looks at a password, ask
 // makes sure that the caller does not have to wait because of wrong guesses.
 func (g *Guard) ask(m Method, r *http.Request) (*a2a.Caller, origin, error) {
-	p, ok := m.(guessable)
+	b, ok := m.(*Basic)
 	if !ok {
 		c, err := m.Authenticate(r)
 		return c, origin{}, err
 	}
 	var from origin
-	c, err := p.login(r, goodFor, func(user string) error {
+	c, err := b.login(r, goodFor, func(user string) error {
 		from = origin{g.address(r), user}
 		if wait := g.failures.wait(from); wait > 0 {
 			return &slowDown{wait}
@@ -227,8 +227,8 @@ func (g *Guard) ask(m Method, r *http.Request) (*a2a.Caller, origin, error) {
 
 // askAgain is ask for a caller that was let in before, and so does not guess.
 func askAgain(m Method, r *http.Request) (c *a2a.Caller, _ origin, err error) {
-	if p, ok := m.(guessable); ok {
-		c, err = p.login(r, math.MaxInt64, func(string) error { return nil })
+	if b, ok := m.(*Basic); ok {
+		c, err = b.login(r, math.MaxInt64, func(string) error { return nil })
 	} else {
 		c, err = m.Authenticate(r)
 	}

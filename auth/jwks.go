@@ -236,7 +236,7 @@ func (k *keyring) due() time.Duration {
 func (k *keyring) fromFile(name string) {
 	k.every(10*time.Second, time.Second)
 	k.load = func(context.Context) ([]*issuerKey, error) {
-		doc, _, err := readCredentials(name, maxKeys)
+		doc, err := readCredentials(name, maxKeys)
 		if p, ok := errors.AsType[*fs.PathError](err); ok && p.Op == "read" {
 			return nil, fmt.Errorf("read it: %w", p.Err)
 		} else if err != nil {
