@@ -18,7 +18,7 @@ import (
 // if it cannot be answered without one; one of the requests that wait does the work.
 type keyring struct {
 	// set before use, then constant
-	load       func(context.Context) ([]*issuerKey, error)
+	load       func(context.Context) ([]*Key, error)
 	algorithms []string
 	retry      time.Duration // the shortest time between two loads
 	refresh    time.Duration // after which they are loaded again
@@ -29,7 +29,7 @@ type keyring struct {
 	loads flight[struct{}]
 
 	mu      sync.Mutex // protects the fields below
-	keys    []*issuerKey
+	keys    []*Key
 	loaded  time.Time // when keys were loaded; zero: never
 	ended   time.Time // when the last load ended, well or not
 	err     error     // of the last load
@@ -65,7 +65,7 @@ func (k *keyring) every(refresh, retry time.Duration) {
 // find returns the keys that a token may be signed with, at least one. Errors are of
 // two kinds: there is no such key, which is the token's fault; or that cannot be known
 // at the moment.
-func (k *keyring) find(ctx context.Context, id, alg string) ([]*issuerKey, error) {
+func (k *keyring) find(ctx context.Context, id, alg string) ([]*Key, error) {
 	found, ask, err := k.look(id, alg, true)
 	if !ask {
 		return found, err
@@ -81,7 +81,7 @@ func (k *keyring) find(ctx context.Context, id, alg string) ([]*issuerKey, error
 
 // look answers from the keys that it has or, if may is true, says that they have to be
 // loaded first.
-func (k *keyring) look(id, alg string, may bool) (found []*issuerKey, ask bool, err error) {
+func (k *keyring) look(id, alg string, may bool) (found []*Key, ask bool, err error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	now := k.now()
@@ -108,8 +108,8 @@ func (k *keyring) look(id, alg string, may bool) (found []*issuerKey, ask bool, 
 
 // matching returns the keys with an id that are for an algorithm. Without an id there
 // must not be more than one (OpenID Connect Core §10.1).
-func matching(keys []*issuerKey, id, alg string, now time.Time) ([]*issuerKey, error) {
-	var found []*issuerKey
+func matching(keys []*Key, id, alg string, now time.Time) ([]*Key, error) {
+	var found []*Key
 	for _, k := range keys {
 		if (id == "" || k.id == id) && k.takes(alg) && !k.ended(now) {
 			found = append(found, k)
@@ -133,7 +133,7 @@ func (k *keyring) reload(ctx, work context.Context) error {
 		k.mu.Unlock()
 		work, cancel := context.WithTimeout(work, loadTime)
 		defer cancel()
-		keys, err := []*issuerKey(nil), errors.New("it was given up")
+		keys, err := []*Key(nil), errors.New("it was given up")
 		defer func() { k.done(keys, err)() }() // also when load panics
 		keys, err = k.load(work)
 		return struct{}{}, nil
@@ -143,7 +143,7 @@ func (k *keyring) reload(ctx, work context.Context) error {
 
 // done stores the result of a load. It returns what is to be logged, for the caller to
 // do without the lock.
-func (k *keyring) done(keys []*issuerKey, err error) (report func()) {
+func (k *keyring) done(keys []*Key, err error) (report func()) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	before, failed, first := k.keys, k.err, k.loaded.IsZero()
@@ -173,10 +173,10 @@ func (k *keyring) done(keys []*issuerKey, err error) (report func()) {
 }
 
 // ids returns the names of keys that are not among others.
-func ids(keys, others []*issuerKey) []string {
+func ids(keys, others []*Key) []string {
 	out := []string{}
 	for _, k := range keys {
-		if !slices.ContainsFunc(others, func(o *issuerKey) bool { return k.id == o.id && k.equal(o) }) {
+		if !slices.ContainsFunc(others, func(o *Key) bool { return k.id == o.id && k.equal(o) }) {
 			out = append(out, strings.ToValidUTF8(k.id, "?"))
 		}
 	}
@@ -235,7 +235,7 @@ func (k *keyring) due() time.Duration {
 // system. The keys never get too old, because the operator has them.
 func (k *keyring) fromFile(name string) {
 	k.every(10*time.Second, time.Second)
-	k.load = func(context.Context) ([]*issuerKey, error) {
+	k.load = func(context.Context) ([]*Key, error) {
 		doc, err := readCredentials(name, maxKeys)
 		if p, ok := errors.AsType[*fs.PathError](err); ok && p.Op == "read" {
 			return nil, fmt.Errorf("read it: %w", p.Err)

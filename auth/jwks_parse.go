@@ -11,19 +11,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/go-jose/go-jose/v4"
 )
-
-// issuerKey is a public key of an issuer of tokens. A Key is for the three algorithms
-// of cards; issuers have more, and one key may be for several.
-type issuerKey struct {
-	id      string // may be ""
-	alg     string // "" if the set does not say: all algorithms of this kind of key
-	public  any
-	expires time.Time
-}
 
 // maxRSA is the limit of crypto/tls, too: the time to verify grows with the square.
 const maxRSA = 8192 // bits
@@ -31,8 +21,8 @@ const maxRSA = 8192 // bits
 // takes reports whether the key may verify tokens with an algorithm. The key's kind
 // decides: if the algorithm that a token names did, a public key could be taken for a
 // shared secret.
-func (k *issuerKey) takes(alg string) bool {
-	if k.alg != "" && k.alg != alg {
+func (k *Key) takes(alg string) bool {
+	if k.alg != "" && string(k.alg) != alg {
 		return false
 	}
 	switch p := k.public.(type) {
@@ -53,30 +43,28 @@ func (k *issuerKey) takes(alg string) bool {
 	return false
 }
 
-func (k *issuerKey) ended(now time.Time) bool { return !k.expires.IsZero() && !now.Before(k.expires) }
-
-func (k *issuerKey) equal(o *issuerKey) bool {
+func (k *Key) equal(o *Key) bool {
 	p, ok := k.public.(interface{ Equal(crypto.PublicKey) bool })
 	return ok && p.Equal(o.public) && k.alg == o.alg
 }
 
-// parseIssuerKeys reads a JSON Web Key Set. Keys for none of the algorithms, and keys
-// that cannot be read, are left out (RFC 7517 §5).
-func parseIssuerKeys(doc []byte, algorithms []string) ([]*issuerKey, error) {
+// parseIssuerKeys reads the JSON Web Key Set of an issuer of tokens. Cards take three
+// algorithms; issuers have more, and one key may be for several: then it has no alg.
+// Keys for none of the algorithms, and keys that cannot be read, are left out (RFC 7517
+// §5).
+func parseIssuerKeys(doc []byte, algorithms []string) ([]*Key, error) {
 	if len(doc) > maxKeys {
 		return nil, fmt.Errorf("the set of keys is larger than %d bytes", maxKeys)
 	}
-	var set struct {
-		Keys []json.RawMessage `json:"keys"`
+	list, err := keysIn(doc)
+	if err != nil {
+		return nil, err
 	}
-	if json.Unmarshal(doc, &set) != nil || set.Keys == nil {
+	if list == nil {
 		return nil, errors.New("it is not a JSON Web Key Set: an object with a list \"keys\"")
 	}
-	if len(set.Keys) > maxSet {
-		return nil, fmt.Errorf("the set holds more than %d keys", maxSet)
-	}
-	out := []*issuerKey{}
-	for _, one := range set.Keys {
+	out := []*Key{}
+	for _, one := range list {
 		k := parseIssuerKey(one)
 		if k != nil && slices.ContainsFunc(algorithms, k.takes) {
 			out = append(out, k)
@@ -86,7 +74,7 @@ func parseIssuerKeys(doc []byte, algorithms []string) ([]*issuerKey, error) {
 }
 
 // parseIssuerKey returns nil if doc is not a key for signatures.
-func parseIssuerKey(doc []byte) *issuerKey {
+func parseIssuerKey(doc []byte) *Key {
 	var jwk jose.JSONWebKey
 	var also struct {
 		jwkMembers
@@ -111,7 +99,7 @@ func parseIssuerKey(doc []byte) *issuerKey {
 	if err != nil {
 		return nil
 	}
-	return &issuerKey{id: jwk.KeyID, alg: jwk.Algorithm, public: jwk.Key, expires: end}
+	return &Key{id: jwk.KeyID, alg: jose.SignatureAlgorithm(jwk.Algorithm), public: jwk.Key, expires: end}
 }
 
 // private reports whether a set has a key that can sign.

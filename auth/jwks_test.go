@@ -292,7 +292,7 @@ func TestRequestsDoNotWaitForWhatIsOnlyDue(t *testing.T) {
 
 func TestLoadThatPanicsLetsTheOthersGo(t *testing.T) {
 	k := &keyring{now: time.Now, log: newTokenLog(t)}
-	k.load = func(context.Context) ([]*issuerKey, error) { panic("a bug") }
+	k.load = func(context.Context) ([]*Key, error) { panic("a bug") }
 	func() {
 		defer func() { _ = recover() }()
 		_ = k.reload(t.Context(), t.Context())

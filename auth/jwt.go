@@ -183,7 +183,7 @@ func (t *tokens) verify(ctx context.Context, raw string) (*a2a.Caller, error) {
 	if err != nil {
 		return nil, refuse("the token cannot be read") // the cause may quote it
 	}
-	if !slices.ContainsFunc(keys, func(k *issuerKey) bool {
+	if !slices.ContainsFunc(keys, func(k *Key) bool {
 		payload, err := jws.Verify(k.public)
 		return err == nil && bytes.Equal(payload, tok.payload)
 	}) {

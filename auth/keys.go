@@ -28,8 +28,8 @@ const minRSA = 2048 // bits; RS256 allows no less (RFC 7518 §3.3)
 // Key is a key that signs cards, or verifies them. It prints without its secret, and
 // does not change once it is made.
 type Key struct {
-	id      string
-	alg     jose.SignatureAlgorithm
+	id      string                  // "" only of an issuer of tokens
+	alg     jose.SignatureAlgorithm // "" only of an issuer of tokens: all that this kind of key has
 	expires time.Time
 	private crypto.Signer // nil: public only
 	public  crypto.PublicKey
@@ -223,26 +223,38 @@ const maxSet = 100 // keys
 // ParseKeySet reads a JSON Web Key Set, or one key as ParseKey does. Keys of a set that
 // are not for cards are left out.
 func ParseKeySet(doc []byte) (KeySet, error) {
-	var set struct {
-		Keys []json.RawMessage `json:"keys"`
+	list, err := keysIn(doc)
+	if err != nil {
+		return nil, err
 	}
-	if json.Unmarshal(doc, &set) != nil || set.Keys == nil {
+	if list == nil {
 		k, err := ParseKey(doc)
 		if err != nil {
 			return nil, err
 		}
 		return KeySet{k.Public()}, nil
 	}
-	if len(set.Keys) > maxSet {
-		return nil, fmt.Errorf("the set holds more than %d keys", maxSet)
-	}
 	out := KeySet{}
-	for _, one := range set.Keys {
+	for _, one := range list {
 		if k, err := ParseKey(one); err == nil {
 			out = append(out, k.Public())
 		}
 	}
 	return out, nil
+}
+
+// keysIn returns the documents of the keys in a JSON Web Key Set; nil if doc is no set.
+func keysIn(doc []byte) ([]json.RawMessage, error) {
+	var set struct {
+		Keys []json.RawMessage `json:"keys"`
+	}
+	if json.Unmarshal(doc, &set) != nil || set.Keys == nil {
+		return nil, nil
+	}
+	if len(set.Keys) > maxSet {
+		return nil, fmt.Errorf("the set holds more than %d keys", maxSet)
+	}
+	return set.Keys, nil
 }
 
 // JWKS returns the public parts of the keys as a JSON Web Key Set.

@@ -44,7 +44,7 @@ func NewOIDC(issuer string, audiences []string, o *TokenOptions) (*OIDC, error) 
 	t.keys.every(10*time.Minute, 10*time.Second)
 	t.keys.stale = t.keys.refresh + maxStale
 	client := issuerClient(cmp.Or(o, new(TokenOptions)).HTTPClient)
-	t.keys.load = func(ctx context.Context) ([]*issuerKey, error) {
+	t.keys.load = func(ctx context.Context) ([]*Key, error) {
 		doc, err := discover(ctx, client, issuer)
 		if err != nil {
 			return nil, err
