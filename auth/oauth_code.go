@@ -1,7 +1,6 @@
 package auth
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -34,9 +33,7 @@ func (l *OAuth) Code(ctx context.Context, port int, open func(address string)) (
 		return nil, errors.Join(err, ln.Close())
 	}
 	back := make(chan answer, 1)
-	srv := &http.Server{
-		Handler: &returned{want: l.expects(&begun), host: ln.Addr().String(), back: back}, ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10,
-	}
+	srv := &http.Server{Handler: l.page(&begun, ln.Addr().String(), back), ReadTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second, MaxHeaderBytes: 64 << 10}
 	ended := make(chan error, 1)
 	go func() { ended <- srv.Serve(ln) }()
 	defer func() {
@@ -59,6 +56,41 @@ func (l *OAuth) Code(ctx context.Context, port int, open func(address string)) (
 	}
 	got, _, err := l.redeem(ctx, &begun, a.code)
 	return got, err
+}
+
+// answer is what the browser returned with.
+type answer struct {
+	code string
+	err  error
+}
+
+// page is the page at host that the browser returns to.
+func (l *OAuth) page(s *WebSignIn, host string, back chan<- answer) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("Cache-Control", "no-store")
+		w.Header().Set("Referrer-Policy", "no-referrer")
+		w.Header().Set("Content-Security-Policy", "default-src 'none'")
+		w.Header().Set("Connection", "close")
+		code, err := "", errNotOurs
+		if r.Method == http.MethodGet && r.URL.Path == callbackPath && r.Host == host { // under another name, a page elsewhere could make this request
+			code, err = l.code(s, r.URL.RawQuery)
+		}
+		switch {
+		case errors.Is(err, errNotOurs):
+			w.WriteHeader(http.StatusBadRequest)
+			_, _ = io.WriteString(w, "This is not the answer to a sign-in that is under way.\n")
+			return
+		case err != nil:
+			_, _ = io.WriteString(w, "You are not signed in. The terminal says why; you can close this page.\n")
+		default:
+			_, _ = io.WriteString(w, "The sign-in goes on in the terminal. You can close this page.\n")
+		}
+		select {
+		case back <- answer{code, err}:
+		default: // the browser came twice
+		}
+	}
 }
 
 // WebSignIn is a sign-in that a browser has begun. It holds secrets: a browser may keep
@@ -95,15 +127,6 @@ func (l *OAuth) authorization(s *WebSignIn) (string, error) {
 	return at.String(), nil
 }
 
-// expects returns what the browser has to return with.
-func (l *OAuth) expects(s *WebSignIn) callback {
-	want := callback{state: s.State, issuer: l.server.Issuer, says: l.server.SaysIssuer}
-	if at, err := url.Parse(l.server.AuthorizationURL); err == nil && want.issuer == "" {
-		want.origin = originOf(at)
-	}
-	return want
-}
-
 // redeem gets the tokens for a code: a session, and the ID token.
 func (l *OAuth) redeem(ctx context.Context, s *WebSignIn, code string) (*OAuthSession, string, error) {
 	got, id, err := l.session(GrantCode).token(ctx, l.client, url.Values{
@@ -115,27 +138,13 @@ func (l *OAuth) redeem(ctx context.Context, s *WebSignIn, code string) (*OAuthSe
 	return got, id, l.verify(ctx, got, id, s.Nonce)
 }
 
-// answer is what the browser returned with.
-type answer struct {
-	code string
-	err  error
-}
-
-// callback is what the browser has to return with.
-type callback struct {
-	state  string
-	issuer string // "" if it is not known: then origin is the server's
-	origin string
-	says   bool // the server names its issuer in every answer
-}
-
 // errNotOurs refuses a request that another page may have made: it changes nothing.
 var errNotOurs = errors.New("not the answer to this sign-in")
 
-// parse reads the query of a callback.
-func (c *callback) parse(query string) (code string, err error) {
+// code reads the code from the query that a browser returned with.
+func (l *OAuth) code(s *WebSignIn, query string) (code string, err error) {
 	q, err := url.ParseQuery(query)
-	if err != nil || len(q["state"]) != 1 || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(c.state)) != 1 {
+	if err != nil || len(q["state"]) != 1 || subtle.ConstantTimeCompare([]byte(q.Get("state")), []byte(s.State)) != 1 {
 		return "", errNotOurs
 	}
 	for name, values := range q {
@@ -143,19 +152,23 @@ func (c *callback) parse(query string) (code string, err error) {
 			return "", fmt.Errorf("the browser came back with %q twice", short(name))
 		}
 	}
+	from := l.server.Issuer
+	if at, err := url.Parse(l.server.AuthorizationURL); err == nil && from == "" { // the card names no issuer
+		from = originOf(at)
+	}
 	switch iss := q.Get("iss"); { // RFC 9207 §2.4
-	case iss == "" && c.says && c.issuer != "":
-		return "", fmt.Errorf("the browser came back without the issuer: expected %q, which names itself in its answers", c.issuer)
+	case iss == "" && l.server.SaysIssuer && l.server.Issuer != "":
+		return "", fmt.Errorf("the browser came back without the issuer: expected %q, which names itself in its answers", from)
 	case iss == "":
-	case c.issuer != "" && iss != c.issuer:
-		return "", fmt.Errorf("the browser came back from issuer %q: expected %q", short(iss), c.issuer)
-	case c.issuer == "":
-		if u, err := url.Parse(iss); err != nil || originOf(u) != c.origin {
-			return "", fmt.Errorf("the browser came back from issuer %q: expected %s", short(iss), c.origin)
+	case l.server.Issuer != "" && iss != from:
+		return "", fmt.Errorf("the browser came back from issuer %q: expected %q", short(iss), from)
+	case l.server.Issuer == "":
+		if u, err := url.Parse(iss); err != nil || originOf(u) != from {
+			return "", fmt.Errorf("the browser came back from issuer %q: expected %s", short(iss), from)
 		}
 	}
 	if e := q.Get("error"); e != "" {
-		host := cmp.Or(c.issuer, c.origin)
+		host := from
 		if u, err := url.Parse(host); err == nil {
 			host = u.Host
 		}
@@ -165,39 +178,6 @@ func (c *callback) parse(query string) (code string, err error) {
 		return "", errors.New("the browser came back without a code")
 	}
 	return code, nil
-}
-
-// returned is the page that the browser returns to.
-type returned struct {
-	want callback
-	host string
-	back chan<- answer
-}
-
-func (h *returned) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	w.Header().Set("Referrer-Policy", "no-referrer")
-	w.Header().Set("Content-Security-Policy", "default-src 'none'")
-	w.Header().Set("Connection", "close")
-	code, err := "", errNotOurs
-	if r.Method == http.MethodGet && r.URL.Path == callbackPath && r.Host == h.host { // under another name, a page elsewhere could make this request
-		code, err = h.want.parse(r.URL.RawQuery)
-	}
-	switch {
-	case errors.Is(err, errNotOurs):
-		w.WriteHeader(http.StatusBadRequest)
-		_, _ = io.WriteString(w, "This is not the answer to a sign-in that is under way.\n")
-		return
-	case err != nil:
-		_, _ = io.WriteString(w, "You are not signed in. The terminal says why; you can close this page.\n")
-	default:
-		_, _ = io.WriteString(w, "The sign-in goes on in the terminal. You can close this page.\n")
-	}
-	select {
-	case h.back <- answer{code, err}:
-	default: // the browser came twice
-	}
 }
 
 // WebLogin signs people in to pages of this server at an OpenID Connect issuer, by the
@@ -257,8 +237,7 @@ func (w *WebLogin) Finish(ctx context.Context, s WebSignIn, query string) (acces
 	if err != nil {
 		return "", "", err
 	}
-	want := l.expects(&s)
-	code, err := want.parse(query)
+	code, err := l.code(&s, query)
 	if err != nil {
 		return "", "", err
 	}

@@ -471,13 +471,12 @@ func FuzzAuthorizationServer(f *testing.F) {
 		} else if strings.ContainsAny(err.Error(), "\r\n\x1b") {
 			t.Errorf("control characters: %q", err)
 		}
-		l := &OAuth{server: &server{Issuer: "https://id.test"}}
+		l := &OAuth{server: &server{Issuer: "https://id.test", SaysIssuer: true}}
 		now := time.Now()
 		if d, err := l.parseDevice(200, "", doc, now); err == nil && (d.interval <= 0 || d.interval > maxInterval || d.Expires.Sub(now) > maxDevice || d.Expires.Before(now)) {
 			t.Errorf("accepted: %+v", d)
 		}
-		want := callback{state: "s", issuer: "https://id.test", says: true}
-		if code, err := want.parse(query); err == nil && code == "" {
+		if code, err := l.code(&WebSignIn{State: "s"}, query); err == nil && code == "" {
 			t.Errorf("accepted: %q", query)
 		}
 	})
