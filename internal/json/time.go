@@ -1,6 +1,9 @@
 package json
 
-import "time"
+import (
+	"bytes"
+	"time"
+)
 
 // AppendTime appends a timestamp in its form on the wire (A2A specification §5.6.1):
 // RFC 3339 in UTC with exactly three digits of a second.
@@ -31,75 +34,28 @@ func putPair(d []byte, v int) { d[0], d[1] = byte('0'+v/10%10), byte('0'+v%10) }
 // after milliseconds. One without an offset is read as UTC, because some peers leave it
 // out.
 func ParseTime(s []byte) (t time.Time, ok bool) {
-	const shape = "0000-00-00T00:00:00"
-	if len(s) < len(shape) {
+	const date, second = len("2006-01-02"), len("2006-01-02T15:04:05")
+	var room [64]byte // for more digits of a second than anybody writes
+	if len(s) < second || len(s) > len(room)-len("Z") {
 		return t, false
 	}
-	for i := range len(shape) {
-		switch want := shape[i]; {
-		case want == '0' && s[i]-'0' <= 9:
-		case want == 'T' && (s[i] == 't' || s[i] == ' '): // RFC 3339 section 5.6 lets both pass
-		case want != s[i]:
-			return t, false
-		}
-	}
-	year, month, day := int(pair(s[0:2])*100+pair(s[2:4])), pair(s[5:7]), pair(s[8:10])
-	hour, minute, second := pair(s[11:13]), pair(s[14:16]), pair(s[17:19])
-	milli, rest, ok := fraction(s[len(shape):])
-	if !ok {
+	// Package time also reads hours of one digit, fractions after a comma, and offsets of
+	// 60 minutes or 24 hours.
+	if s[date+len("T15")] != ':' || bytes.IndexByte(s, ',') >= 0 || bytes.HasSuffix(s, []byte(":60")) {
 		return t, false
 	}
-	offset, ok := parseOffset(rest)
-	if !ok || hour > 23 || minute > 59 || second > 59 {
-		return t, false
+	s = append(room[:0], s...)
+	if s[date] == 't' || s[date] == ' ' { // RFC 3339 section 5.6 lets both pass
+		s[date] = 'T'
 	}
-	t = time.Date(year, time.Month(month), day, hour, minute, second, milli*int(time.Millisecond), time.UTC)
-	if int(t.Month()) != month || t.Day() != day { // time.Date moves 31 February and month 0
-		return t, false
+	switch end := &s[len(s)-1]; {
+	case *end == 'z':
+		*end = 'Z'
+	case *end != 'Z' && bytes.IndexAny(s[second:], "+-") < 0:
+		s = append(s, 'Z')
 	}
-	t = t.Add(-offset)
-	return t, t.Year() >= 1 && t.Year() <= 9999
-}
-
-// pair returns the value of two digits.
-func pair(s []byte) int { return int(s[0]-'0')*10 + int(s[1]-'0') }
-
-// fraction reads an optional fraction of a second.
-func fraction(s []byte) (milli int, rest []byte, ok bool) {
-	if len(s) == 0 || s[0] != '.' {
-		return 0, s, true
-	}
-	s = s[1:]
-	n := 0
-	for unit := 100; n < len(s) && s[n]-'0' <= 9; n++ {
-		milli += int(s[n]-'0') * unit
-		unit /= 10
-	}
-	return milli, s[n:], n > 0
-}
-
-// parseOffset reads Z, an offset such as +01:00, or nothing.
-func parseOffset(s []byte) (offset time.Duration, ok bool) {
-	switch len(s) {
-	case 0:
-		return 0, true
-	case 1:
-		return 0, s[0] == 'Z' || s[0] == 'z'
-	case len("+00:00"):
-	default:
-		return 0, false
-	}
-	if s[3] != ':' || s[1]-'0' > 9 || s[2]-'0' > 9 || s[4]-'0' > 9 || s[5]-'0' > 9 {
-		return 0, false
-	}
-	hours, minutes := pair(s[1:3]), pair(s[4:6])
-	offset = time.Duration(hours)*time.Hour + time.Duration(minutes)*time.Minute
-	switch s[0] {
-	case '-':
-		offset = -offset
-	case '+':
-	default:
-		return 0, false
-	}
-	return offset, hours <= 23 && minutes <= 59
+	err := t.UnmarshalText(s)
+	_, offset := t.Zone()
+	t = t.UTC().Truncate(time.Millisecond)
+	return t, err == nil && max(offset, -offset) < 24*60*60 && t.Year() >= 1 && t.Year() <= 9999
 }
