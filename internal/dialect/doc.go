@@ -10,8 +10,7 @@
 //
 // Inside the module there is only the v1.0 model of package a2a; a dialect
 // translates to it and back. Each codec lists the fields that its dialect
-// cannot carry, and [ToProto] those that protocol buffers cannot. A new dialect
-// is a column of [Operations] and a [Codec].
+// cannot carry. A new dialect is a column of [Operations] and a [Codec].
 //
 // All functions may be called concurrently. Errors are *[a2a.Error].
 package dialect

@@ -1,6 +1,8 @@
 package dialect
 
 import (
+	"math"
+
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/pb"
 	"github.com/parley-a2a/parley/internal/pb/v03"
@@ -71,7 +73,20 @@ func GRPCOf(d Dialect) GRPC {
 // a later dialect of the same service. See DetectGRPC.
 var GRPCServices = []Dialect{V10, V03}
 
-// v1GRPC is version 1.0 and, with draft, the 1.1 draft.
+// v1GRPC is version 1.0 and, with draft, the 1.1 draft, whose members clients of 1.0
+// send, too.
+//
+// What protocol buffers cannot carry of an a2a value:
+//
+//   - JSON values (metadata, data, params, header) are kept as values, not byte
+//     for byte: the order of keys, white space and the spelling of numbers are
+//     lost, and of two equal keys the last one stays. Numbers are float64:
+//     integers beyond 2^53 are rounded, and what is beyond the range of float64
+//     becomes its largest. Half a surrogate pair becomes U+FFFD.
+//   - As in JSON, timestamps are cut to milliseconds and bytes that are not
+//     UTF-8 become U+FFFD.
+//   - Empty lists and maps become absent, and so do members that an OAuth flow does not
+//     have, such as the authorization URL of the password flow.
 type v1GRPC struct{ v1Codec }
 
 func (v1GRPC) Service() string     { return GRPCService }
@@ -81,14 +96,18 @@ func (v1GRPC) NewRequest(op Op) proto.Message { return v1Messages[op].request.Ne
 func (v1GRPC) NewResult(op Op) proto.Message  { return v1Messages[op].result.New().Interface() }
 
 func (g v1GRPC) DecodeRequest(_ Op, m proto.Message) (any, error) {
-	req, err := FromProto(m)
-	if err != nil {
+	r := reader{depth: requestDepth}
+	req := r.any(m)
+	if err := r.err(); err != nil {
 		return nil, err
 	}
 	return g.readable(req), nil
 }
 
-func (v1GRPC) Request(_ Op, req any) (proto.Message, error) { return ToProto(req), nil }
+func (v1GRPC) Request(_ Op, req any) (proto.Message, error) {
+	w := pbWriter{draft: true, valueCount: valueCount{math.MaxInt}}
+	return w.any(req), nil
+}
 
 func (g v1GRPC) Result(_ Op, _, result any) (proto.Message, error) {
 	if card, ok := result.(*a2a.AgentCard); ok {
@@ -103,12 +122,19 @@ func (g v1GRPC) message(v any) (proto.Message, error) {
 	return w.any(v), w.err()
 }
 
-func (v1GRPC) DecodeResult(op Op, _ any, m proto.Message) (any, error) { return ResultFromProto(op, m) }
+func (v1GRPC) DecodeResult(op Op, _ any, m proto.Message) (any, error) {
+	r := reader{depth: resultDepth, answer: true}
+	res := r.any(m)
+	if err := r.err(); err != nil {
+		return nil, unreadable(op, err)
+	}
+	return res, nil
+}
 
 func (g v1GRPC) Events(Op, any) GRPCEvents { return v1GRPCEvents{g} }
 
-func (v1GRPC) DecodeEvent(op Op, _ any, m proto.Message) ([]*a2a.StreamResponse, error) {
-	v, err := ResultFromProto(op, m)
+func (g v1GRPC) DecodeEvent(op Op, req any, m proto.Message) ([]*a2a.StreamResponse, error) {
+	v, err := g.DecodeResult(op, req, m)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 // v03GRPC is version 0.3 over gRPC. The JSON of its messages has the form of HTTP+JSON,
-// so that codec does the work. Protocol buffers lose what ToProto lists.
+// so that codec does the work. Protocol buffers lose what v1GRPC lists.
 type v03GRPC struct{}
 
 var v03Proto = v03Codec{proto: true}

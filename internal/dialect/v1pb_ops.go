@@ -1,8 +1,6 @@
 package dialect
 
 import (
-	"math"
-
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/pb"
 	"google.golang.org/protobuf/proto"
@@ -11,26 +9,9 @@ import (
 
 // Conversion of requests and results to messages of 1.0, and back.
 
-// ToProto converts a request, or a result as Call and Stream return it: nil is the
-// result of a delete. It does not convert cards: see cardPB. The position of a stream's
-// element is not in the message; see WithSeq. Members of the 1.1 draft are included.
-//
-// What protocol buffers cannot carry of an a2a value:
-//
-//   - JSON values (metadata, data, params, header) are kept as values, not byte
-//     for byte: the order of keys, white space and the spelling of numbers are
-//     lost, and of two equal keys the last one stays. Numbers are float64:
-//     integers beyond 2^53 are rounded, and what is beyond the range of float64
-//     becomes its largest. Half a surrogate pair becomes U+FFFD.
-//   - As in JSON, timestamps are cut to milliseconds and bytes that are not
-//     UTF-8 become U+FFFD.
-//   - Empty lists and maps become absent, and so do members that an OAuth flow does not
-//     have, such as the authorization URL of the password flow.
-func ToProto(v any) proto.Message {
-	w := pbWriter{draft: true, valueCount: valueCount{math.MaxInt}}
-	return w.any(v)
-}
-
+// any converts a request, or a result as Call and Stream return it: nil is the result of
+// a delete. It does not convert cards: see cardPB. The position of a stream's element is
+// not in the message; see WithSeq.
 func (w *pbWriter) any(v any) proto.Message {
 	switch v := v.(type) {
 	case nil:
@@ -67,29 +48,7 @@ func (w *pbWriter) any(v any) proto.Message {
 	case *a2a.ListTaskPushNotificationConfigsResponse:
 		return &pb.ListTaskPushNotificationConfigsResponse{Configs: each(v.Configs, w.push), NextPageToken: utf(v.NextPageToken)}
 	}
-	panic("dialect: ToProto of a type that is no request and no result")
-}
-
-// FromProto reads a request into a type of package a2a. The error is InvalidParams and
-// names the fields. Missing fields are left to Validate.
-func FromProto(m proto.Message) (any, error) {
-	r := reader{depth: requestDepth}
-	v := r.any(m)
-	if err := r.err(); err != nil {
-		return nil, err
-	}
-	return v, nil
-}
-
-// ResultFromProto reads the result of an operation or an element of its
-// stream; that of a delete is nil. The error is InvalidAgentResponse.
-func ResultFromProto(op Op, m proto.Message) (any, error) {
-	r := reader{depth: resultDepth, answer: true}
-	v := r.any(m)
-	if err := r.err(); err != nil {
-		return nil, unreadable(op, err)
-	}
-	return v, nil
+	panic("dialect: a type that is no request and no result")
 }
 
 // any converts a request, a result or an element of a stream.

@@ -154,12 +154,24 @@ var sameJSON = cmp.FilterValues(func(a, b a2a.JSON) bool { return len(a)+len(b) 
 	return json.Unmarshal(a, &x) == nil && json.Unmarshal(b, &y) == nil && cmp.Equal(x, y)
 }))
 
-// protoOf is ToProto, for cards too.
+// toProto converts any value but a card.
+func toProto(v any) proto.Message {
+	w := pbWriter{draft: true, valueCount: valueCount{math.MaxInt}}
+	return w.any(v)
+}
+
+// fromProto reads any message within the limits for requests.
+func fromProto(m proto.Message) (any, error) {
+	r := reader{depth: requestDepth}
+	return r.any(m), r.err()
+}
+
+// protoOf is toProto, for cards too.
 func protoOf(t *testing.T, v any) proto.Message {
 	t.Helper()
 	card, ok := v.(*a2a.AgentCard)
 	if !ok {
-		return ToProto(v)
+		return toProto(v)
 	}
 	m, err := cardPB(card)
 	if err != nil {
@@ -169,7 +181,7 @@ func protoOf(t *testing.T, v any) proto.Message {
 }
 
 // Every value of package a2a is read back from protocol buffers as it was, except for
-// the losses that ToProto lists and what is sent outside the message.
+// the losses that v1GRPC lists and what is sent outside the message.
 func TestProtoCarriesEverything(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	var values []any
@@ -200,7 +212,7 @@ func TestProtoCarriesEverything(t *testing.T) {
 			if err := proto.Unmarshal(raw, m); err != nil {
 				t.Fatal(err)
 			}
-			out, err := FromProto(m)
+			out, err := fromProto(m)
 			if err != nil {
 				t.Fatalf("%T: %v\n%v", v, err, m)
 			}
@@ -211,7 +223,7 @@ func TestProtoCarriesEverything(t *testing.T) {
 	}
 }
 
-// What ToProto lists.
+// What v1GRPC lists.
 func TestWhatProtoCannotCarry(t *testing.T) {
 	for in, want := range map[string]string{
 		`{ "b": 1.0, "a": 2 , "a":3}`: `{"a":3,"b":1}`,
@@ -220,8 +232,8 @@ func TestWhatProtoCannotCarry(t *testing.T) {
 		`"\ud800x"`:                   `"` + "\uFFFD" + `x"`,
 		`1e-999`:                      `0`,
 	} {
-		m := ToProto(&a2a.Task{History: []*a2a.Message{{Parts: []*a2a.Part{a2a.DataPart(a2a.JSON(in))}}}})
-		out, err := ResultFromProto(GetTask, m)
+		m := toProto(&a2a.Task{History: []*a2a.Message{{Parts: []*a2a.Part{a2a.DataPart(a2a.JSON(in))}}}})
+		out, err := v1GRPC{}.DecodeResult(GetTask, nil, m)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,7 +242,7 @@ func TestWhatProtoCannotCarry(t *testing.T) {
 		}
 	}
 	at := time.Date(2026, 1, 2, 3, 4, 5, 678_999_999, time.UTC)
-	m := ToProto(&a2a.Task{ID: "a\xffb", Status: a2a.TaskStatus{Timestamp: at}}).(*pb.Task)
+	m := toProto(&a2a.Task{ID: "a\xffb", Status: a2a.TaskStatus{Timestamp: at}}).(*pb.Task)
 	if m.GetId() != "a\uFFFDb" || !m.GetStatus().GetTimestamp().AsTime().Equal(at.Truncate(time.Millisecond)) {
 		t.Errorf("%v", m)
 	}
@@ -261,7 +273,7 @@ func TestProtoRequestsThatAreWrong(t *testing.T) {
 		"metadata":    {&pb.CancelTaskRequest{Metadata: &structpb.Struct{Fields: map[string]*structpb.Value{"x": nil}}}, "metadata"},
 	}
 	for name, tt := range tests {
-		_, err := FromProto(tt.m)
+		_, err := fromProto(tt.m)
 		var e *a2a.Error
 		if !errors.As(err, &e) || e.Code != a2a.CodeInvalidParams || len(e.Fields) != 1 || e.Fields[0].Field != tt.field {
 			t.Errorf("%s: %v", name, err)
@@ -301,7 +313,7 @@ func FuzzProtoRequest(f *testing.F) {
 		&a2a.SendMessageRequest{Message: &a2a.Message{MessageID: "m", Parts: []*a2a.Part{a2a.DataPart(a2a.JSON(`{"a":[1]}`))}}},
 		&a2a.ListTasksRequest{StatusTimestampAfter: time.UnixMilli(1)},
 	} {
-		raw, err := proto.Marshal(ToProto(v))
+		raw, err := proto.Marshal(toProto(v))
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -315,11 +327,11 @@ func FuzzProtoRequest(f *testing.F) {
 			if proto.Unmarshal(raw, m) != nil {
 				continue
 			}
-			v, err := FromProto(m)
+			v, err := fromProto(m)
 			if err != nil || v == nil {
 				continue
 			}
-			again, err := FromProto(protoOf(t, v))
+			again, err := fromProto(protoOf(t, v))
 			if err != nil {
 				t.Fatalf("%v: %v", m, err)
 			}
@@ -343,7 +355,7 @@ func TestTheDeepestThatIsPublished(t *testing.T) {
 			doc, deep = data, n
 		}
 	}
-	wire, err := proto.Marshal(ToProto(&a2a.Task{ID: "t", Artifacts: []*a2a.Artifact{{ArtifactID: "a", Parts: []*a2a.Part{a2a.DataPart(doc)}}}}))
+	wire, err := proto.Marshal(toProto(&a2a.Task{ID: "t", Artifacts: []*a2a.Artifact{{ArtifactID: "a", Parts: []*a2a.Part{a2a.DataPart(doc)}}}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -351,7 +363,7 @@ func TestTheDeepestThatIsPublished(t *testing.T) {
 	if err := proto.Unmarshal(wire, m); err != nil {
 		t.Fatalf("%d levels: %v", deep, err)
 	}
-	out, err := ResultFromProto(GetTask, m)
+	out, err := v1GRPC{}.DecodeResult(GetTask, nil, m)
 	if err != nil {
 		t.Fatalf("%d levels: %v", deep, err)
 	}
