@@ -30,6 +30,9 @@ type Codec interface {
 	// DecodeEvent reads an event of the stream that answers req: usually into one
 	// element; into none, if the event says nothing. The error is InvalidAgentResponse.
 	DecodeEvent(op Op, req any, doc []byte) ([]*a2a.StreamResponse, error)
+
+	// field returns what a request of op calls a field of 1.0, for errors.
+	field(op Op, name string) string
 }
 
 // Events writes the elements of one stream, and belongs to one goroutine.
@@ -57,10 +60,15 @@ func CodecOf(d Dialect, binding string) Codec {
 		if binding == a2a.BindingJSONRPC {
 			return v01Codec{}
 		}
-	case V03:
-		return v03Codec{proto: binding != a2a.BindingJSONRPC}
-	case V0x:
-		return v0xCodec{v03Codec{proto: binding != a2a.BindingJSONRPC}}
+	case V03, V0x:
+		c := v03Codec{formTS}
+		if binding != a2a.BindingJSONRPC {
+			c.form = formProto
+		}
+		if d == V0x {
+			return v0xCodec{c}
+		}
+		return c
 	case V10:
 		return v1Codec{}
 	case V11:

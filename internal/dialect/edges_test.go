@@ -122,7 +122,7 @@ func TestFaultsAreBounded(t *testing.T) {
 // Credentials without a scheme name no scheme.
 func TestWebhooksWithoutAScheme(t *testing.T) {
 	c := &a2a.TaskPushNotificationConfig{ID: "p", TaskID: "t", URL: "u", Authentication: &a2a.AuthenticationInfo{Credentials: "c"}}
-	for name, codec := range map[string]Codec{"0.1": v01Codec{}, "0.3": v03Codec{}, "0.3 proto": v03Codec{proto: true}} {
+	for name, codec := range map[string]Codec{"0.1": v01Codec{}, "0.3": v03Codec{}, "0.3 proto": v03Codec{formProto}} {
 		doc := codec.AppendResult(nil, GetTaskPushNotificationConfig, nil, c)
 		if !strings.Contains(string(doc), `"authentication":{"schemes":[],"credentials":"c"}`) {
 			t.Errorf("%s: %s", name, doc)
@@ -144,7 +144,7 @@ func TestOlderCodecsWriteWhatIsMissing(t *testing.T) {
 	odd := &a2a.Task{
 		Status: a2a.TaskStatus{State: 99}, Artifacts: []*a2a.Artifact{nil, {Parts: []*a2a.Part{nil}}}, History: []*a2a.Message{nil, {Role: 99, Parts: []*a2a.Part{nil}}},
 	}
-	for name, codec := range map[string]Codec{"0.1": v01Codec{}, "0.3": v03Codec{}, "0.3 proto": v03Codec{proto: true}} {
+	for name, codec := range map[string]Codec{"0.1": v01Codec{}, "0.3": v03Codec{}, "0.3 proto": v03Codec{formProto}} {
 		all := int32(100)
 		docs := [][]byte{
 			codec.AppendRequest(nil, SendMessage, message),
@@ -163,7 +163,7 @@ func TestOlderCodecsWriteWhatIsMissing(t *testing.T) {
 			}
 		}
 	}
-	w := oldWriter{jsonWriter: jsonWriter{[]byte("{")}, v01: true}
+	w := oldWriter{jsonWriter{[]byte("{")}, form01}
 	if w.state("state", 99); string(w.b) != `{"state":"unknown"` {
 		t.Errorf("a state that there is not: %s", w.b)
 	}

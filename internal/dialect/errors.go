@@ -88,9 +88,11 @@ func ErrorOf(d Dialect, binding string, op Op, err error) error {
 		told.Code = a2a.CodeExtendedAgentCardNotConfigured
 		return &told
 	}
+	codec := CodecOf(d, binding)
 	told.Fields = slices.Clone(e.Fields)
 	for i, f := range e.Fields {
-		told.Fields[i].Field = oldField(d, binding == a2a.BindingJSONRPC, op, f.Field)
+		name := strings.Replace(f.Field, "authentication.scheme", "authentication.schemes[0]", 1)
+		told.Fields[i].Field = codec.field(op, name)
 		told.Message = strings.Replace(told.Message, f.Field+": ", told.Fields[i].Field+": ", 1)
 	}
 	if slices.Equal(told.Fields, e.Fields) {
@@ -99,33 +101,13 @@ func ErrorOf(d Dialect, binding string, op Op, err error) error {
 	return &told
 }
 
-// oldField returns what a request of an older version calls a field of 1.0.
-func oldField(d Dialect, rpc bool, op Op, field string) string {
-	field = strings.Replace(field, "authentication.scheme", "authentication.schemes[0]", 1)
-	of, webhook := strings.CutPrefix(field, "configuration.taskPushNotificationConfig.")
-	switch {
-	case webhook && d == V01:
-		return "pushNotification." + of
-	case webhook && rpc:
-		return "configuration.pushNotificationConfig." + of
-	case webhook:
-		return "configuration.pushNotification." + of
-	case !rpc:
-		return field // the path has it, or a name of several ids
-	case d == V01 && field == "message.taskId":
-		return "id"
-	case d == V01 && field == "message.contextId":
-		return "sessionId"
-	case d == V01 && op <= SendStreamingMessage:
-		return strings.TrimPrefix(field, "configuration.")
-	case field == "taskId" && (d == V01 || op != CreateTaskPushNotificationConfig):
-		return "id"
-	case d == V01 && field == "id":
-		return field // a task has one webhook, without an id of its own
-	case op == CreateTaskPushNotificationConfig && field != "taskId":
-		return "pushNotificationConfig." + field
-	case field == "id" && (op == GetTaskPushNotificationConfig || op == DeleteTaskPushNotificationConfig):
-		return "pushNotificationConfigId"
+// renamed replaces the first of the prefixes that a field begins with: they are given in
+// pairs, each with what stands for it.
+func renamed(field string, pairs ...string) string {
+	for pair := range slices.Chunk(pairs, 2) {
+		if rest, ok := strings.CutPrefix(field, pair[0]); ok {
+			return pair[1] + rest
+		}
 	}
 	return field
 }

@@ -15,7 +15,7 @@ import (
 // so that codec does the work. Protocol buffers lose what v1GRPC lists.
 type v03GRPC struct{}
 
-var v03Proto = v03Codec{proto: true}
+var v03Proto = v03Codec{formProto}
 
 func (v03GRPC) Service() string { return GRPCServiceV03 }
 

@@ -29,31 +29,35 @@ type object struct {
 
 // faults collects what is wrong with a document.
 type faults struct {
-	parts int  // of messages, so far
-	max   int  // of parts; 0 means any number
-	proto bool // the document is in the proto form of 0.3
+	parts int // of messages, so far
+	max   int // of parts; 0 means any number
+	form  oldForm
 	list  []a2a.FieldViolation
 }
 
-// readRequest opens a client's document, within the limits for requests. where
-// names the document in errors. The caller returns faults.err at the end.
-func readRequest(doc []byte, where string) (*object, error) {
-	return readObject(doc, where, a2a.MaxDepth, &faults{max: a2a.MaxParts})
+// readRequest reads a client's document, within the limits for requests. where names
+// the document in errors.
+func readRequest(form oldForm, doc []byte, where string, read func(*object) any) (any, error) {
+	if len(doc) == 0 {
+		doc = noParams
+	}
+	o, err := readObject(doc, where, a2a.MaxDepth, &faults{max: a2a.MaxParts, form: form})
+	if err != nil {
+		return nil, err
+	}
+	req := read(o)
+	if err := o.faults.err(); err != nil {
+		return nil, err
+	}
+	return req, nil
 }
 
-// readAnswer opens a server's document.
-func readAnswer(doc []byte) (*object, error) {
-	return readObject(doc, "result", json.Deepest, new(faults))
-}
-
-// readAs reads a server's document of an older version. The error is
-// InvalidAgentResponse.
-func readAs[T any](op Op, doc []byte, proto bool, read func(*object) T) (none T, _ error) {
-	o, err := readAnswer(doc)
+// readAnswer reads a server's document. The error is InvalidAgentResponse.
+func readAnswer[T any](form oldForm, op Op, doc []byte, read func(*object) T) (none T, _ error) {
+	o, err := readObject(doc, "result", json.Deepest, &faults{form: form})
 	if err != nil {
 		return none, unreadable(op, err)
 	}
-	o.faults.proto = proto
 	out := read(o)
 	if err := o.faults.err(); err != nil {
 		return none, unreadable(op, err)

@@ -8,8 +8,14 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
+// openRequest opens a document as readRequest does.
+func openRequest(doc string) (in *object, err error) {
+	_, err = readRequest(formTS, []byte(doc), "params", func(o *object) any { in = o; return nil })
+	return in, err
+}
+
 func TestObjectSaysWhatIsWrongAndWhere(t *testing.T) {
-	o, err := readRequest([]byte(`{"a":{"list":[{"n":"7"},{"n":1.5,"s":5,"when":"x"},3]},"state":"no","role":9,"b":"?","m":[],"o":null}`), "params")
+	o, err := openRequest(`{"a":{"list":[{"n":"7"},{"n":1.5,"s":5,"when":"x"},3]},"state":"no","role":9,"b":"?","m":[],"o":null}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +50,7 @@ func TestObjectSaysWhatIsWrongAndWhere(t *testing.T) {
 }
 
 func TestObjectReadsEverySpelling(t *testing.T) {
-	o, err := readRequest([]byte(`{"history_length":3,"TASK":1,"state":5,"role":"ROLE_AGENT","raw":"_-8","when":"2025-04-02T16:59:25.331844"}`), "params")
+	o, err := openRequest(`{"history_length":3,"TASK":1,"state":5,"role":"ROLE_AGENT","raw":"_-8","when":"2025-04-02T16:59:25.331844"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,14 +63,14 @@ func TestObjectReadsEverySpelling(t *testing.T) {
 
 func TestObjectLimits(t *testing.T) {
 	deep := strings.Repeat(`{"a":`, a2a.MaxDepth) + `"}{[\"[["` + strings.Repeat("}", a2a.MaxDepth)
-	if _, err := readRequest([]byte(deep), "params"); err != nil {
+	if _, err := openRequest(deep); err != nil {
 		t.Errorf("as deep as may be: %v", err)
 	}
-	if _, err := readRequest([]byte(`{"b":`+deep+`}`), "params"); !errors.Is(err, a2a.ErrInvalidParams) {
+	if _, err := openRequest(`{"b":` + deep + `}`); !errors.Is(err, a2a.ErrInvalidParams) {
 		t.Errorf("too deep: %v", err)
 	}
 	for _, doc := range []string{`[]`, `5`, `"x"`, `null`} {
-		if _, err := readRequest([]byte(doc), "params"); err == nil || !strings.Contains(err.Error(), "params: must be an object") {
+		if _, err := openRequest(doc); err == nil || !strings.Contains(err.Error(), "params: must be an object") {
 			t.Errorf("%s: %v", doc, err)
 		}
 	}

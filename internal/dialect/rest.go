@@ -90,7 +90,7 @@ func BuildREST(d Dialect, op Op, n int, req any) (RESTCall, error) {
 		tenant = *field(req, "tenant")
 	}
 	if own := len(Get(op).Routes[d]); d == V03 && n == own {
-		of, codec, n = V10, v03Codec{}, 0
+		of, codec, n = V10, v03Codec{formTS}, 0
 	}
 	r := &Get(op).Routes[of][n]
 	path, err := templateOf(of, r).build(tenant, func(name string) string { return *field(req, name) })

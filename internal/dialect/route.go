@@ -23,7 +23,7 @@ type Match struct {
 // JSON-RPC.
 func (m Match) Codec() Codec {
 	if m.Dialect == V03 && !strings.HasPrefix(m.Route.Path, "/v1/") {
-		return v03Codec{}
+		return v03Codec{formTS}
 	}
 	return CodecOf(m.Dialect, a2a.BindingHTTPJSON)
 }

@@ -5,11 +5,9 @@ import "github.com/parley-a2a/parley/a2a"
 // Keys of the forms in which an event is shared. The 32 bits above them hold what else
 // the bytes depend on.
 const (
-	formV10 = 1 + iota
-	formV11
-	formV03
-	formV03Proto
-	formV01
+	sharedV10 = 1 + iota
+	sharedV11
+	sharedOld // and what follows: one for each oldForm
 )
 
 // AppendLine is ev.Append for server-sent events: in one line, because simple readers

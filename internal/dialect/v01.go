@@ -44,20 +44,19 @@ type v01Codec struct{}
 func (d Dialect) Lax() bool { return d == V01 || d == V0x }
 
 func (v01Codec) DecodeRequest(op Op, doc []byte) (any, error) {
-	o, err := readParams(doc)
-	if err != nil {
-		return nil, err
-	}
-	var req any
+	return readRequest(form01, doc, "params", func(o *object) any { return o.v01Request(op) })
+}
+
+func (o *object) v01Request(op Op) any {
 	switch id := o.text("id"); op {
 	case SendMessage, SendStreamingMessage:
-		req = o.v01Send(id)
+		return o.v01Send(id)
 	case GetTask:
-		req = &a2a.GetTaskRequest{ID: id, HistoryLength: v01HistoryLength(o)}
+		return &a2a.GetTaskRequest{ID: id, HistoryLength: v01HistoryLength(o)}
 	case CancelTask:
-		req = &a2a.CancelTaskRequest{ID: id, Metadata: o.json("metadata")}
+		return &a2a.CancelTaskRequest{ID: id, Metadata: o.json("metadata")}
 	case SubscribeToTask:
-		req = &a2a.SubscribeToTaskRequest{ID: id, Legacy: &a2a.Legacy{Version: "0.1", FinishedToo: true}}
+		return &a2a.SubscribeToTaskRequest{ID: id, Legacy: &a2a.Legacy{Version: "0.1", FinishedToo: true}}
 	case CreateTaskPushNotificationConfig:
 		c := o.object("pushNotificationConfig").v01Webhook(id)
 		if !o.has("pushNotificationConfig") {
@@ -66,24 +65,22 @@ func (v01Codec) DecodeRequest(op Op, doc []byte) (any, error) {
 		if c != nil {
 			c.Legacy = &a2a.Legacy{Version: "0.1"}
 		}
-		req = c
+		return c
 	case GetTaskPushNotificationConfig:
-		req = &a2a.GetTaskPushNotificationConfigRequest{TaskID: id, ID: id, Legacy: &a2a.Legacy{Version: "0.1"}}
-	default:
-		panic("dialect: version 0.1 has no " + op.String())
+		return &a2a.GetTaskPushNotificationConfigRequest{TaskID: id, ID: id, Legacy: &a2a.Legacy{Version: "0.1"}}
 	}
-	if err := o.faults.err(); err != nil {
-		return nil, err
-	}
-	return req, nil
+	panic("dialect: version 0.1 has no " + op.String())
 }
 
-// readParams opens the params of a request.
-func readParams(doc []byte) (*object, error) {
-	if len(doc) == 0 {
-		doc = noParams
+func (v01Codec) field(op Op, name string) string {
+	switch op {
+	case SendMessage, SendStreamingMessage:
+		return renamed(name, "message.taskId", "id", "message.contextId", "sessionId",
+			"configuration.taskPushNotificationConfig.", "pushNotification.", "configuration.", "")
+	case CreateTaskPushNotificationConfig: // a task has one webhook, without an id of its own
+		return renamed(name, "taskId", "id", "id", "id", "", "pushNotificationConfig.")
 	}
-	return readRequest(doc, "params")
+	return renamed(name, "taskId", "id")
 }
 
 func (o *object) v01Send(id string) *a2a.SendMessageRequest {
@@ -162,7 +159,7 @@ func (o *object) firstScheme() string {
 }
 
 func (v01Codec) AppendRequest(dst []byte, op Op, req any) []byte {
-	w := oldWriter{jsonWriter: jsonWriter{dst}, v01: true}
+	w := oldWriter{jsonWriter{dst}, form01}
 	switch r := req.(type) {
 	case *a2a.SendMessageRequest:
 		w.v01Send(r)
@@ -188,7 +185,7 @@ func (v01Codec) AppendRequest(dst []byte, op Op, req any) []byte {
 }
 
 func (v01Codec) AppendResult(dst []byte, op Op, req, result any) []byte {
-	w := oldWriter{jsonWriter: jsonWriter{dst}, v01: true}
+	w := oldWriter{jsonWriter{dst}, form01}
 	switch r := result.(type) {
 	case *a2a.SendMessageResponse:
 		if r.Message != nil {

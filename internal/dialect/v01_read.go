@@ -26,34 +26,28 @@ func v01Asked(req any) (id, contextID string) {
 // DecodeResult returns TaskNotFound, as 1.0 does, if an answer has no webhook: 0.1 has
 // no error for that.
 func (v01Codec) DecodeResult(op Op, req any, doc []byte) (any, error) {
-	o, err := readAnswer(doc)
-	if err != nil {
-		return nil, unreadable(op, err)
+	res, err := readAnswer(form01, op, doc, func(o *object) any { return o.v01Result(op, req) })
+	if c, ok := res.(*a2a.TaskPushNotificationConfig); ok && (c == nil || c.URL == "") {
+		return nil, a2a.Errorf(a2a.CodeTaskNotFound, "the agent knows no webhook of this task")
 	}
-	var res any
+	return res, err
+}
+
+func (o *object) v01Result(op Op, req any) any {
 	switch op {
 	case SendMessage:
-		res = &a2a.SendMessageResponse{Task: o.v01Task(req)}
+		return &a2a.SendMessageResponse{Task: o.v01Task(req)}
 	case GetTask, CancelTask:
-		res = o.v01Task(req)
+		return o.v01Task(req)
 	case CreateTaskPushNotificationConfig, GetTaskPushNotificationConfig:
 		id, _ := v01Asked(req)
-		c := o.object("pushNotificationConfig").v01Webhook(id)
-		if (c == nil || c.URL == "") && len(o.faults.list) == 0 {
-			return nil, a2a.Errorf(a2a.CodeTaskNotFound, "the agent knows no webhook of this task")
-		}
-		res = c
-	default:
-		panic("dialect: version 0.1 has no " + op.String())
+		return o.object("pushNotificationConfig").v01Webhook(id)
 	}
-	if err := o.faults.err(); err != nil {
-		return nil, unreadable(op, err)
-	}
-	return res, nil
+	panic("dialect: version 0.1 has no " + op.String())
 }
 
 func (v01Codec) DecodeEvent(op Op, req any, doc []byte) ([]*a2a.StreamResponse, error) {
-	return readAs(op, doc, false, func(o *object) []*a2a.StreamResponse { return o.v01Event(req) })
+	return readAnswer(form01, op, doc, func(o *object) []*a2a.StreamResponse { return o.v01Event(req) })
 }
 
 // v01Event reads an event by its members. Servers that do not stream send a whole task

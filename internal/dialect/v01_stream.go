@@ -46,9 +46,9 @@ func (e *v01Events) form(el *a2a.StreamResponse) (uint64, bool) {
 	switch {
 	case el.StatusUpdate != nil:
 		e.ended = e.ended || v03Final(el.StatusUpdate.Status.State)
-		return formV01, true
+		return sharedOld + uint64(form01), true
 	case el.ArtifactUpdate.Artifact != nil:
-		return formV01 | uint64(e.number(el.ArtifactUpdate.Artifact))<<32, true
+		return sharedOld + uint64(form01) | uint64(e.number(el.ArtifactUpdate.Artifact))<<32, true
 	}
 	return 0, false
 }
@@ -89,13 +89,13 @@ func (e *v01Events) final(t *a2a.Task) bool {
 
 func (e *v01Events) status(dst []byte, id string, s *a2a.TaskStatus, final bool, metadata a2a.JSON) []byte {
 	e.ended = e.ended || final
-	w := oldWriter{jsonWriter: jsonWriter{dst}, v01: true}
+	w := oldWriter{jsonWriter{dst}, form01}
 	w.statusUpdate(&a2a.TaskStatusUpdateEvent{TaskID: id, Status: *s, Metadata: metadata}, final)
 	return w.b
 }
 
 func (e *v01Events) artifact(dst []byte, id string, a *a2a.Artifact, u *a2a.TaskArtifactUpdateEvent) []byte {
-	w := oldWriter{jsonWriter: jsonWriter{dst}, v01: true}
+	w := oldWriter{jsonWriter{dst}, form01}
 	w.v01ArtifactEvent(id, a, e.number(a), u)
 	return w.b
 }

@@ -19,7 +19,7 @@ func (w *oldWriter) v01Send(r *a2a.SendMessageRequest) {
 	if c := r.Configuration; c != nil {
 		w.optTexts("acceptedOutputModes", c.AcceptedOutputModes)
 		if c.TaskPushNotificationConfig != nil {
-			w.webhook("pushNotification", c.TaskPushNotificationConfig)
+			w.webhook(namesIn[form01].webhook, c.TaskPushNotificationConfig)
 		}
 		w.optInt("historyLength", positive(c.HistoryLength))
 	}
@@ -105,18 +105,6 @@ func (w *oldWriter) v01Artifact(a *a2a.Artifact, index int, u *a2a.TaskArtifactU
 
 // v01ArtifactIDMember is the member of an artifact's metadata that keeps its id.
 const v01ArtifactIDMember = "artifactId"
-
-func (w *oldWriter) v01File(p *a2a.Part) {
-	w.object("file")
-	w.optText("name", p.Filename)
-	w.optText("mimeType", p.MediaType)
-	if p.Kind == a2a.PartRaw {
-		w.bytes("bytes", p.Raw)
-	} else {
-		w.text("uri", p.URL)
-	}
-	w.close('}')
-}
 
 // v01ArtifactEvent writes the event of an artifact.
 func (w *oldWriter) v01ArtifactEvent(id string, a *a2a.Artifact, index int, u *a2a.TaskArtifactUpdateEvent) {

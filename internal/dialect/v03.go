@@ -43,35 +43,24 @@ import (
 //     JavaScript implementations read it. The Python implementation writes two layers,
 //     and reads one as if it were two: it cannot be served without breaking the others.
 //     Its files are read: see undouble.
-type v03Codec struct{ proto bool }
+type v03Codec struct{ form oldForm }
 
 func (c v03Codec) DecodeRequest(op Op, doc []byte) (any, error) {
 	if op == GetExtendedAgentCard {
 		return new(a2a.GetExtendedAgentCardRequest), nil
 	}
-	var o *object
-	var err error
-	if c.proto {
-		o, err = readRequest(doc, "request") // it has no params
-	} else {
-		o, err = readParams(doc)
+	where := "params"
+	if c.form == formProto {
+		where = "request" // it has no params
 	}
-	if err != nil {
-		return nil, err
-	}
-	o.faults.proto = c.proto
-	req := c.request(op, o)
-	if err := o.faults.err(); err != nil {
-		return nil, err
-	}
-	return req, nil
+	return readRequest(c.form, doc, where, func(o *object) any { return o.v03Request(op) })
 }
 
 func (c v03Codec) AppendResult(dst []byte, op Op, _, result any) []byte {
-	w := oldWriter{jsonWriter: jsonWriter{dst}, proto: c.proto}
+	w := oldWriter{jsonWriter{dst}, c.form}
 	switch r := result.(type) {
 	case nil: // a delete
-		if c.proto {
+		if c.form == formProto {
 			return append(dst, "{}"...)
 		}
 		return append(dst, "null"...)
@@ -99,7 +88,7 @@ func (c v03Codec) AppendResult(dst []byte, op Op, _, result any) []byte {
 }
 
 func (w *oldWriter) webhooks(r *a2a.ListTaskPushNotificationConfigsResponse) {
-	if !w.proto {
+	if w.form != formProto {
 		w.open('[')
 		for _, c := range r.Configs {
 			w.next()
@@ -125,7 +114,7 @@ func (c v03Codec) DecodeResult(op Op, req any, doc []byte) (any, error) {
 		}
 		return card, nil
 	}
-	return readAs(op, listed(op, doc), c.proto, func(o *object) any { return o.v03Result(op, req) })
+	return readAnswer(c.form, op, listed(op, doc), func(o *object) any { return o.v03Result(op, req) })
 }
 
 // listed puts a bare list into the object that it belongs in.
@@ -195,7 +184,7 @@ func cutHistory(t *a2a.Task, n *int32) {
 }
 
 func (c v03Codec) DecodeEvent(op Op, _ any, doc []byte) ([]*a2a.StreamResponse, error) {
-	return readAs(op, doc, c.proto, func(o *object) []*a2a.StreamResponse {
+	return readAnswer(c.form, op, doc, func(o *object) []*a2a.StreamResponse {
 		if el := o.v03Element(); el != nil {
 			return []*a2a.StreamResponse{el}
 		}

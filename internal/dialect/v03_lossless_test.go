@@ -13,7 +13,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-var v03Forms = map[string]v03Codec{"TS form": {}, "proto form": {proto: true}}
+var v03Forms = map[string]v03Codec{"TS form": {}, "proto form": {formProto}}
 
 // lossy removes from a value what v03Codec says that it cannot carry.
 type lossy struct{ proto bool }
@@ -184,7 +184,7 @@ func v03Diff(want, got any) string { return cmp.Diff(want, got, sameJSON, cmpopt
 func TestV03CarriesEverything(t *testing.T) {
 	for form, c := range v03Forms {
 		t.Run(form, func(t *testing.T) {
-			l := lossy(c)
+			l := lossy{c.form == formProto}
 			for seed := range uint64(many(300)) {
 				for i := range Operations {
 					op := Operations[i].Op
@@ -218,7 +218,7 @@ func v03Results(t *testing.T, c v03Codec, op Op, seed uint64) {
 		return
 	}
 	in, want := twice(seed, NewResult(op))
-	lossy(c).value(want)
+	lossy{c.form == formProto}.value(want)
 	var doc []byte
 	var got any
 	var err error
@@ -260,7 +260,7 @@ func FuzzV03Request(f *testing.F) {
 		return c.AppendRequest(nil, op, in)
 	})
 	f.Fuzz(func(t *testing.T, n uint8, proto bool, doc []byte) {
-		c, op := v03Codec{proto: proto}, Operations[int(n)%len(Operations)].Op
+		c, op := v03Forms[map[bool]string{false: "TS form", true: "proto form"}[proto]], Operations[int(n)%len(Operations)].Op
 		v, err := c.DecodeRequest(op, doc)
 		if err != nil || v03Ambiguous(doc) {
 			return
@@ -293,7 +293,7 @@ func FuzzV03Answer(f *testing.F) {
 		if !json.Valid(doc) {
 			return // refused before the codec
 		}
-		c, op := v03Codec{proto: proto}, Operations[int(n)%len(Operations)].Op
+		c, op := v03Forms[map[bool]string{false: "TS form", true: "proto form"}[proto]], Operations[int(n)%len(Operations)].Op
 		req := NewRequest(op)
 		var v, again any
 		var err error
@@ -335,7 +335,7 @@ func v03Ambiguous(doc []byte) bool {
 func v03Seeds(f *testing.F, doc func(c v03Codec, op Op) []byte) {
 	for _, c := range v03Forms {
 		for i := range Operations {
-			f.Add(uint8(i), c.proto, doc(c, Operations[i].Op))
+			f.Add(uint8(i), c.form == formProto, doc(c, Operations[i].Op))
 		}
 	}
 }

@@ -149,7 +149,7 @@ func (o *object) v03Config() *a2a.TaskPushNotificationConfig {
 // kind shows that the sender uses the TS form.
 func (o *object) data() a2a.JSON {
 	raw := a2a.JSON(bytes.Clone(o.members.get("data")))
-	if !o.faults.proto || o.has("kind", "type") {
+	if o.faults.form != formProto || o.has("kind", "type") {
 		return raw
 	}
 	wrapped := membersOf(raw).unique()

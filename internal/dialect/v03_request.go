@@ -2,10 +2,10 @@ package dialect
 
 import "github.com/parley-a2a/parley/a2a"
 
-func (c v03Codec) request(op Op, o *object) any {
+func (o *object) v03Request(op Op) any {
 	switch op {
 	case SendMessage, SendStreamingMessage:
-		return c.send(o)
+		return o.v03Send()
 	case GetTask:
 		return &a2a.GetTaskRequest{ID: o.v03ID("name"), HistoryLength: v03HistoryLength(o)}
 	case ListTasks:
@@ -40,11 +40,25 @@ func (c v03Codec) request(op Op, o *object) any {
 	panic("dialect: DecodeRequest of " + op.String())
 }
 
+func (c v03Codec) field(op Op, name string) string {
+	name = renamed(name, "configuration.taskPushNotificationConfig.", "configuration."+namesIn[c.form].webhook+".")
+	if c.form == formProto {
+		return name // the path has the ids, or a name of several
+	}
+	switch op {
+	case CreateTaskPushNotificationConfig:
+		return renamed(name, "taskId", "taskId", "", "pushNotificationConfig.")
+	case GetTaskPushNotificationConfig, DeleteTaskPushNotificationConfig:
+		return renamed(name, "taskId", "id", "id", "pushNotificationConfigId")
+	}
+	return renamed(name, "taskId", "id")
+}
+
 func (c v03Codec) AppendRequest(dst []byte, op Op, req any) []byte {
-	if op == GetExtendedAgentCard && !c.proto {
+	if op == GetExtendedAgentCard && c.form != formProto {
 		return dst // it has no params
 	}
-	w := oldWriter{jsonWriter: jsonWriter{dst}, proto: c.proto}
+	w := oldWriter{jsonWriter{dst}, c.form}
 	w.open('{')
 	switch r := req.(type) {
 	case *a2a.SendMessageRequest:
@@ -56,7 +70,7 @@ func (c v03Codec) AppendRequest(dst []byte, op Op, req any) []byte {
 		w.listTasks(r)
 	case *a2a.CancelTaskRequest:
 		w.taskID(r.ID)
-		if !c.proto {
+		if c.form != formProto {
 			w.optRaw("metadata", r.Metadata)
 		}
 	case *a2a.SubscribeToTaskRequest:
@@ -68,7 +82,7 @@ func (c v03Codec) AppendRequest(dst []byte, op Op, req any) []byte {
 	case *a2a.DeleteTaskPushNotificationConfigRequest:
 		w.webhookKey(r.TaskID, r.ID)
 	case *a2a.ListTaskPushNotificationConfigsRequest:
-		if !c.proto {
+		if c.form != formProto {
 			w.text("id", r.TaskID)
 			break
 		}
@@ -85,7 +99,7 @@ func (c v03Codec) AppendRequest(dst []byte, op Op, req any) []byte {
 	return w.b
 }
 
-func (c v03Codec) send(o *object) *a2a.SendMessageRequest {
+func (o *object) v03Send() *a2a.SendMessageRequest {
 	r := &a2a.SendMessageRequest{Metadata: o.json("metadata"), Legacy: &a2a.Legacy{Version: "0.3"}}
 	if m := o.object("message", "request"); m != nil {
 		r.Message = m.v03Message()
@@ -102,7 +116,7 @@ func (c v03Codec) send(o *object) *a2a.SendMessageRequest {
 		AcceptedOutputModes: in.texts("acceptedOutputModes"),
 		HistoryLength:       v03HistoryLength(in),
 		// Protocol buffers omit false.
-		ReturnImmediately: blocking == nil && c.proto || blocking != nil && !*blocking,
+		ReturnImmediately: blocking == nil && o.faults.form == formProto || blocking != nil && !*blocking,
 	}
 	if p := in.object("pushNotificationConfig", "pushNotification"); p != nil {
 		r.Configuration.TaskPushNotificationConfig = p.v03Config()
@@ -151,7 +165,7 @@ func (o *object) v03ListTasks() *a2a.ListTasksRequest {
 }
 
 func (w *oldWriter) taskID(id string) {
-	if w.proto {
+	if w.form == formProto {
 		w.text("name", taskName(id))
 	} else {
 		w.text("id", id)
@@ -159,7 +173,7 @@ func (w *oldWriter) taskID(id string) {
 }
 
 func (w *oldWriter) webhookKey(task, id string) {
-	if w.proto {
+	if w.form == formProto {
 		w.text("name", webhookName(task, id))
 		return
 	}
@@ -168,7 +182,7 @@ func (w *oldWriter) webhookKey(task, id string) {
 }
 
 func (w *oldWriter) createWebhook(c *a2a.TaskPushNotificationConfig) {
-	if !w.proto {
+	if w.form != formProto {
 		w.text("taskId", c.TaskID)
 		w.webhook("pushNotificationConfig", c)
 		return
@@ -193,7 +207,7 @@ func (w *oldWriter) send(r *a2a.SendMessageRequest) {
 		w.message(r.Message)
 	}
 	conf := r.Configuration
-	if conf == nil && w.proto {
+	if conf == nil && w.form == formProto {
 		conf = new(a2a.SendMessageConfiguration) // servers take a missing one for one that does not block
 	}
 	if conf != nil {
@@ -202,11 +216,7 @@ func (w *oldWriter) send(r *a2a.SendMessageRequest) {
 		w.v03HistoryLength(conf.HistoryLength)
 		w.bool("blocking", !conf.ReturnImmediately)
 		if p := conf.TaskPushNotificationConfig; p != nil {
-			name := "pushNotificationConfig"
-			if w.proto {
-				name = "pushNotification"
-			}
-			w.webhook(name, p)
+			w.webhook(namesIn[w.form].webhook, p)
 		}
 		w.close('}')
 	}

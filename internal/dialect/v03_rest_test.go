@@ -119,8 +119,8 @@ func TestV03CardForBothReaders(t *testing.T) {
 		SecurityRequirements: []a2a.SecurityRequirement{{"b": {"s"}}},
 	}
 	for c, want := range map[v03Codec]string{
-		{}:            `"securitySchemes":{"b":{"type":"http","scheme":"Bearer"}},"security":[{"b":["s"]}]`,
-		{proto: true}: `"securitySchemes":{"b":{"type":"http","scheme":"Bearer","httpAuthSecurityScheme":{"scheme":"Bearer"}}},"security":[{"b":["s"]}]`,
+		{}:          `"securitySchemes":{"b":{"type":"http","scheme":"Bearer"}},"security":[{"b":["s"]}]`,
+		{formProto}: `"securitySchemes":{"b":{"type":"http","scheme":"Bearer","httpAuthSecurityScheme":{"scheme":"Bearer"}}},"security":[{"b":["s"]}]`,
 	} {
 		doc := c.AppendResult(nil, GetExtendedAgentCard, nil, card)
 		if got := strings.ReplaceAll(string(doc), " ", ""); !strings.Contains(got, want) {
@@ -160,7 +160,7 @@ func TestV03OnTheRoutesOfOne(t *testing.T) {
 			t.Errorf("%s %s: %s", tt.method, tt.path, got)
 		}
 	}
-	for path, want := range map[string]Codec{"/v1/tasks/t": v03Codec{proto: true}, "/tasks/t": v1Codec{}} {
+	for path, want := range map[string]Codec{"/v1/tasks/t": v03Codec{formProto}, "/tasks/t": v1Codec{}} {
 		version := map[bool]string{true: "1.0"}[path[1] != 'v']
 		if m, _, err := DetectREST("GET", path, version, true); err != nil || m.Codec() != want {
 			t.Errorf("%s: %v, %v", path, m.Codec(), err)

@@ -14,7 +14,7 @@ type v03Events struct {
 // Append makes two events of a finished Task in the TS form, because its clients read
 // on until a status is final.
 func (e *v03Events) Append(dst []byte, el *a2a.StreamResponse, i int) (doc []byte, more bool) {
-	w := oldWriter{jsonWriter: jsonWriter{dst}, proto: e.codec.proto}
+	w := oldWriter{jsonWriter{dst}, e.codec.form}
 	finished := el.Task != nil && el.Task.Status.State.Terminal()
 	if i > 0 {
 		t := el.Task
@@ -24,13 +24,13 @@ func (e *v03Events) Append(dst []byte, el *a2a.StreamResponse, i int) (doc []byt
 	}
 	e.note(el)
 	w.element(el, e.ended)
-	return w.b, finished && !e.codec.proto
+	return w.b, finished && e.codec.form != formProto
 }
 
 // note records whether the stream ends with an element.
 func (e *v03Events) note(el *a2a.StreamResponse) {
 	switch {
-	case el.Task != nil && el.Task.Status.State.Terminal() && e.codec.proto:
+	case el.Task != nil && el.Task.Status.State.Terminal() && e.codec.form == formProto:
 		e.ended = true
 	case el.StatusUpdate != nil:
 		e.ended = v03Final(el.StatusUpdate.Status.State)
@@ -38,10 +38,8 @@ func (e *v03Events) note(el *a2a.StreamResponse) {
 }
 
 func (e *v03Events) form(el *a2a.StreamResponse) (uint64, bool) {
-	if e.note(el); e.codec.proto {
-		return formV03Proto, true
-	}
-	return formV03, true
+	e.note(el)
+	return sharedOld + uint64(e.codec.form), true
 }
 
 func (e *v03Events) Ended() bool { return e.ended }
@@ -67,7 +65,7 @@ func (w *oldWriter) element(el *a2a.StreamResponse, final bool) {
 // wrapped writes an object with its type: as its kind or, in the proto form, as the
 // member around it.
 func (w *oldWriter) wrapped(name string, write func()) {
-	if !w.proto {
+	if w.form != formProto {
 		write()
 		return
 	}

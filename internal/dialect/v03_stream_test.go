@@ -72,7 +72,7 @@ func TestV03Streams(t *testing.T) {
 			[]string{`{"statusUpdate":{"taskId":"t","contextId":"c","status":{"state":"TASK_STATE_AUTH_REQUIRED"},"final":false,"metadata":{}}}`}, false},
 		{"nothing", []*a2a.StreamResponse{{}}, nil, nil, false},
 	} {
-		for c, want := range map[v03Codec][]string{{}: tt.ts, {proto: true}: tt.proto} {
+		for c, want := range map[v03Codec][]string{{}: tt.ts, {formProto}: tt.proto} {
 			for _, op := range []Op{SendStreamingMessage, SubscribeToTask} {
 				got, ended := v03Stream(c, op, tt.els...)
 				if g, w := strings.Join(got, "\n"), strings.Join(want, "\n"); g != w || ended != tt.ended {

@@ -66,7 +66,7 @@ func TestV03Results(t *testing.T) {
 		{ListTaskPushNotificationConfigs, new(a2a.ListTaskPushNotificationConfigsResponse), `[]`, `{"configs":[]}`},
 		{DeleteTaskPushNotificationConfig, nil, `null`, `{}`},
 	} {
-		for c, want := range map[v03Codec]string{{}: tt.ts, {proto: true}: tt.proto} {
+		for c, want := range map[v03Codec]string{{}: tt.ts, {formProto}: tt.proto} {
 			if got := string(c.AppendResult(nil, tt.op, nil, tt.result)); got != want {
 				t.Errorf("%s\n got %s\nwant %s", tt.op, got, want)
 			}
@@ -110,7 +110,7 @@ func TestV03Requests(t *testing.T) {
 			`{"id":"t1"}`, `{"parent":"tasks/t1","pageSize":3,"pageToken":"p"}`},
 		{GetExtendedAgentCard, &a2a.GetExtendedAgentCardRequest{Tenant: "x"}, ``, `{}`},
 	} {
-		for c, want := range map[v03Codec]string{{}: tt.ts, {proto: true}: tt.proto} {
+		for c, want := range map[v03Codec]string{{}: tt.ts, {formProto}: tt.proto} {
 			if got := string(c.AppendRequest(nil, tt.op, tt.req)); got != want {
 				t.Errorf("%s\n got %s\nwant %s", tt.op, got, want)
 			}
@@ -190,7 +190,7 @@ func TestV03ReadsFiles(t *testing.T) {
 		`{"data":{"a":1}}`:                   `{"data":{"a":1}}`,
 		`{"data":{}}`:                        `{"data":{}}`,
 	} {
-		if _, got := v03Send(t, v03Codec{proto: true}, `{"message":{"parts":[`+doc+`]}}`); !strings.Contains(got, `"parts":[`+want+`]`) {
+		if _, got := v03Send(t, v03Codec{formProto}, `{"message":{"parts":[`+doc+`]}}`); !strings.Contains(got, `"parts":[`+want+`]`) {
 			t.Errorf("%s of the proto form becomes %s", doc, got)
 		}
 	}
@@ -218,7 +218,7 @@ func TestV03BytesInTwoLayers(t *testing.T) {
 		{"nothing", "", nil, nil},
 	} {
 		part := `{"file":{"fileWithBytes":"` + base64.StdEncoding.EncodeToString(tt.sent) + `","mimeType":"` + tt.mediaType + `"}}`
-		r, _ := v03Send(t, v03Codec{proto: true}, `{"message":{"content":[`+part+`]}}`)
+		r, _ := v03Send(t, v03Codec{formProto}, `{"message":{"content":[`+part+`]}}`)
 		if got := r.Message.Parts[0].Raw; string(got) != string(tt.want) {
 			t.Errorf("%s: %q", tt.name, got)
 		}
@@ -240,10 +240,10 @@ func TestV03Configuration(t *testing.T) {
 		{`{"configuration":{"blocking":false}}`, true, true},
 		{`{"configuration":{"blocking":null}}`, false, true},
 	} {
-		for c, want := range map[v03Codec]bool{{}: tt.ts, {proto: true}: tt.proto} {
+		for c, want := range map[v03Codec]bool{{}: tt.ts, {formProto}: tt.proto} {
 			r, _ := v03Send(t, c, tt.doc)
 			if got := r.Configuration != nil && r.Configuration.ReturnImmediately; got != want {
-				t.Errorf("%s (proto: %v) returns immediately: %v", tt.doc, c.proto, got)
+				t.Errorf("%s (proto: %v) returns immediately: %v", tt.doc, c.form == formProto, got)
 			}
 			if r.Legacy == nil || *r.Legacy != (a2a.Legacy{Version: "0.3"}) {
 				t.Errorf("%s: %+v", tt.doc, r.Legacy)
@@ -256,7 +256,7 @@ func TestV03Configuration(t *testing.T) {
 			t.Errorf("history of length %s is limited", n)
 		}
 	}
-	for c, name := range map[v03Codec]string{{}: "pushNotificationConfig", {proto: true}: "pushNotification"} {
+	for c, name := range map[v03Codec]string{{}: "pushNotificationConfig", {formProto}: "pushNotification"} {
 		r, _ := v03Send(t, c, `{"configuration":{"`+name+`":{"id":"p","url":"http://h","authentication":{"schemes":["Basic","Bearer"],"credentials":"c"}}}}`)
 		p := r.Configuration.TaskPushNotificationConfig
 		if p == nil || p.ID != "p" || p.URL != "http://h" || p.TaskID != "" || p.Authentication.Scheme != "Basic" || p.Authentication.Credentials != "c" {
@@ -370,7 +370,7 @@ func TestV03RefusesWhatIsWrong(t *testing.T) {
 	} {
 		for form, c := range v03Forms {
 			field := tt.field
-			if c.proto && field == "params" {
+			if c.form == formProto && field == "params" {
 				field = "request" // it has no params
 			}
 			_, err := c.DecodeRequest(tt.op, []byte(tt.doc))

@@ -6,11 +6,27 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-// oldWriter writes the objects of 0.3 in one of its two forms, or those of 0.1. What a
-// program left out by mistake is written empty, so that the document stays readable.
+// oldForm is one of the forms that JSON had before 1.0.
+type oldForm uint8
+
+const (
+	formTS    oldForm = iota // of 0.2 and 0.3: the TS form, see v03Codec
+	formProto                // of 0.3: the proto form
+	form01                   // of 0.1
+)
+
+// namesIn has what the forms call differently; "" is a member that a form does not have.
+var namesIn = [...]struct{ kind, kindOfPart, parts, bytes, uri, webhook string }{
+	formTS:    {kind: "kind", kindOfPart: "kind", parts: "parts", bytes: "bytes", uri: "uri", webhook: "pushNotificationConfig"},
+	formProto: {parts: "content", bytes: "fileWithBytes", uri: "fileWithUri", webhook: "pushNotification"},
+	form01:    {kindOfPart: "type", parts: "parts", bytes: "bytes", uri: "uri", webhook: "pushNotification"},
+}
+
+// oldWriter writes the objects of a form. What a program left out by mistake is written
+// empty, so that the document stays readable.
 type oldWriter struct {
 	jsonWriter
-	proto, v01 bool
+	form oldForm
 }
 
 // v03States are the names of states in 0.1 and the TS form, by number.
@@ -21,15 +37,15 @@ var v03States = [...]string{
 // state writes a state. 0.1 has neither rejected nor auth-required.
 func (w *oldWriter) state(name string, s a2a.TaskState) {
 	switch {
-	case w.v01 && s == a2a.TaskStateRejected:
+	case w.form == form01 && s == a2a.TaskStateRejected:
 		s = a2a.TaskStateFailed
-	case w.v01 && s == a2a.TaskStateAuthRequired:
+	case w.form == form01 && s == a2a.TaskStateAuthRequired:
 		s = a2a.TaskStateInputRequired
 	}
 	switch {
-	case !w.proto && s.Valid():
+	case w.form != formProto && s.Valid():
 		w.text(name, v03States[s])
-	case !w.proto:
+	case w.form != formProto:
 		w.text(name, v03States[0])
 	case s == a2a.TaskStateCanceled:
 		w.text(name, "TASK_STATE_CANCELLED")
@@ -40,20 +56,20 @@ func (w *oldWriter) state(name string, s a2a.TaskState) {
 
 func (w *oldWriter) role(r a2a.Role) {
 	switch {
-	case w.proto:
+	case w.form == formProto:
 		w.text("role", r.String())
 	case r == a2a.RoleAgent:
 		w.text("role", "agent")
-	case r == a2a.RoleUser || w.v01:
+	case r == a2a.RoleUser || w.form == form01:
 		w.text("role", "user")
 	}
 }
 
-// begin opens an object, with its kind in the TS form.
-func (w *oldWriter) begin(kind string) {
+// begin opens an object that says its kind in a member, if the form has it.
+func (w *oldWriter) begin(member, kind string) {
 	w.open('{')
-	if !w.proto && !w.v01 {
-		w.text("kind", kind)
+	if member != "" {
+		w.text(member, kind)
 	}
 }
 
@@ -61,7 +77,7 @@ func (w *oldWriter) task(t *a2a.Task) {
 	if t == nil {
 		t = new(a2a.Task)
 	}
-	w.begin("task")
+	w.begin(namesIn[w.form].kind, "task")
 	w.text("id", t.ID)
 	w.text("contextId", t.ContextID)
 	w.status(&t.Status)
@@ -90,20 +106,16 @@ func (w *oldWriter) message(m *a2a.Message) {
 	if m == nil {
 		m = new(a2a.Message)
 	}
-	w.begin("message")
-	if !w.v01 {
+	w.begin(namesIn[w.form].kind, "message")
+	if w.form != form01 {
 		w.text("messageId", m.MessageID)
 		w.optText("contextId", m.ContextID)
 		w.optText("taskId", m.TaskID)
 	}
 	w.role(m.Role)
-	if w.proto {
-		list(&w.jsonWriter, "content", m.Parts, w.part)
-	} else {
-		list(&w.jsonWriter, "parts", m.Parts, w.part)
-	}
+	list(&w.jsonWriter, namesIn[w.form].parts, m.Parts, w.part)
 	w.optRaw("metadata", m.Metadata)
-	if !w.v01 {
+	if w.form != form01 {
 		w.optTexts("extensions", m.Extensions)
 		w.optTexts("referenceTaskIds", m.ReferenceTaskIDs)
 	}
@@ -131,59 +143,51 @@ func (w *oldWriter) part(p *a2a.Part) {
 	metadata := p.Metadata
 	switch p.Kind {
 	case a2a.PartRaw, a2a.PartURL:
-		w.beginPart("file")
+		w.begin(namesIn[w.form].kindOfPart, "file")
 		w.file(p)
 	case a2a.PartData:
 		var data a2a.JSON
 		data, metadata = wrapData(p)
 		metadata = mimeMetadata(metadata, p.MediaType)
-		w.beginPart("data")
-		if w.proto { // a DataPart, which has one member
+		w.begin(namesIn[w.form].kindOfPart, "data")
+		if w.form == formProto { // a DataPart, which has one member
 			w.object("data")
 		}
 		w.raw("data", data)
-		if w.proto {
+		if w.form == formProto {
 			w.close('}')
 		}
 	default:
 		metadata = mimeMetadata(metadata, p.MediaType)
-		w.beginPart("text")
+		w.begin(namesIn[w.form].kindOfPart, "text")
 		w.text("text", p.Text)
 	}
 	w.optRaw("metadata", metadata)
 	w.close('}')
 }
 
-func (w *oldWriter) beginPart(kind string) {
-	w.begin(kind)
-	if w.v01 {
-		w.text("type", kind)
-	}
-}
-
 func (w *oldWriter) file(p *a2a.Part) {
-	if w.v01 { // 0.1 has the members in another order
-		w.v01File(p)
-		return
-	}
-	content, reference := "bytes", "uri"
-	if w.proto {
-		content, reference = "fileWithBytes", "fileWithUri"
-	}
+	names := &namesIn[w.form]
 	w.object("file")
-	if p.Kind == a2a.PartRaw {
-		w.bytes(content, p.Raw)
-	} else {
-		w.text(reference, p.URL)
+	if w.form == form01 {
+		w.optText("name", p.Filename)
+		w.optText("mimeType", p.MediaType)
 	}
-	w.optText("mimeType", p.MediaType)
-	w.optText("name", p.Filename)
+	if p.Kind == a2a.PartRaw {
+		w.bytes(names.bytes, p.Raw)
+	} else {
+		w.text(names.uri, p.URL)
+	}
+	if w.form != form01 {
+		w.optText("mimeType", p.MediaType)
+		w.optText("name", p.Filename)
+	}
 	w.close('}')
 }
 
 func (w *oldWriter) statusUpdate(u *a2a.TaskStatusUpdateEvent, final bool) {
-	w.begin("status-update")
-	if w.v01 {
+	w.begin(namesIn[w.form].kind, "status-update")
+	if w.form == form01 {
 		w.text("id", u.TaskID)
 	} else {
 		w.text("taskId", u.TaskID)
@@ -196,7 +200,7 @@ func (w *oldWriter) statusUpdate(u *a2a.TaskStatusUpdateEvent, final bool) {
 }
 
 func (w *oldWriter) artifactUpdate(u *a2a.TaskArtifactUpdateEvent) {
-	w.begin("artifact-update")
+	w.begin(namesIn[w.form].kind, "artifact-update")
 	w.text("taskId", u.TaskID)
 	w.text("contextId", u.ContextID)
 	w.key("artifact")
@@ -210,7 +214,7 @@ func (w *oldWriter) artifactUpdate(u *a2a.TaskArtifactUpdateEvent) {
 // card writes a card; in the proto form, for readers of both forms.
 func (w *oldWriter) card(c *a2a.AgentCard) {
 	profile := CardV03
-	if w.proto {
+	if w.form == formProto {
 		profile = CardV03REST
 	}
 	w.b = AppendCard(w.b, c, profile)
@@ -219,7 +223,7 @@ func (w *oldWriter) card(c *a2a.AgentCard) {
 // webhook writes a PushNotificationConfig, which does not name its task.
 func (w *oldWriter) webhook(name string, c *a2a.TaskPushNotificationConfig) {
 	w.object(name)
-	if !w.v01 { // in 0.1 a task has one
+	if w.form != form01 { // in 0.1 a task has one
 		w.optText("id", c.ID)
 	}
 	w.text("url", c.URL)
@@ -244,9 +248,9 @@ func (w *oldWriter) taskWebhook(c *a2a.TaskPushNotificationConfig) {
 	}
 	w.open('{')
 	switch {
-	case w.v01:
+	case w.form == form01:
 		w.text("id", c.TaskID)
-	case w.proto:
+	case w.form == formProto:
 		w.text("name", webhookName(c.TaskID, c.ID))
 	default:
 		w.text("taskId", c.TaskID)

@@ -164,6 +164,8 @@ func unreadable(op Op, err error) error {
 	return &a2a.Error{Code: a2a.CodeInvalidAgentResponse, Message: what, Cause: err}
 }
 
+func (v1Codec) field(_ Op, name string) string { return name }
+
 func (c v1Codec) Events(Op, any) Events { return v1Events(c) }
 
 type v1Events v1Codec

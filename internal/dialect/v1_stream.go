@@ -9,9 +9,9 @@ import (
 
 func (e v1Events) form(*a2a.StreamResponse) (uint64, bool) {
 	if e.draft {
-		return formV11, true
+		return sharedV11, true
 	}
-	return formV10, true
+	return sharedV10, true
 }
 
 // appendStored appends an event as its log has it. That is the form of the 1.1 draft,
