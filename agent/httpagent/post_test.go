@@ -18,7 +18,7 @@ import (
 
 // What this server's own rules forbid is not tried again.
 func TestForbiddenService(t *testing.T) {
-	w := newWorld(t, nil, "http://127.0.0.1:9", &Options{Client: new(egress.Policy).Client(nil)})
+	w := newWorld(t, nil, "http://127.0.0.1:9", &Options{Client: new(egress.Policy).Client()})
 	w.agent.pause = func(context.Context, time.Duration) error { return errors.New("it is tried again") }
 	wantOutcome(t, w.task("hello"), "failed the service is at an address that this server may not call; its operator can allow it")
 }

@@ -69,7 +69,7 @@ func TestRetries(t *testing.T) {
 // What this server's own rules forbid is not tried again.
 func TestForbiddenEndpoint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t, openaitest.New(), &openai.Options{Client: new(egress.Policy).Client(nil)})
+		w := newWorld(t, openaitest.New(), &openai.Options{Client: new(egress.Policy).Client()})
 		begun := time.Now()
 		want(t, w.say("hello"), a2a.TaskStateFailed, "", "at an address that this server may not call; its operator can allow it")
 		if took := time.Since(begun); took > 0 {

@@ -29,7 +29,7 @@ func TestCardsDoNotLeadInside(t *testing.T) {
 // An address that this server's own rules forbid is not tried again.
 func TestForbiddenAgent(t *testing.T) {
 	t.Parallel()
-	client := &http.Client{Transport: new(egress.Policy).Transport(nil)}
+	client := &http.Client{Transport: new(egress.Policy).Transport()}
 	a, err := proxy.New("http://127.0.0.1:9", &proxy.Options{Client: client, Patience: time.Hour})
 	if err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package egress
 
 import (
-	"cmp"
 	"crypto/tls"
 	"net"
 	"net/http"
@@ -15,29 +14,12 @@ import (
 	"github.com/parley-a2a/parley/internal/upload"
 )
 
-// Limits bounds the exchanges of a client. A nil *Limits means all defaults. The caller
-// has to bound how much of a body is read; nothing is decompressed.
-type Limits struct {
-	// Timeout bounds an exchange from the look-up to the last byte of the
-	// body, redirects included. Zero means 10 s; negative means none.
-	Timeout time.Duration
-	// Patient dials again, for ten minutes at most, while this machine has no file
-	// descriptor or memory for a connection. Without it, that is an error at once.
-	Patient bool
-}
-
-func (l *Limits) timeout() time.Duration { return max(cmp.Or(l.Timeout, 10*time.Second), 0) }
-
 // Transport returns a transport that goes only where the policy allows. It keeps at
 // most 128 idle connections, 8 for each host, for 30 s; share it, or a Client, among
 // all requests of a kind. It has no timeout except that of a dial, and follows no
-// redirects: Client does both.
-func (p *Policy) Transport(l *Limits) *http.Transport {
+// redirects.
+func (p *Policy) Transport() *http.Transport {
 	p = p.orStrict()
-	dial := scarce.DialFunc(p.DialContext)
-	if l != nil && l.Patient {
-		dial = scarce.Dial(dial)
-	}
 	t := Unjudged()
 	// The transport calls this for each request that has no connection of HTTP/2 yet.
 	// It is where a transport, and even a copy of it, can judge the scheme, too.
@@ -46,7 +28,10 @@ func (p *Policy) Transport(l *Limits) *http.Transport {
 		_, err := p.checkURL(r.URL)
 		return nil, err
 	}
-	t.DialContext = dial
+	t.DialContext = p.DialContext
+	if p.Patient {
+		t.DialContext = scarce.Dial(p.DialContext)
+	}
 	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS12}
 	t.DisableCompression = true // a body is as large as what was received
 	t.MaxIdleConns = 128
@@ -78,16 +63,13 @@ func Unjudged() *http.Transport {
 // public host to one that only Loopback or a rule by its name or address opens, and
 // never in a way that drops the body of a request: such an answer is returned as it is.
 // On a redirect to another scheme, host or port only headers that describe the content
-// are kept. It has no cookies.
+// are kept. It has no cookies. It bounds neither the time of an exchange nor the size of a
+// body, and decompresses nothing.
 //
 // The *url.Error that it returns contains the URL, with its query.
-func (p *Policy) Client(l *Limits) *http.Client {
+func (p *Policy) Client() *http.Client {
 	p = p.orStrict()
-	return &http.Client{
-		Transport:     &judging{p.Transport(l), p},
-		CheckRedirect: p.checkRedirect,
-		Timeout:       cmp.Or(l, new(Limits)).timeout(),
-	}
+	return &http.Client{Transport: &judging{p.Transport(), p}, CheckRedirect: p.checkRedirect}
 }
 
 // judging is a transport that judges each URL.

@@ -167,7 +167,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	}))
 	t.Cleanup(srv.Close)
 	w := &world{t: t, open: netip.Addr.IsLoopback, server: srv.Listener.Addr().String()}
-	client := (&Policy{Resolver: w, Dial: w.dial, Loopback: true}).Client(nil)
+	client := (&Policy{Resolver: w, Dial: w.dial, Loopback: true}).Client()
 	t.Cleanup(client.CloseIdleConnections)
 	for round := range 2 {
 		here.Add(most)
@@ -220,7 +220,7 @@ func TestSlowReceiverIsGivenUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &Policy{Dial: deaf}
 		start := time.Now()
-		_, err := p.Client(nil).Get("https://8.8.8.8/")
+		_, err := p.Client().Get("https://8.8.8.8/")
 		if took := time.Since(start); err == nil || took != 10*time.Second {
 			t.Errorf("got %v after %v", err, took)
 		}

@@ -85,7 +85,7 @@ func newWorld(t *testing.T, h http.HandlerFunc) (*world, *Policy, *http.Client) 
 	p := &Policy{Resolver: w, Dial: w.dial}
 	roots := x509.NewCertPool()
 	roots.AddCert(srv.Certificate())
-	client := p.Client(nil)
+	client := p.Client()
 	client.Transport.(*judging).TLSClientConfig.RootCAs = roots
 	t.Cleanup(client.CloseIdleConnections)
 	return w, p, client
@@ -214,7 +214,7 @@ func TestLocalhostIsNotLookedUp(t *testing.T) {
 	defer srv.Close()
 	w := &world{t: t, answers: map[string][]string{"localhost": {"8.8.8.8"}}}
 	p := &Policy{Loopback: true, Resolver: w}
-	client := p.Client(nil)
+	client := p.Client()
 	defer client.CloseIdleConnections()
 	for _, name := range []string{"localhost", "agent.localhost", "127.0.0.1"} {
 		host := strings.Replace(srv.Listener.Addr().String(), "127.0.0.1", name, 1)

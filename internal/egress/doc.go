@@ -3,7 +3,7 @@
 //
 //	p := &egress.Policy{Logger: log}
 //	u, err := p.Check(raw)             // when the address is given: errors are for its author
-//	client := p.Client(nil)            // one for all requests of a kind
+//	client := p.Client()               // one for all requests of a kind
 //	res, err := client.Do(req)         // every address is checked again when it is dialed
 //
 // Without rules everything except https to public hosts is refused. Check refuses what

@@ -20,13 +20,13 @@ func TestPatientClient(t *testing.T) {
 	for _, patient := range []bool{true, false} {
 		var left atomic.Int64
 		left.Store(3)
-		p := &Policy{Loopback: true, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
+		p := &Policy{Loopback: true, Patient: patient, Dial: func(ctx context.Context, network, address string) (net.Conn, error) {
 			if left.Add(-1) >= 0 {
 				return nil, &net.OpError{Op: "dial", Net: network, Err: syscall.EMFILE}
 			}
 			return new(net.Dialer).DialContext(ctx, network, address)
 		}}
-		res, err := p.Client(&Limits{Patient: patient}).Get(server.URL)
+		res, err := p.Client().Get(server.URL)
 		if err == nil {
 			res.Body.Close()
 		}

@@ -32,6 +32,11 @@ type Policy struct {
 	// none, whatever the environment says.
 	Proxy *url.URL
 
+	// Patient makes transports dial again, for ten minutes at most, while this machine
+	// has no file descriptor or memory for a connection. Otherwise that is an error at
+	// once.
+	Patient bool
+
 	// Resolver looks names up. Nil means net.DefaultResolver.
 	Resolver Resolver
 	// Dial makes connections; address is that of the proxy, or one in digits that was

@@ -28,7 +28,7 @@ func TestUnreadConnectionIsClosed(t *testing.T) {
 			}()
 			return &closing{Conn: near, closed: closed}, nil
 		}}
-		client := p.Client(nil)
+		client := p.Client()
 		client.Transport.(*judging).TLSClientConfig.InsecureSkipVerify = true
 		defer client.CloseIdleConnections()
 		if res, err := client.Post("https://8.8.8.8/", "text/plain", strings.NewReader(strings.Repeat("x", 1<<20))); err == nil {

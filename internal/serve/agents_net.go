@@ -28,7 +28,7 @@ func agentPolicy(c *config.Egress, log *slog.Logger) (*egress.Policy, error) {
 		allow = []string{"http://*", "http://0.0.0.0/0", "http://::/0"} // host names, and the addresses behind them
 		deny = slices.Concat(neverAgents, deny)
 	}
-	p := &egress.Policy{Logger: log}
+	p := &egress.Policy{Logger: log, Patient: true}
 	var err error
 	if p.Allow, err = egressRules(allow); err != nil {
 		return nil, fmt.Errorf("egress.allow: %w", err)
@@ -56,16 +56,13 @@ func egressRules(hosts []string) ([]egress.Rule, error) {
 	return rules, nil
 }
 
-// unbounded leaves the time and size of answers to agents.
-var unbounded = &egress.Limits{Timeout: -1, Patient: true}
-
 // plainClient returns the client for an agent's requests.
 func plainClient(c *config.Egress, log *slog.Logger) (*http.Client, error) {
 	p, err := agentPolicy(c, log)
 	if err != nil {
 		return nil, err
 	}
-	return p.Client(unbounded), nil
+	return p.Client(), nil
 }
 
 // streamClient returns a client for a2aclient, which copies its transport to speak
@@ -75,7 +72,7 @@ func streamClient(c *config.Egress, log *slog.Logger) (*http.Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := p.Transport(unbounded)
+	t := p.Transport()
 	t.MaxIdleConnsPerHost = 64
 	t.ReadBufferSize, t.WriteBufferSize = 4<<10, 4<<10 // there may be a thousand streams
 	return &http.Client{Transport: t}, nil

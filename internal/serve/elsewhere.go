@@ -32,7 +32,8 @@ const (
 
 func newElsewhere(h *Host) *elsewhere {
 	policy := h.now.settings.egress.policy(h.now.local, h.log)
-	t := policy.Transport(unbounded)
+	policy.Patient = true
+	t := policy.Transport()
 	t.MaxIdleConnsPerHost = 4
 	return &elsewhere{h, &http.Client{Transport: t}}
 }

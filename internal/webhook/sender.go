@@ -41,15 +41,21 @@ type Sender struct {
 
 var _ a2a.Notifier = (*Sender)(nil)
 
+// postTime bounds a post from the look-up to the last byte of its answer, redirects
+// included.
+const postTime = 10 * time.Second
+
 // NewSender returns a Sender that dials the addresses that policy allows; nil is
 // https to public hosts only. name and version make its User-Agent.
 func NewSender(policy *egress.Policy, name, version string) *Sender {
+	client := policy.Client()
+	client.Timeout = postTime
 	return &Sender{
 		policy: policy,
 		// Notify bounds the body, because only the status counts. The engine bounds
 		// connections for each caller: with a bound for each host, posts of one caller
 		// that hang would block those of others to a shared host.
-		client: policy.Client(nil),
+		client: client,
 		agent:  strings.Trim(product(name)+"/"+product(version), "/"),
 		linger: time.Second,
 	}
