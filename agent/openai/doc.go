@@ -27,8 +27,7 @@
 // ([agent.Tool].Once); then the model is told that the call's outcome is unknown.
 //
 // An [Agent] is safe for any number of turns at once. Options.Concurrency limits the
-// turns at the endpoint; others wait in their order. Each answer that streams uses one
-// goroutine, which has ended when Run returns. An error of Run is the cause of its
+// turns at the endpoint; others wait in their order. An error of Run is the cause of its
 // context, or has a public reason; the endpoint's words are logged, without the agent's
 // secrets.
 //

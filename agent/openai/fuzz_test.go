@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/agent/openai/openaitest"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // deaf is a host that only artifacts are said to.
@@ -37,10 +38,10 @@ func read(body io.Reader) (*answer, string, error) {
 	}
 	h := &deaf{}
 	r := &run{a: a, t: agent.NewTurn(h)}
-	r.out = output{artifact: r.t.Artifact("answer"), every: time.Hour}
+	r.out = &output{artifact: r.t.Artifact("answer"), every: time.Hour}
 	r.out.begin()
-	ctx, cancel := context.WithCancelCause(context.Background())
-	ans, err := r.stream(ctx, cancel, io.NopCloser(body))
+	ans, err := r.stream(context.Background(), &clock{wake.Stopped(), time.Hour}, body)
+	r.out.rest()
 	if err == nil {
 		err = r.out.flush()
 	}

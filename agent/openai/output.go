@@ -2,6 +2,7 @@ package openai
 
 import (
 	"errors"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -11,7 +12,7 @@ import (
 
 // output gathers the tokens of the answer, because each chunk of an artifact is written
 // to disk: it emits at most one chunk per interval, or per maxChunk bytes. The first
-// token after a pause is emitted at once. It belongs to the turn's goroutine.
+// token after a pause is emitted at once; a timer emits what no later token does.
 type output struct {
 	artifact *agent.Artifact
 	every    time.Duration
@@ -22,7 +23,9 @@ type output struct {
 	chunk int       // how many were emitted
 	new   bool      // the next text belongs to another answer of the model
 	from  int       // chunk when this answer began
-	timer *time.Timer
+
+	mu    sync.Mutex  // protects the fields above from the timer's goroutine, while it is not nil
+	timer *time.Timer // nil while no tokens come
 }
 
 // begin says that another answer of the model follows, or the same once more. The texts
@@ -41,29 +44,42 @@ func (o *output) add(text string) error {
 	if text == "" || o.hold {
 		return nil
 	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	if o.new {
 		o.new = false
 		o.buf = append(o.buf, "\n\n"...)
 	}
 	o.buf = append(o.buf, text...)
-	if len(o.buf) >= maxChunk || time.Since(o.last) >= o.every {
+	left := o.every - time.Since(o.last)
+	switch {
+	case len(o.buf) >= maxChunk || left <= 0:
 		return o.flush()
+	case o.timer == nil:
+		o.timer = time.AfterFunc(left, o.late)
+	default:
+		o.timer.Reset(left)
 	}
 	return nil
 }
 
-// due fires when the gathered text must be emitted; never if there is none.
-func (o *output) due() <-chan time.Time {
-	if len(o.buf) == 0 {
-		return nil
+// late emits the gathered text when the interval is over.
+func (o *output) late() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.timer != nil {
+		_ = o.flush() // an error comes again with the next token, or at the end
 	}
-	left := o.every - time.Since(o.last)
-	if o.timer == nil {
-		o.timer = time.NewTimer(left)
-	} else {
-		o.timer.Reset(left)
+}
+
+// rest ends the timer when no more tokens come. The rest of the text stays.
+func (o *output) rest() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.timer != nil {
+		o.timer.Stop()
+		o.timer = nil
 	}
-	return o.timer.C
 }
 
 func (o *output) flush() error {

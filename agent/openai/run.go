@@ -16,7 +16,7 @@ import (
 type run struct {
 	a        *Agent
 	t        *agent.Turn
-	out      output
+	out      *output
 	format   format
 	tools    tools
 	messages []message
@@ -65,7 +65,7 @@ func (r *run) prepare(ctx context.Context) error {
 	if r.format.wanted {
 		name = "answer.json"
 	}
-	r.out = output{artifact: r.t.Artifact(name), every: r.a.opts.flushEvery(), hold: r.format.wanted}
+	r.out = &output{artifact: r.t.Artifact(name), every: r.a.opts.flushEvery(), hold: r.format.wanted}
 	system, err := r.a.system()
 	if err != nil {
 		return agent.Public("the agent is misconfigured", err)
@@ -137,7 +137,9 @@ func (r *run) answer(ctx context.Context, lastly bool) (*answer, error) {
 		return nil, err
 	case fresh == nil: // it comes from the record, and its text must be in the artifact
 		r.out.begin()
-		if err := errors.Join(r.out.add(ans.Text), r.out.flush()); err != nil {
+		err := r.out.add(ans.Text)
+		r.out.rest()
+		if err := errors.Join(err, r.out.flush()); err != nil {
 			return nil, err
 		}
 	}

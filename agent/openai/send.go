@@ -105,14 +105,15 @@ func (r *run) attempt(ctx context.Context, lastly bool) (*answer, error) {
 	return ans, err
 }
 
-func (r *run) request(parent context.Context, body []byte) (*answer, error) {
+func (r *run) request(parent context.Context, message []byte) (*answer, error) {
 	a := r.a
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
 	late := time.AfterFunc(a.opts.maxTime(), func() { cancel(errLate) })
 	defer late.Stop()
+	defer r.out.rest()
 
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.endpoint, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.endpoint, bytes.NewReader(message))
 	if err != nil {
 		return nil, err
 	}
@@ -120,21 +121,22 @@ func (r *run) request(parent context.Context, body []byte) (*answer, error) {
 	req.Header.Set("Accept", "text/event-stream, application/json")
 	telemetry.Inject(ctx, req.Header)
 	a.sign(req)
-	silent := time.AfterFunc(a.opts.timeout(), func() { cancel(errSilent) })
+	silent := &clock{time.AfterFunc(a.opts.timeout(), func() { cancel(errSilent) }), a.opts.timeout()}
+	defer silent.Stop()
 	res, err := a.client.Do(req)
-	silent.Stop()
 	if err != nil {
 		return nil, broken(why(ctx, err))
 	}
 	defer res.Body.Close()
+	body := &heard{res.Body, silent}
 	media, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	switch {
 	case res.StatusCode != http.StatusOK, media == "application/json":
-		return r.whole(ctx, cancel, res)
+		return r.whole(ctx, silent, res, body)
 	case media == "text/html":
 		return nil, garbled(errors.New("a web page: is the URL that of the API?"))
 	}
-	return r.stream(ctx, cancel, res.Body)
+	return r.stream(ctx, silent, body)
 }
 
 // why returns the cause for which a request was given up, if it was, instead of
@@ -148,14 +150,13 @@ func why(ctx context.Context, err error) error {
 
 // whole reads a response that is no stream: an error, or the answer of an endpoint that
 // does not stream.
-func (r *run) whole(ctx context.Context, cancel context.CancelCauseFunc, res *http.Response) (*answer, error) {
+func (r *run) whole(ctx context.Context, silent *clock, res *http.Response, body io.Reader) (*answer, error) {
 	max := 2*r.a.opts.maxAnswer() + maxError
 	if res.StatusCode != http.StatusOK {
 		max = maxError
 	}
-	silent := time.AfterFunc(r.a.opts.timeout(), func() { cancel(errSilent) })
-	alive := &pulse{r: res.Body, t0: time.Now(), heard: func() { silent.Reset(r.a.opts.timeout()) }}
-	doc, err := io.ReadAll(io.LimitReader(alive, int64(max)+1))
+	silent.start()
+	doc, err := io.ReadAll(io.LimitReader(body, int64(max)+1))
 	silent.Stop()
 	if res.StatusCode != http.StatusOK {
 		return nil, refused(res.StatusCode, res.Header, readError(doc)) // as far as it was received
@@ -167,7 +168,7 @@ func (r *run) whole(ctx context.Context, cancel context.CancelCauseFunc, res *ht
 		return nil, fault{public: "the model's answer is too long", cause: fmt.Errorf("more than %d bytes", max)}
 	}
 	if b := bytes.TrimSpace(doc); bytes.HasPrefix(b, []byte("data:")) || bytes.HasPrefix(b, []byte(":")) {
-		return r.stream(ctx, cancel, io.NopCloser(bytes.NewReader(doc))) // it is a stream with a wrong content type
+		return r.stream(ctx, silent, bytes.NewReader(doc)) // it is a stream with a wrong content type
 	}
 	s := &assembly{max: r.a.opts.maxAnswer()}
 	if _, err := r.event(s, doc); err != nil {
