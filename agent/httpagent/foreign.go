@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"io"
-	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/agent"
-	"github.com/parley-a2a/parley/internal/wire"
 )
 
 // A service with a format of its own does not send the events of event.go.
@@ -33,14 +31,9 @@ func (p *poster) found(body []byte) ([]*event, error) {
 // because such services cannot resume one.
 func (p *poster) foreignStream(ctx context.Context, cancel context.CancelCauseFunc, body io.Reader) (record, error) {
 	p.artifacts.anew()
-	idle := p.a.opts.idle()
-	clock := time.AfterFunc(idle, func() { cancel(errIdle) })
-	defer clock.Stop()
-	events := wire.NewReader(&counted{body, clock, idle, &p.room}, int(p.a.opts.maxAnswer()))
+	events := p.events(cancel, body)
 	for n, chunks := 1, 0; ; n++ {
-		clock.Reset(idle)
-		in, err := events.Next()
-		clock.Stop() // for the same reason as in stream
+		in, err := events.next()
 		switch {
 		case errors.Is(err, io.EOF), err == nil && string(in.Data) == "[DONE]":
 			if chunks == 0 {
@@ -48,12 +41,8 @@ func (p *poster) foreignStream(ctx context.Context, cancel context.CancelCauseFu
 				return record{}, bad("none of its events has anything at the configured path of the answer")
 			}
 			return p.all(ctx, []*event{{Type: "complete"}})
-		case errors.Is(err, wire.ErrEventTooLarge):
-			return record{}, bad("event %d is larger than the limit of %d bytes", n, p.a.opts.maxAnswer())
-		case errors.Is(err, errTooMuch):
-			return record{}, err
 		case err != nil:
-			return record{}, p.lost(ctx, err, "the service's stream ended before its last event")
+			return record{}, p.broken(ctx, err, n)
 		}
 		part, err := p.a.answer.find(in.Data)
 		switch {

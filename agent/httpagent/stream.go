@@ -18,21 +18,15 @@ func (p *poster) stream(ctx context.Context, cancel context.CancelCauseFunc, bod
 	if began == "" {
 		p.artifacts.anew()
 	}
-	idle := p.a.opts.idle()
-	clock := time.AfterFunc(idle, func() { cancel(errIdle) })
-	defer clock.Stop()
-	events := wire.NewReader(&counted{body, clock, idle, &p.room}, int(p.a.opts.maxAnswer()))
+	events := p.events(cancel, body)
 	for n := 1; ; n++ {
-		clock.Reset(idle)
-		in, err := events.Next()
-		clock.Stop() // emitting may be delayed, as by a full disk, and the service is not to blame
-		switch {
-		case errors.Is(err, wire.ErrEventTooLarge):
-			return record{}, bad("event %d is larger than the limit of %d bytes", n, p.a.opts.maxAnswer())
-		case errors.Is(err, errTooMuch):
+		in, err := events.next()
+		if err != nil {
+			err = p.broken(ctx, err, n)
+			if once, ok := errors.AsType[*again](err); ok {
+				once.moved = p.last != began && !p.circles
+			}
 			return record{}, err
-		case err != nil:
-			return record{}, p.cut(ctx, err, began)
 		}
 		ev, err := parseEvent(in.Data, in.Name)
 		if err != nil {
@@ -58,29 +52,45 @@ func (p *poster) stream(ctx context.Context, cancel context.CancelCauseFunc, bod
 	}
 }
 
-// cut returns the error for a stream that ended too early. began is the id of the event
-// after which it began.
-func (p *poster) cut(ctx context.Context, err error, began string) error {
-	err = p.lost(ctx, err, "the service's stream ended before its last event")
-	if once, ok := errors.AsType[*again](err); ok {
-		once.moved = p.last != began && !p.circles
+// broken returns the error that follows from an error of a stream before its n-th event.
+func (p *poster) broken(ctx context.Context, err error, n int) error {
+	switch {
+	case errors.Is(err, wire.ErrEventTooLarge):
+		return bad("event %d is larger than the limit of %d bytes", n, p.a.opts.maxAnswer())
+	case errors.Is(err, errTooMuch):
+		return err
 	}
-	return err
+	return p.lost(ctx, err, "the service's stream ended before its last event")
 }
 
-// counted is a body that counts its bytes and resets the idle timer when some arrive.
-type counted struct {
-	r     io.Reader
-	clock *time.Timer
+// events are the events of a stream. Its bytes are counted, and start the clock over.
+type events struct {
+	in    *wire.Reader
+	body  io.Reader
+	clock *time.Timer // ends the request when the service is silent for too long
 	idle  time.Duration
 	room  *room
 }
 
-func (c *counted) Read(b []byte) (int, error) {
-	n, err := c.r.Read(b)
+func (p *poster) events(cancel context.CancelCauseFunc, body io.Reader) *events {
+	es := &events{body: body, idle: p.a.opts.idle(), room: &p.room}
+	es.clock = time.AfterFunc(es.idle, func() { cancel(errIdle) })
+	es.in = wire.NewReader(es, int(p.a.opts.maxAnswer()))
+	return es
+}
+
+func (es *events) next() (wire.Event, error) {
+	es.clock.Reset(es.idle)
+	defer es.clock.Stop() // emitting may be delayed, as by a full disk, and the service is not to blame
+	return es.in.Next()
+}
+
+// Read reads the body.
+func (es *events) Read(b []byte) (int, error) {
+	n, err := es.body.Read(b)
 	if n > 0 {
-		c.clock.Reset(c.idle)
-		if err := c.room.take(n); err != nil {
+		es.clock.Reset(es.idle)
+		if err := es.room.take(n); err != nil {
 			return 0, err
 		}
 	}
