@@ -53,6 +53,7 @@ func (r *run) replay(ctx context.Context) (last *record, err error) {
 	if r.t.Attempt() < 2 {
 		return nil, nil
 	}
+	unsent := 0 // the attempt that is known to have sent nothing
 	for {
 		rec, err := r.recorded(ctx)
 		if err != nil {
@@ -77,9 +78,10 @@ func (r *run) replay(ctx context.Context) (last *record, err error) {
 			}
 			last = rec
 		default:
-			r.unsent = rec.Unsent
+			unsent = rec.Unsent
 		}
 	}
+	r.doubt = unsent != r.t.Attempt()-1
 	task := r.t.Task()
 	r.working = task.Status.State == a2a.TaskStateWorking
 	for _, m := range append(task.History, task.Status.Message) {

@@ -51,7 +51,6 @@ type run struct {
 	noSubs  bool      // the agent's task cannot be subscribed to
 	failing time.Time // since when it has been unreachable; zero if it is not
 	told    time.Time // the value of failing that a status reported
-	unsent  int       // the attempt that is known to have sent nothing
 }
 
 // Kind is for agent.KindOf.

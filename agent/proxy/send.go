@@ -41,8 +41,7 @@ func (r *run) begin(ctx context.Context) error {
 	r.context, r.invented = id, !theirs
 	m := r.outgoing(r.t.Message())
 	m.ReferenceTaskIDs = refs
-	if n := r.t.Attempt(); n > 1 && r.unsent != n-1 {
-		r.doubt = true
+	if r.doubt {
 		if found, err := r.find(ctx, m); found || err != nil {
 			return err
 		}
