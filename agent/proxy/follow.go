@@ -193,7 +193,7 @@ func (r *run) interval(n int) time.Duration {
 		d += d / 4
 	}
 	d = min(d, 8*r.a.opts.poll())
-	if r.hint != nil && !r.pushless && r.c != nil && offers(r.c.Card().Capabilities.PushNotifications) {
+	if r.hooks != nil && r.c != nil && offers(r.c.Card().Capabilities.PushNotifications) {
 		d *= 10
 	}
 	return d/2 + rand.N(d/2+1)
@@ -223,7 +223,7 @@ func (r *run) pause(ctx context.Context, n int, err error) error {
 		return err
 	}
 	if !r.asking && !r.told.Equal(r.failing) && time.Since(r.failing) >= blink {
-		r.told, r.working = r.failing, true
+		r.told = r.failing
 		if err := r.t.Status("the agent behind this one does not answer; trying again"); err != nil {
 			return err
 		}

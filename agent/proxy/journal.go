@@ -83,7 +83,6 @@ func (r *run) replay(ctx context.Context) (last *record, err error) {
 	}
 	r.doubt = unsent != r.t.Attempt()-1
 	task := r.t.Task()
-	r.working = task.Status.State == a2a.TaskStateWorking
 	for _, m := range append(task.History, task.Status.Message) {
 		if m != nil && m.Role == a2a.RoleAgent {
 			if o, ok := origin(m.Metadata); ok && o.MessageID != "" {

@@ -13,7 +13,7 @@ import (
 
 // take passes on an element that came from the agent.
 func (r *run) take(ctx context.Context, el *a2a.StreamResponse) error {
-	r.heard, r.failing = true, time.Time{}
+	r.failing = time.Time{}
 	known(el)
 	if el.Message != nil {
 		if len(el.Message.Parts) == 0 {
@@ -124,8 +124,7 @@ func (r *run) takeStatus(s *a2a.TaskStatus) error {
 	case s.State != a2a.TaskStateWorking:
 	case s.Message != nil && len(s.Message.Parts) > 0 && (s.Message.MessageID == "" || !r.passedOn(s.Message.MessageID)):
 		return r.say(s.Message)
-	case !r.working:
-		r.working = true
+	case r.t.Task().Status.State != a2a.TaskStateWorking:
 		return r.t.Status("")
 	}
 	return nil
@@ -140,7 +139,6 @@ func (r *run) say(m *a2a.Message) error {
 		return err
 	}
 	r.saw(m)
-	r.working = true
 	return unusable(r.t.StatusMessage(r.words(m)))
 }
 

@@ -13,44 +13,46 @@ import (
 	"github.com/parley-a2a/parley/agent"
 )
 
-// run is one run of a turn. It belongs to the goroutine of Run; while that waits for an
-// authorization, to the goroutine that watches the agent's task.
+// run is one run of a turn: it sends the message (begin), follows the agent's task until
+// this side must act (follow), asks the caller and sends the answer (ask), and so on. It
+// belongs to the goroutine of Run; while that waits for an authorization, to the
+// goroutine that watches the agent's task.
 type run struct {
-	a    *Agent
-	t    *agent.Turn
-	log  *slog.Logger
-	who  a2a.Caller
-	hint chan struct{} // nil, or gets a value when the agent posts
+	a     *Agent
+	t     *agent.Turn
+	log   *slog.Logger
+	who   a2a.Caller
+	hooks *hooks        // nil without webhooks, or when the agent has refused one
+	hint  chan struct{} // nil, or gets a value when the agent posts
 
-	c       *a2aclient.Client // as last dialed
-	task    string            // id of the agent's task; "" until it is known
-	context string
+	// What is known of the agent and its task.
+	c        *a2aclient.Client // as last dialed
+	task     string            // id of the agent's task; "" until it is known
+	context  string
+	ours     string         // the key of the agent's context in contexts
+	invented bool           // context is the one asked for, not yet the agent's
+	status   a2a.TaskStatus // of the agent's task
+	reply    *a2a.Message   // the agent's answer, if it is a message instead of a task
+	noSubs   bool           // the agent's task cannot be subscribed to
+	unsure   bool           // events may be missing or repeated: only the agent's task itself tells
+	failing  time.Time      // since when the agent has been unreachable; zero if it is not
+	told     time.Time      // the value of failing that a status reported
 
-	ours     string        // the key of the agent's context in contexts
-	invented bool          // context is the one asked for, not yet the agent's
-	pushless bool          // the agent refuses webhooks
-	heard    bool          // there was an answer to the message that was sent last
-	spoke    bool          // that answer was a message, within a task
-	doubt    bool          // the agent may have taken a message without confirming it
-	known    chan struct{} // closed when the agent's task is known; may be nil
+	// What was sent to it.
+	doubt bool          // the agent may have taken a message without confirming it
+	spoke bool          // it answered the last message with a message, within a task
+	known chan struct{} // closed when the agent's task is known; may be nil
 
-	status a2a.TaskStatus // of the agent's task
-	reply  *a2a.Message   // the agent's answer, if it is a message
-	asked  string         // digest of the question that was answered, or is being asked
-	asking bool           // this task waits for an authorization, which any emission would end
-	unsure bool           // events may be missing or repeated: only the agent's task itself tells
-
-	seen    map[string]bool // ids of the agent's messages that were passed on
-	before  map[string]bool // the previous content of seen, when that was full
-	working bool            // this task's working status was emitted
-	bytes   int64
-	events  int
-
+	// What the caller was told.
+	asked     string          // digest of the question that was answered, or is being asked
+	asking    bool            // this task waits for an authorization, which any emission would end
+	seen      map[string]bool // ids of the agent's messages that were passed on
+	before    map[string]bool // the previous content of seen, when that was full
 	artifacts map[string]bool // ids of the agent's artifacts
 
-	noSubs  bool      // the agent's task cannot be subscribed to
-	failing time.Time // since when it has been unreachable; zero if it is not
-	told    time.Time // the value of failing that a status reported
+	// What was received in this run.
+	bytes  int64
+	events int
 }
 
 // Kind is for agent.KindOf.
@@ -60,7 +62,7 @@ func (a *Agent) Kind() string { return "proxy" }
 func (a *Agent) Run(ctx context.Context, t *agent.Turn) error {
 	r := &run{a: a, t: t, who: t.Caller(), seen: map[string]bool{}, artifacts: map[string]bool{}}
 	r.log = t.Log(a.opts.logger())
-	if a.hooks != nil {
+	if r.hooks = a.hooks; r.hooks != nil {
 		hint, leave := a.hooks.join(r.hookID())
 		defer leave()
 		r.hint = hint
@@ -92,11 +94,8 @@ func (r *run) run(ctx context.Context) error {
 			return r.t.ReplyParts(r.reply.Parts...)
 		case state.Terminal():
 			return r.t.End(state, r.words(r.status.Message))
-		case state == a2a.TaskStateInputRequired:
-			err = r.ask(ctx)
-		default:
-			err = r.authenticate(ctx)
 		}
+		err = r.ask(ctx)
 	}
 	return err
 }
@@ -124,32 +123,23 @@ func question(s *a2a.TaskStatus) string {
 	return hex.EncodeToString(h.Sum(nil)[:12])
 }
 
-// ask asks the caller the agent's question, and passes the answer on.
+// ask asks the caller the agent's question, or for the authorization that the agent
+// needs, and passes the answer on. There is none if the agent goes on without it.
 func (r *run) ask(ctx context.Context) error {
 	r.asked = question(&r.status)
 	r.saw(r.status.Message)
-	answer, err := r.t.AskParts(ctx, prompt(&r.status, "The agent asks for input.")...)
-	if err != nil {
+	secret := r.status.State != a2a.TaskStateInputRequired
+	var answer *a2a.Message
+	var err error
+	if secret {
+		answer, err = r.t.AuthenticatePartsBy(ctx, r.moved, prompt(&r.status, "The agent needs an authorization.")...)
+	} else {
+		answer, err = r.t.AskParts(ctx, prompt(&r.status, "The agent asks for input.")...)
+	}
+	if err != nil || answer == nil {
 		return err
 	}
-	r.working = true // by the answer
-	return r.answer(ctx, answer, false)
-}
-
-// authenticate asks the caller for the authorization that the agent needs, unless the
-// agent goes on without it.
-func (r *run) authenticate(ctx context.Context) error {
-	r.asked = question(&r.status)
-	r.saw(r.status.Message)
-	answer, err := r.t.AuthenticatePartsBy(ctx, r.moved, prompt(&r.status, "The agent needs an authorization.")...)
-	if err != nil {
-		return err
-	}
-	r.working = true
-	if answer == nil {
-		return nil
-	}
-	return r.answer(ctx, answer, true)
+	return r.answer(ctx, answer, secret)
 }
 
 func prompt(s *a2a.TaskStatus, otherwise string) []*a2a.Part {

@@ -72,8 +72,8 @@ func (r *run) request(m *a2a.Message) *a2a.SendMessageRequest {
 			ReturnImmediately:   !streams(r.c), // then the task is polled
 		},
 	}
-	if r.task == "" && r.a.hooks != nil && !r.pushless && offers(r.c.Card().Capabilities.PushNotifications) {
-		req.Configuration.TaskPushNotificationConfig = r.a.hooks.config(r.hookID())
+	if r.task == "" && r.hooks != nil && offers(r.c.Card().Capabilities.PushNotifications) {
+		req.Configuration.TaskPushNotificationConfig = r.hooks.config(r.hookID())
 	}
 	return req
 }
@@ -112,7 +112,8 @@ func offers(b *bool) bool              { return b != nil && *b }
 func (r *run) send(ctx context.Context, m *a2a.Message) error {
 	began := time.Now()
 	for n := 0; ; n++ {
-		r.heard, r.spoke = false, false // also if redial fails
+		events := r.events
+		r.spoke = false
 		err := r.redial(ctx)
 		if err == nil {
 			before := r.doubt
@@ -125,7 +126,7 @@ func (r *run) send(ctx context.Context, m *a2a.Message) error {
 		switch {
 		case err == nil || own:
 			return err
-		case r.heard:
+		case r.events > events: // it has answered
 			r.log.Debug("the agent's stream ended", "error", err)
 			return nil
 		}
@@ -158,8 +159,8 @@ func (r *run) yield(m *a2a.Message, err error) bool {
 		return false // the agent may have begun to work
 	}
 	switch {
-	case r.a.hooks != nil && !r.pushless:
-		r.pushless = true
+	case r.hooks != nil:
+		r.hooks = nil
 	case r.invented && m.ContextID != "":
 		m.ContextID, r.context = "", ""
 	default:
