@@ -57,7 +57,7 @@ func NewPort(s Site) *Port {
 		Trusted:         func(a netip.Addr) bool { return s.front().opts.trustsAddr(a) },
 		WriteTimeout:    o.writeTimeout(),
 		Limited: func(how port.Limited) {
-			limited.Add(context.Background(), 1, metrics.Table[metrics.ConnectionsLimited].Labels[0].Values[how])
+			limited.Add(context.Background(), 1, metrics.ConnectionsLimited.Labels[0].Values[how])
 		},
 		Busy: func() bool { return s.front().calls.Load() > 0 },
 		Log:  s.front().log,

@@ -33,7 +33,7 @@ func newScraped(t testing.TB) (scraped, *sdkmetric.MeterProvider) {
 
 // get returns the values of a metric by the value of a label, of a histogram how
 // often something was measured.
-func (c scraped) get(id metrics.ID, label string) map[string]float64 {
+func (c scraped) get(row *metrics.Metric, label string) map[string]float64 {
 	c.t.Helper()
 	var all metricdata.ResourceMetrics
 	if err := c.to.Collect(context.Background(), &all); err != nil {
@@ -42,7 +42,7 @@ func (c scraped) get(id metrics.ID, label string) map[string]float64 {
 	got := map[string]float64{}
 	for _, s := range all.ScopeMetrics {
 		for _, m := range s.Metrics {
-			if m.Name != metrics.Table[id].Name {
+			if m.Name != row.Name {
 				continue
 			}
 			switch d := m.Data.(type) {

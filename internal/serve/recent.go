@@ -103,9 +103,8 @@ func (r *recent) take(ctx context.Context, h *Host) {
 
 // read adds one metric to the sample.
 func (t *totals) read(s *web.Sample, m *metricdata.Metrics) {
-	name := func(id metrics.ID) string { return metrics.Table[id].Name }
 	switch m.Name {
-	case name(metrics.OperationDuration):
+	case metrics.OperationDuration.Name:
 		for _, p := range points(m) {
 			t.calls += float64(p.Count)
 			if code, ok := p.Attributes.Value("code"); ok && code.AsString() != "ok" && code.AsString() != "left" {
@@ -113,22 +112,22 @@ func (t *totals) read(s *web.Sample, m *metricdata.Metrics) {
 			}
 			t.latency.add(p.Bounds, p.BucketCounts)
 		}
-	case name(metrics.CommitEntries):
+	case metrics.CommitEntries.Name:
 		for _, p := range points(m) {
 			t.entries += p.Sum
 			t.commits += float64(p.Count)
 		}
-	case name(metrics.CommitSync):
+	case metrics.CommitSync.Name:
 		for _, p := range points(m) {
 			t.sync.add(p.Bounds, p.BucketCounts)
 		}
-	case name(metrics.StreamsActive):
+	case metrics.StreamsActive.Name:
 		s.Streams = total(m)
-	case name(metrics.RunsActive):
+	case metrics.RunsActive.Name:
 		s.Running = total(m)
-	case name(metrics.QueueLength):
+	case metrics.QueueLength.Name:
 		s.Queue = total(m)
-	case name(metrics.WebhookPending):
+	case metrics.WebhookPending.Name:
 		s.Webhooks = total(m)
 	}
 }

@@ -3,8 +3,10 @@ package export
 import (
 	"bytes"
 	"context"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 
@@ -20,9 +22,8 @@ import (
 // everything records one value for each metric of the table, with all its labels.
 func everything(ctx context.Context, t *testing.T, m *metrics.Meter) {
 	t.Helper()
-	gauges := map[metrics.ID][]string{}
-	for i := range metrics.Table {
-		id, row := metrics.ID(i), &metrics.Table[i]
+	gauges := map[*metrics.Metric][]string{}
+	for _, row := range metrics.Table {
 		labels := make([]string, len(row.Labels))
 		for i, l := range row.Labels {
 			if labels[i] = "any"; len(l.Values) > 0 {
@@ -31,24 +32,19 @@ func everything(ctx context.Context, t *testing.T, m *metrics.Meter) {
 		}
 		switch row.Kind {
 		case metrics.Histogram:
-			m.Histogram(id).Record(ctx, 0.02, labels...)
+			m.Histogram(row).Record(ctx, 0.02, labels...)
 		case metrics.Gauge:
-			gauges[id] = labels
+			gauges[row] = labels
 		default:
-			m.Counter(id).Add(ctx, 3, labels...)
+			m.Counter(row).Add(ctx, 3, labels...)
 		}
 	}
-	var ids []metrics.ID
-	for id := range gauges {
-		if id != metrics.BuildInfo { // Start sets it
-			ids = append(ids, id)
-		}
-	}
+	delete(gauges, metrics.BuildInfo) // Start sets it
 	t.Cleanup(m.Observe(func(_ context.Context, is metrics.Reading) {
-		for _, id := range ids {
-			is.Set(id, 7, gauges[id]...)
+		for row, labels := range gauges {
+			is.Set(row, 7, labels...)
 		}
-	}, ids...))
+	}, slices.Collect(maps.Keys(gauges))...))
 }
 
 func scrape(t *testing.T, from http.Handler, accept string) string {
@@ -86,8 +82,7 @@ func TestScrapeIsTheTable(t *testing.T) {
 		metrics.Counter: dto.MetricType_COUNTER, metrics.Histogram: dto.MetricType_HISTOGRAM, metrics.Gauge: dto.MetricType_GAUGE, metrics.UpDown: dto.MetricType_GAUGE,
 	}
 	ours := map[string]bool{}
-	for i := range metrics.Table {
-		row := &metrics.Table[i]
+	for _, row := range metrics.Table {
 		name := row.Prometheus()
 		ours[name] = true
 		f := families[name]

@@ -38,9 +38,9 @@ type values [maxLabels]string
 // series are the attribute sets of one metric, each made once. The map is copied when
 // one is added, so that finding one takes no lock.
 type series struct {
-	id  ID
-	mu  sync.Mutex // held to add one
-	all atomic.Pointer[map[values]*labeled]
+	metric *Metric
+	mu     sync.Mutex // held to add one
+	all    atomic.Pointer[map[values]*labeled]
 
 	newest atomic.Pointer[labeled] // the one found last: the next one is mostly the same
 }
@@ -85,7 +85,7 @@ func (s *series) of(given []string) *labeled {
 }
 
 func (s *series) add(v values) *labeled {
-	for i, l := range Table[s.id].Labels {
+	for i, l := range s.metric.Labels {
 		if l.Values != nil && !slices.Contains(l.Values, v[i]) {
 			v[i] = Other
 		}
@@ -100,39 +100,54 @@ func (s *series) add(v values) *labeled {
 		maps.Copy(next, *all)
 	}
 	var list []attribute.KeyValue
-	for i, l := range Table[s.id].Labels {
+	for i, l := range s.metric.Labels {
 		list = append(list, attribute.String(l.Name, v[i]))
 	}
 	labels := attribute.NewSet(list...)
 	set := metric.WithAttributeSet(labels)
 	one := &labeled{values: v, labels: labels, set: set, adds: []metric.AddOption{set}, records: []metric.RecordOption{set}}
-	if row := &Table[s.id]; row.Kind == Histogram {
-		one.cells.buckets = make([]cell, len(row.Buckets)+1)
+	if s.metric.Kind == Histogram {
+		one.cells.buckets = make([]cell, len(s.metric.Buckets)+1)
 	}
 	next[v] = one
 	s.all.Store(&next)
 	return one
 }
 
+// series returns the series of a metric for an instrument: the instruments of a Local share
+// them.
+func (m *Meter) series(of *Metric) *series {
+	if m.local == nil {
+		return &series{metric: of}
+	}
+	m.local.mu.Lock()
+	defer m.local.mu.Unlock()
+	s := m.local.all[of]
+	if s == nil {
+		s = &series{metric: of}
+		m.local.all[of] = s
+	}
+	return s
+}
+
 // Count is a counter, or an up-down counter.
 type Count struct {
-	series
+	*series
 	up interface { // nil: a Local counts
 		Add(context.Context, int64, ...metric.AddOption)
 	}
 }
 
 // Counter makes the counter of a row.
-func (m *Meter) Counter(id ID) *Count {
+func (m *Meter) Counter(row *Metric) *Count {
 	if m == nil {
 		return nil
 	}
-	c, row := &Count{series: series{id: id}}, &Table[id]
+	c := &Count{series: m.series(row)}
 	// The names are valid, as a test checks, and a provider that fails nevertheless
 	// returns an instrument that does nothing.
 	switch {
 	case m.local != nil:
-		c = one(m.local, &m.local.counts[id], c)
 	case row.Kind == UpDown:
 		c.up, _ = m.m.Int64UpDownCounter(row.Name, metric.WithUnit(row.Unit), metric.WithDescription(row.Help))
 	default:
@@ -164,20 +179,19 @@ func (c *Count) Add(ctx context.Context, n int64, labels ...string) {
 
 // Spread is a histogram.
 type Spread struct {
-	series
+	*series
 	h metric.Float64Histogram // nil: a Local counts
 }
 
 // Histogram makes the histogram of a row.
-func (m *Meter) Histogram(id ID) *Spread {
+func (m *Meter) Histogram(row *Metric) *Spread {
 	if m == nil {
 		return nil
 	}
-	s, row := &Spread{series: series{id: id}}, &Table[id]
-	if m.local != nil {
-		return one(m.local, &m.local.spreads[id], s)
+	s := &Spread{series: m.series(row)}
+	if m.local == nil {
+		s.h, _ = m.m.Float64Histogram(row.Name, metric.WithUnit(row.Unit), metric.WithDescription(row.Help), metric.WithExplicitBucketBoundaries(row.Buckets...))
 	}
-	s.h, _ = m.m.Float64Histogram(row.Name, metric.WithUnit(row.Unit), metric.WithDescription(row.Help), metric.WithExplicitBucketBoundaries(row.Buckets...))
 	return s
 }
 
@@ -186,7 +200,7 @@ func (s *Spread) Record(ctx context.Context, value float64, labels ...string) {
 	switch {
 	case s == nil:
 	case s.h == nil:
-		s.of(labels).cells.record(ctx, Table[s.id].Buckets, value)
+		s.of(labels).cells.record(ctx, s.metric.Buckets, value)
 	default:
 		s.h.Record(ctx, value, s.of(labels).records...)
 	}
@@ -195,7 +209,7 @@ func (s *Spread) Record(ctx context.Context, value float64, labels ...string) {
 // Reading takes the values of gauges from a function of Observe.
 type Reading struct {
 	to     metric.Observer
-	gauges map[ID]*gauge
+	gauges map[*Metric]*gauge
 }
 
 type gauge struct {
@@ -204,24 +218,23 @@ type gauge struct {
 }
 
 // Set sets a gauge. labels are as for Count.Add.
-func (r Reading) Set(id ID, value float64, labels ...string) {
-	g := r.gauges[id]
+func (r Reading) Set(row *Metric, value float64, labels ...string) {
+	g := r.gauges[row]
 	r.to.ObserveFloat64(g.is, value, g.of(labels).set)
 }
 
 // Observe calls read for the values of some gauges each time metrics are collected,
 // until stop is called. read must not wait for anything.
-func (m *Meter) Observe(read func(context.Context, Reading), ids ...ID) (stop func()) {
+func (m *Meter) Observe(read func(context.Context, Reading), rows ...*Metric) (stop func()) {
 	if m == nil {
 		return func() {}
 	}
-	gauges := make(map[ID]*gauge, len(ids))
+	gauges := make(map[*Metric]*gauge, len(rows))
 	var all []metric.Observable
-	for _, id := range ids {
-		row := &Table[id]
-		g := &gauge{series: series{id: id}}
+	for _, row := range rows {
+		g := &gauge{series: series{metric: row}}
 		g.is, _ = m.m.Float64ObservableGauge(row.Name, metric.WithUnit(row.Unit), metric.WithDescription(row.Help))
-		gauges[id], all = g, append(all, g.is)
+		gauges[row], all = g, append(all, g.is)
 	}
 	reg, err := m.m.RegisterCallback(func(ctx context.Context, o metric.Observer) error {
 		read(ctx, Reading{o, gauges})

@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"sync"
@@ -22,21 +21,13 @@ type Local struct {
 	metric.MeterProvider
 	Began time.Time
 
-	mu      sync.Mutex // held to make an instrument
-	counts  [metrics]*Count
-	spreads [metrics]*Spread
+	mu  sync.Mutex // protects the field below
+	all map[*Metric]*series
 }
 
 // NewLocal returns a Local around a provider.
-func NewLocal(p metric.MeterProvider) *Local { return &Local{MeterProvider: p, Began: time.Now()} }
-
-// one returns the only instrument at a place of a Local, which is fresh if there was
-// none.
-func one[T any](l *Local, at **T, fresh *T) *T {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	*at = cmp.Or(*at, fresh)
-	return *at
+func NewLocal(p metric.MeterProvider) *Local {
+	return &Local{MeterProvider: p, Began: time.Now(), all: map[*Metric]*series{}}
 }
 
 // Point is what a Local has of one series: the value of a counter, or the buckets of a
@@ -58,14 +49,9 @@ type Exemplar struct {
 
 // Read calls each with the points of every counter and histogram that has a value.
 func (l *Local) Read(each func(*Metric, []Point)) {
-	for id := range metrics {
+	for _, row := range Table {
 		l.mu.Lock()
-		var s *series
-		if c := l.counts[id]; c != nil {
-			s = &c.series
-		} else if h := l.spreads[id]; h != nil {
-			s = &h.series
-		}
+		s := l.all[row]
 		l.mu.Unlock()
 		if s == nil || s.all.Load() == nil {
 			continue
@@ -76,7 +62,7 @@ func (l *Local) Read(each func(*Metric, []Point)) {
 			one.cells.read(&p)
 			points = append(points, p)
 		}
-		each(&Table[id], points)
+		each(row, points)
 	}
 }
 

@@ -41,65 +41,13 @@ const DefaultAgent = "default"
 // Other stands for a value that Label.Values does not have.
 const Other = "other"
 
-// ID identifies a metric: it is its index in Table.
-type ID uint8
-
-// The metrics of the protocol, of tasks, of the store, of webhooks and of the process.
-const (
-	OperationDuration ID = iota
-	FirstEvent
-	StreamsActive
-	StreamEvents
-	StreamResumes
-	AuthFailures
-	Limited
-	ConnectionsOpen
-	ConnectionsLimit
-	ConnectionsLimited
-	Ready
-	Tasks
-	TasksStarted
-	TasksEnded
-	TasksTakenOver
-	TaskDuration
-	RunsActive
-	RunAttempts
-	RunQueue
-	RunDuration
-	Steps
-	QueueLength
-	CapacityUsed
-	CapacityLimit
-	MemoryUsed
-	MemoryLimit
-	CommitDuration
-	CommitSync
-	CommitEntries
-	CommitTasks
-	StoreUp
-	StoreErrors
-	HintsConnected
-	HintsReceived
-	WebhookAttempts
-	WebhookPending
-	WebhookOldest
-	WebhookDead
-	TokenUsage
-	ReloadSuccessful
-	ReloadSuccess
-	CertificateStart
-	CertificateExpiry
-	AuditLost
-	BuildInfo
-	metrics
-)
-
 // Labels that several metrics have.
 var (
 	method    = Label{Name: "method", Bound: "the 11 operations by their 1.0 names, and `unknown`"}
 	binding   = Label{Name: "binding", Values: []string{"JSONRPC", "HTTP+JSON", "GRPC"}}
 	version   = Label{Name: "version", Bound: "the versions of the protocol, and `unknown`"}
 	agentName = Label{Name: "agent", Bound: "the names in the configuration; `default` for the one at /"}
+	pool      = Label{Name: "pool", Values: []string{"bodies", "tasks"}}
 )
 
 // States are the values of the label state: the states of tasks, in lower case.
@@ -130,171 +78,180 @@ func (l *Limit) Error() string { return "limit: " + l.of }
 // Name returns the value of the label limit.
 func (l *Limit) Name() string { return l.of }
 
-// Table has all metrics, by ID.
-var Table = [metrics]Metric{
-	OperationDuration: {
+// Table has all metrics.
+var Table []*Metric
+
+// row adds a metric to the table.
+func row(m Metric) *Metric {
+	Table = append(Table, &m)
+	return &m
+}
+
+// The metrics of the protocol, of tasks, of the store, of webhooks and of the process.
+var (
+	OperationDuration = row(Metric{
 		Name: "a2a.server.operation.duration", Kind: Histogram, Unit: "s", Buckets: quick,
 		Labels: []Label{method, binding, version, {Name: "code", Bound: "`ok`, `left` if the client did not wait, or the name of an error"}},
 		Help:   "From a call's arrival to the end of its answer, or to the last event of its stream.",
-	},
-	FirstEvent: {
+	})
+	FirstEvent = row(Metric{
 		Name: "a2a.server.time_to_first_event", Kind: Histogram, Unit: "s", Buckets: quick,
 		Labels: []Label{method, binding, version},
 		Help:   "From a call's arrival to the first event of its stream.",
-	},
-	StreamsActive: {
+	})
+	StreamsActive = row(Metric{
 		Name: "parley.streams.active", Kind: UpDown, Unit: "{stream}", Labels: []Label{binding},
 		Help: "Open streams.",
-	},
-	StreamEvents: {
+	})
+	StreamEvents = row(Metric{
 		Name: "parley.stream.events", Kind: Counter, Unit: "{event}", Labels: []Label{binding},
 		Help: "Events handed to streams.",
-	},
-	StreamResumes: {
+	})
+	StreamResumes = row(Metric{
 		Name: "parley.stream.resumes", Kind: Counter, Unit: "{stream}", Labels: []Label{{Name: "result", Values: []string{"resumed", "refused"}}},
 		Help: "Streams that a client asked to resume.",
-	},
-	AuthFailures: {
+	})
+	AuthFailures = row(Metric{
 		Name: "parley.auth.failures", Kind: Counter, Unit: "{call}",
 		Labels: []Label{{Name: "reason", Values: []string{"missing", "invalid", "forbidden", "blocked"}}},
 		Help:   "Calls refused for their credentials.",
-	},
-	Limited: {
+	})
+	Limited = row(Metric{
 		Name: "parley.limited", Kind: Counter, Unit: "{call}",
 		Labels: []Label{{Name: "limit", Values: []string{LimitRate.of, LimitStreams.of, LimitRunning.of, LimitRunningPerCaller.of, "size", Other}}},
 		Help:   "Calls refused because of a limit.",
-	},
-	ConnectionsOpen: {
+	})
+	ConnectionsOpen = row(Metric{
 		Name: "parley.connections.open", Kind: Gauge, Unit: "{connection}", Labels: []Label{{Name: "protocol", Values: []string{"http", "grpc"}}},
 		Help: "Open connections to the main address; grpc if they began with a gRPC call.",
-	},
-	ConnectionsLimit: {
+	})
+	ConnectionsLimit = row(Metric{
 		Name: "parley.connections.limit", Kind: Gauge, Unit: "{connection}",
 		Help: "Most connections to the main address; absent without a limit.",
-	},
-	ConnectionsLimited: {
+	})
+	ConnectionsLimited = row(Metric{
 		Name: "parley.connections.limited", Kind: Counter, Unit: "{connection}", Labels: []Label{{Name: "result", Values: []string{"evicted", "waited", "refused"}}},
 		Help: "Connections beyond a limit; evicted if an idle one was closed instead.",
-	},
-	Ready: {
+	})
+	Ready = row(Metric{
 		Name: "parley.ready", Kind: Gauge,
 		Help: "1 while the server takes calls and its store takes writes.",
-	},
-	Tasks: {
+	})
+	Tasks = row(Metric{
 		Name: "a2a.server.tasks", Kind: Gauge, Unit: "{task}", Labels: []Label{agentName, {Name: "state", Values: States}},
 		Help: "Tasks in this process's memory: at work, or waiting for their client.",
-	},
-	TasksStarted: {
+	})
+	TasksStarted = row(Metric{
 		Name: "parley.tasks.started", Kind: Counter, Unit: "{task}", Labels: []Label{agentName},
 		Help: "Tasks created by this process.",
-	},
-	TasksEnded: {
+	})
+	TasksEnded = row(Metric{
 		Name: "parley.tasks.ended", Kind: Counter, Unit: "{task}", Labels: []Label{agentName, {Name: "state", Values: States[4:]}},
 		Help: "Tasks ended by this process.",
-	},
-	TasksTakenOver: {
+	})
+	TasksTakenOver = row(Metric{
 		Name: "parley.tasks.taken_over", Kind: Counter, Unit: "{task}", Labels: []Label{agentName},
 		Help: "Tasks taken over from dead processes.",
-	},
-	TaskDuration: {
+	})
+	TaskDuration = row(Metric{
 		Name: "parley.task.duration", Kind: Histogram, Unit: "s", Buckets: patient,
 		Labels: []Label{agentName, {Name: "state", Values: States[4:]}},
 		Help:   "From a task's creation to its end.",
-	},
-	RunsActive: {
+	})
+	RunsActive = row(Metric{
 		Name: "parley.runs.active", Kind: Gauge, Unit: "{run}", Labels: []Label{agentName},
 		Help: "Runs under way, without those that wait for their client.",
-	},
-	RunAttempts: {
+	})
+	RunAttempts = row(Metric{
 		Name: "parley.run.attempts", Kind: Counter, Unit: "{run}",
 		Labels: []Label{agentName, {Name: "reason", Values: []string{"message", "lost", "resumed"}}},
 		Help:   "Runs begun: for a message, or again after a crash (lost) or restart (resumed).",
-	},
-	RunQueue: {
+	})
+	RunQueue = row(Metric{
 		Name: "parley.run.queue", Kind: Histogram, Unit: "s", Buckets: patient, Labels: []Label{agentName},
 		Help: "Wait before a run, for capacity or for a process to take the task over.",
-	},
-	RunDuration: {
+	})
+	RunDuration = row(Metric{
 		Name: "parley.run.duration", Kind: Histogram, Unit: "s", Buckets: patient,
 		Labels: []Label{agentName, {Name: "result", Values: []string{"ok", "failed", "canceled", "left"}}},
 		Help:   "Duration of a run, with its waits for the client.",
-	},
-	Steps: {
+	})
+	Steps = row(Metric{
 		Name: "parley.steps", Kind: Counter, Unit: "{step}",
 		Labels: []Label{agentName, {Name: "result", Values: []string{"done", "replayed", "failed"}}},
 		Help:   "Steps of agents; replayed if answered from the log.",
-	},
-	QueueLength: {
+	})
+	QueueLength = row(Metric{
 		Name: "parley.queue.length", Kind: Gauge, Unit: "{task}",
 		Help: "Tasks of this process that wait for capacity; new ones wait in the database, where parley admin tasks finds them.",
-	},
-	CapacityUsed: {
+	})
+	CapacityUsed = row(Metric{
 		Name: "parley.capacity.used", Kind: Gauge, Unit: "{task}",
 		Help: "Slots of --capacity in use.",
-	},
-	CapacityLimit: {
+	})
+	CapacityLimit = row(Metric{
 		Name: "parley.capacity.limit", Kind: Gauge, Unit: "{task}",
 		Help: "Slots of --capacity; absent without a limit.",
-	},
-	MemoryUsed: {
+	})
+	MemoryUsed = row(Metric{
 		Name: "parley.memory.used", Kind: Gauge, Unit: "By", Labels: []Label{pool},
 		Help: "Memory of bodies in transit, and of large tasks at work.",
-	},
-	MemoryLimit: {
+	})
+	MemoryLimit = row(Metric{
 		Name: "parley.memory.limit", Kind: Gauge, Unit: "By", Labels: []Label{pool},
 		Help: "Memory limit of the pool; absent without one.",
-	},
-	CommitDuration: {
+	})
+	CommitDuration = row(Metric{
 		Name: "parley.commit.duration", Kind: Histogram, Unit: "s", Buckets: quick,
 		Help: "Duration of a transaction of the store, with its wait for the disk.",
-	},
-	CommitSync: {
+	})
+	CommitSync = row(Metric{
 		Name: "parley.commit.sync.duration", Kind: Histogram, Unit: "s", Buckets: quick,
 		Help: "Duration of a transaction's COMMIT: writing the log and waiting for the disk (fsync).",
-	},
-	CommitEntries: {
+	})
+	CommitEntries = row(Metric{
 		Name: "parley.commit.batch.entries", Kind: Histogram, Unit: "{entry}", Buckets: counts,
 		Help: "Log entries in a transaction.",
-	},
-	CommitTasks: {
+	})
+	CommitTasks = row(Metric{
 		Name: "parley.commit.batch.appends", Kind: Histogram, Unit: "{append}", Buckets: counts,
 		Help: "Appends, of one task each, in a transaction.",
-	},
-	StoreUp: {
+	})
+	StoreUp = row(Metric{
 		Name: "parley.store.up", Kind: Gauge,
 		Help: "1 while the store takes writes.",
-	},
-	StoreErrors: {
+	})
+	StoreErrors = row(Metric{
 		Name: "parley.store.errors", Kind: Counter, Unit: "{error}",
 		Labels: []Label{{Name: "reason", Values: []string{"full", "read_only", "busy", "unreachable", Other}}},
 		Help:   "Writes that the store failed.",
-	},
-	HintsConnected: {
+	})
+	HintsConnected = row(Metric{
 		Name: "parley.hints.connected", Kind: Gauge,
 		Help: "1 while hints of other processes arrive through PostgreSQL.",
-	},
-	HintsReceived: {
+	})
+	HintsReceived = row(Metric{
 		Name: "parley.hints.received", Kind: Counter, Unit: "{hint}", Labels: []Label{{Name: "about", Values: []string{"task", "work", "mail", "lost"}}},
 		Help: "Hints of other processes; lost if some may be missing.",
-	},
-	WebhookAttempts: {
+	})
+	WebhookAttempts = row(Metric{
 		Name: "parley.webhook.attempts", Kind: Counter, Unit: "{attempt}",
 		Labels: []Label{{Name: "result", Values: []string{"delivered", "failed", "given_up", "disabled"}}},
 		Help:   "Attempts to deliver an event to a webhook.",
-	},
-	WebhookPending: {
+	})
+	WebhookPending = row(Metric{
 		Name: "parley.webhook.pending", Kind: Gauge, Unit: "{webhook}",
 		Help: "Webhooks of this process with events to deliver.",
-	},
-	WebhookOldest: {
+	})
+	WebhookOldest = row(Metric{
 		Name: "parley.webhook.oldest", Kind: Gauge, Unit: "s",
 		Help: "Age of the oldest undelivered event.",
-	},
-	WebhookDead: {
+	})
+	WebhookDead = row(Metric{
 		Name: "parley.webhook.dead_letters", Kind: Counter, Unit: "{event}",
 		Help: "Events given up: refused, or not delivered within 24 hours.",
-	},
-	TokenUsage: {
+	})
+	TokenUsage = row(Metric{
 		Name: "gen_ai.client.token.usage", Kind: Histogram, Unit: "{token}",
 		Buckets: []float64{1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144, 1048576, 4194304, 16777216, 67108864},
 		Labels: []Label{
@@ -302,34 +259,32 @@ var Table = [metrics]Metric{
 			{Name: "gen_ai.request.model", Bound: "the models in the configuration"}, {Name: "gen_ai.token.type", Values: []string{"input", "output"}},
 		},
 		Help: "Tokens of calls of a model, if the endpoint tells.",
-	},
-	ReloadSuccessful: {
+	})
+	ReloadSuccessful = row(Metric{
 		Name: "parley.config.last_reload.successful", Kind: Gauge,
 		Help: "1 unless the last attempt to read the configuration again failed.",
-	},
-	ReloadSuccess: {
+	})
+	ReloadSuccess = row(Metric{
 		Name: "parley.config.last_reload.success.timestamp", Kind: Gauge, Unit: "s",
 		Help: "When the configuration in force was read, in Unix time.",
-	},
-	CertificateStart: {
+	})
+	CertificateStart = row(Metric{
 		Name: "parley.tls.certificate.not_before.timestamp", Kind: Gauge, Unit: "s",
 		Help: "When the certificate in use began to be valid, in Unix time; absent without TLS.",
-	},
-	CertificateExpiry: {
+	})
+	CertificateExpiry = row(Metric{
 		Name: "parley.tls.certificate.expiry.timestamp", Kind: Gauge, Unit: "s",
 		Help: "When the certificate in use expires, in Unix time; absent without TLS.",
-	},
-	AuditLost: {
+	})
+	AuditLost = row(Metric{
 		Name: "parley.audit.lost", Kind: Counter, Unit: "{record}",
 		Help: "Records that could not be written to the audit log; absent without a file.",
-	},
-	BuildInfo: {
+	})
+	BuildInfo = row(Metric{
 		Name: "parley.build.info", Kind: Gauge, Labels: []Label{{Name: "version", Bound: "Parley's"}, {Name: "go_version", Bound: "Go's"}},
 		Help: "Always 1.",
-	},
-}
-
-var pool = Label{Name: "pool", Values: []string{"bodies", "tasks"}}
+	})
+)
 
 // Prometheus returns the metric's name at /metrics.
 func (m *Metric) Prometheus() string {

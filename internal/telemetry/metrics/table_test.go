@@ -22,14 +22,13 @@ const (
 // metrics share.
 func document() string {
 	uses := map[string]int{}
-	for i := range Table {
-		for _, l := range Table[i].Labels {
+	for _, m := range Table {
+		for _, l := range m.Labels {
 			uses[described(l)]++
 		}
 	}
 	var shared, rows strings.Builder
-	for i := range Table {
-		m := &Table[i]
+	for _, m := range Table {
 		var labels []string
 		for _, l := range m.Labels {
 			text := described(l)
@@ -89,8 +88,7 @@ func TestTableIsDocumented(t *testing.T) {
 func TestTable(t *testing.T) {
 	name := regexp.MustCompile(`^[a-z][a-z0-9_]*(\.[a-z][a-z0-9_]*)+$`)
 	seen := map[string]bool{}
-	for i := range Table {
-		m := &Table[i]
+	for _, m := range Table {
 		switch {
 		case !name.MatchString(m.Name):
 			t.Errorf("%q is no name", m.Name)
