@@ -25,7 +25,7 @@ func CalmCard(card *a2a.AgentCard) *a2a.AgentCard {
 	return c
 }
 
-// agentRow is an agent in a list or a choice.
+// agentRow is an agent in the list.
 type agentRow struct {
 	Agent
 	Host *admin.Agent // nil for viewers who do not operate the server
@@ -59,26 +59,22 @@ type ability struct {
 	Has  bool
 }
 
-func (c *Console) agentRows() (rows []agentRow) {
-	for _, a := range c.opts.Agents() {
-		rows = append(rows, agentRow{Agent: a})
-	}
-	return rows
-}
-
 func (c *Console) agents(w http.ResponseWriter, r *request) {
-	rows := c.agentRows()
+	var list []admin.Agent
 	if c.seesAll(r) {
-		list, err := c.opts.Admin.Agents(r.ctx)
-		if err != nil {
+		var err error
+		if list, err = c.opts.Admin.Agents(r.ctx); err != nil {
 			c.failed(w, r, err)
 			return
 		}
-		for i := range rows {
-			if rows[i].Host = named(list, rows[i].Name); rows[i].Host != nil {
-				rows[i].Running, rows[i].Waiting = tasksOf(rows[i].Host)
-			}
+	}
+	var rows []agentRow
+	for _, a := range c.opts.Agents() {
+		row := agentRow{Agent: a, Host: named(list, a.Name)}
+		if row.Host != nil {
+			row.Running, row.Waiting = tasksOf(row.Host)
 		}
+		rows = append(rows, row)
 	}
 	c.show(w, r, "agents", page{Title: "Agents", Place: "agents", Data: struct{ Rows []agentRow }{rows}})
 }

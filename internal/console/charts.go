@@ -38,63 +38,54 @@ const (
 // charts draws two or more samples.
 func charts(list []Sample) []chart {
 	now := list[len(list)-1]
-	pick := func(f func(*Sample) float64) []float64 {
-		values := make([]float64, len(list))
-		for i := range list {
-			values[i] = f(&list[i])
-		}
-		return values
-	}
-	ms := func(f func(*Sample) time.Duration) []float64 {
-		return pick(func(s *Sample) float64 { return float64(f(s)) / float64(time.Millisecond) })
-	}
 	all := []chart{
-		draw("Calls per second", rate(now.Calls), failing(now.Failed), rate, pick(func(s *Sample) float64 { return s.Calls }), pick(func(s *Sample) float64 { return s.Failed })),
-		draw("Latency, 99th percentile", below(now.Slow), half(now.Median), millis, ms(func(s *Sample) time.Duration { return s.Slow }), ms(func(s *Sample) time.Duration { return s.Median })),
-		draw("Runs of agents", count(now.Running), waits(now.Queue), count, pick(func(s *Sample) float64 { return s.Running }), pick(func(s *Sample) float64 { return s.Queue })),
-		draw("Streams open", count(now.Streams), "", count, pick(func(s *Sample) float64 { return s.Streams })),
-		draw("Log entries per second", rate(now.Entries), "in "+rate(now.Commits)+" commits", rate, pick(func(s *Sample) float64 { return s.Entries }), pick(func(s *Sample) float64 { return s.Commits })),
-		draw("Waiting for the disk, 99th percentile", below(now.Sync), "", millis, ms(func(s *Sample) time.Duration { return s.Sync })),
-		draw("Webhooks pending", count(now.Webhooks), "", count, pick(func(s *Sample) float64 { return s.Webhooks })),
+		draw(list, "Calls per second", rate(now.Calls), failing(now.Failed), rate, func(s *Sample) float64 { return s.Calls }, func(s *Sample) float64 { return s.Failed }),
+		draw(list, "Latency, 99th percentile", below(now.Slow), half(now.Median), millis, func(s *Sample) float64 { return inMillis(s.Slow) }, func(s *Sample) float64 { return inMillis(s.Median) }),
+		draw(list, "Runs of agents", count(now.Running), waits(now.Queue), count, func(s *Sample) float64 { return s.Running }, func(s *Sample) float64 { return s.Queue }),
+		draw(list, "Streams open", count(now.Streams), "", count, func(s *Sample) float64 { return s.Streams }),
+		draw(list, "Log entries per second", rate(now.Entries), "in "+rate(now.Commits)+" commits", rate, func(s *Sample) float64 { return s.Entries }, func(s *Sample) float64 { return s.Commits }),
+		draw(list, "Waiting for the disk, 99th percentile", below(now.Sync), "", millis, func(s *Sample) float64 { return inMillis(s.Sync) }),
+		draw(list, "Webhooks pending", count(now.Webhooks), "", count, func(s *Sample) float64 { return s.Webhooks }),
 	}
 	if now.Bytes > 0 {
 		note := ""
 		if now.Free > 0 {
 			note = size(int(now.Free)) + " free on the disk"
 		}
-		all = append(all, draw("Database", size(int(now.Bytes)), note, func(v float64) string { return size(int(v)) }, pick(func(s *Sample) float64 { return float64(s.Bytes) })))
+		all = append(all, draw(list, "Database", size(int(now.Bytes)), note, func(v float64) string { return size(int(v)) }, func(s *Sample) float64 { return float64(s.Bytes) }))
 	}
 	return all
 }
 
-func draw(title, now, note string, say func(float64) string, lines ...[]float64) chart {
+// draw draws a line for each value of the samples.
+func draw(list []Sample, title, now, note string, say func(float64) string, lines ...func(*Sample) float64) chart {
 	c := chart{Title: title, Now: now, Note: note}
 	most := 0.0
-	for _, line := range lines {
-		for _, v := range line {
-			most = max(most, v)
+	for _, value := range lines {
+		for i := range list {
+			most = max(most, value(&list[i]))
 		}
 	}
 	if most > 0 {
 		c.Most = say(most)
 	}
-	for i, line := range lines {
+	for _, value := range lines {
 		var b strings.Builder
-		for j, v := range line {
-			x := float64(j) * chartWidth / float64(len(line)-1)
+		for i := range list {
+			x := float64(i) * chartWidth / float64(len(list)-1)
 			y := float64(chartHeight - 1)
 			if most > 0 {
-				y -= v / most * (chartHeight - 4)
+				y -= value(&list[i]) / most * (chartHeight - 4)
 			}
 			fmt.Fprintf(&b, "%.1f,%.1f ", x, y)
 		}
 		c.Lines = append(c.Lines, strings.TrimSpace(b.String()))
-		if i == 0 {
-			c.Area = fmt.Sprintf("0,%d %s %d,%d", chartHeight, strings.TrimSpace(b.String()), chartWidth, chartHeight)
-		}
 	}
+	c.Area = fmt.Sprintf("0,%d %s %d,%d", chartHeight, c.Lines[0], chartWidth, chartHeight)
 	return c
 }
+
+func inMillis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
 
 func count(v float64) string { return fmt.Sprintf("%.0f", v) }
 
@@ -120,7 +111,7 @@ func below(d time.Duration) string {
 	if d <= 0 {
 		return "–"
 	}
-	return "≤ " + millis(float64(d)/float64(time.Millisecond))
+	return "≤ " + millis(inMillis(d))
 }
 
 func half(d time.Duration) string {

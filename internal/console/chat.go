@@ -256,7 +256,7 @@ func exchange(m, answer *a2a.Message) *talk {
 	s := newSheet(prefixOf(m.MessageID) + "flow")
 	f := newFlow(s, "", "", "")
 	f.prefix = prefixOf(m.MessageID)
-	f.say(block{Class: "user", Parts: f.partsOf(m.Parts, "", 0)})
+	f.say(block{Class: "user", Parts: partsOf("", m.Parts, "", 0)})
 	f.say(block{Class: "agent", Parts: f.told(answer)})
 	return &talk{Prefix: f.prefix, Flow: template.HTML(s.HTML()), Standing: "The agent created no task, so the server does not keep this answer. Only this tab shows it."}
 }

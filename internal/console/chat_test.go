@@ -86,8 +86,8 @@ func TestPartsAreSavedWhole(t *testing.T) {
 	s.add(a2a.Entry{Kind: a2a.EntryStatus, Status: &a2a.TaskStatusUpdateEvent{Status: a2a.TaskStatus{State: a2a.TaskStateCompleted, Message: said("m2")}}})
 	page := newSheet(prefixOf("/t") + "flow")
 	f := newFlow(page, "/t", "t", "")
-	d := new(taskData)
-	l := facts{d: d, at: map[string]int{}, n: map[string]*numbers{}, part: flow{task: "/t"}}
+	d := &taskData{Address: "/t"}
+	l := reading{d: d, artifacts: map[string]*artifact{}}
 	f.add(s.entries)
 	var task a2a.Task
 	for _, e := range s.entries {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/download"
 )
 
 // flow turns the entries of a task's log into the conversation on a page: first into the page
@@ -54,20 +55,18 @@ type openArtifact struct {
 	whole bool            // said is complete
 }
 
-// numbers counts parts of an artifact as they are saved: consecutive texts are one part,
-// whether or not they were joined.
+// numbers counts the files of an artifact, in which its parts are saved.
 type numbers struct {
 	n    int
-	text bool // the last one was a text
+	last a2a.Part // only its kind, so that no content is kept
 }
 
-// next returns the number of the next part.
+// next returns the number of the next part's file.
 func (c *numbers) next(p *a2a.Part) int {
-	text := p.Kind == a2a.PartText
-	if !text || !c.text || p.Filename != "" {
+	if !download.Joins(&c.last, p) {
 		c.n++
 	}
-	c.text = text
+	c.last.Kind = p.Kind
 	return c.n - 1
 }
 
@@ -133,7 +132,7 @@ func (f *flow) one(e *a2a.Entry) {
 	switch e.Kind {
 	case a2a.EntryMessage:
 		f.answered()
-		f.say(block{Class: "user", Parts: f.partsOf(e.Message.Parts, "m="+url.QueryEscape(e.Message.MessageID), 0), Seq: e.Seq})
+		f.say(block{Class: "user", Parts: partsOf(f.task, e.Message.Parts, "m="+url.QueryEscape(e.Message.MessageID), 0), Seq: e.Seq})
 	case a2a.EntryArtifact:
 		f.artifact(e)
 	case a2a.EntryStatus:
@@ -162,15 +161,16 @@ func (f *flow) answered() {
 	}
 }
 
-func (f *flow) partsOf(list []*a2a.Part, query string, from int) []part {
+// partsOf returns parts with their addresses below a task's. n is the number of the first one.
+func partsOf(task string, list []*a2a.Part, query string, n int) []part {
 	parts := make([]part, len(list))
 	for i, p := range list {
-		parts[i] = part{Part: calmPart(p), Href: template.URL(fmt.Sprintf("%s/part?%s&n=%d", f.task, query, from+i))}
-		if f.task == "" && p.Kind == a2a.PartRaw { // no task keeps the bytes, so the page contains them for saving
+		parts[i] = part{Part: calmPart(p), Href: template.URL(fmt.Sprintf("%s/part?%s&n=%d", task, query, n+i))}
+		if task == "" && p.Kind == a2a.PartRaw { // no task keeps the bytes, so the page contains them for saving
 			parts[i].Part = &a2a.Part{Kind: p.Kind, Raw: p.Raw, Filename: fileName(p)}
 			parts[i].Href = template.URL("data:application/octet-stream;base64," + base64.StdEncoding.EncodeToString(p.Raw))
 		}
-		if len(p.Text) > maxText && f.task != "" {
+		if len(p.Text) > maxText && task != "" {
 			c := *parts[i].Part
 			c.Text = beginning(c.Text, maxText)
 			parts[i].Part, parts[i].Cut = &c, true
@@ -304,7 +304,7 @@ func (f *flow) chunk(a *openArtifact, artifact string, p *a2a.Part) {
 	if a.text != "" {
 		a.whole = false // text before another kind of part stays unformatted
 	}
-	view := f.partsOf([]*a2a.Part{p}, "a="+url.QueryEscape(artifact), n)[0]
+	view := partsOf(f.task, []*a2a.Part{p}, "a="+url.QueryEscape(artifact), n)[0]
 	view.ID = fmt.Sprintf("%sp%d", f.name(a.block), n)
 	f.to.add(f.name(a.block), view.ID, execute("part", view))
 	if a.text = ""; plain {
@@ -332,7 +332,7 @@ func beginning(s string, n int) string { return strings.ToValidUTF8(s[:n], "") }
 
 // told returns the parts of an agent's message.
 func (f *flow) told(m *a2a.Message) []part {
-	parts := f.partsOf(m.Parts, "m="+url.QueryEscape(m.MessageID), 0)
+	parts := partsOf(f.task, m.Parts, "m="+url.QueryEscape(m.MessageID), 0)
 	for i, p := range parts {
 		parts[i].Rich = p.Kind == a2a.PartText && f.formats(p.Text)
 	}

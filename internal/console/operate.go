@@ -38,12 +38,8 @@ type operateData struct {
 	Missing string // why there is no audit log
 }
 
-// operate shows the state of the server.
-func (c *Console) operate(w http.ResponseWriter, r *request) {
-	c.operating(w, r, operateData{View: r.FormValue("view")})
-}
-
-func (c *Console) operating(w http.ResponseWriter, r *request, d operateData) {
+// operate shows the state of the server in a view. d has what a form did, if anything.
+func (c *Console) operate(w http.ResponseWriter, r *request, d operateData) {
 	d.Views = operatorViews
 	var err error
 	a := c.opts.Admin
@@ -115,7 +111,7 @@ func (c *Console) draft(w http.ResponseWriter, r *request) {
 		c.failed(w, r, err)
 		return
 	}
-	c.operating(w, r, d)
+	c.operate(w, r, d)
 }
 
 // key creates a key, which is shown once, or revokes one.
@@ -126,7 +122,7 @@ func (c *Console) key(w http.ResponseWriter, r *request) {
 			c.failed(w, r, err)
 			return
 		}
-		c.operating(w, r, d)
+		c.operate(w, r, d)
 		return
 	}
 	k := admin.NewKey{Name: r.FormValue("name"), Subject: r.FormValue("subject")}
@@ -146,5 +142,5 @@ func (c *Console) key(w http.ResponseWriter, r *request) {
 		c.failed(w, r, err)
 		return
 	}
-	c.operating(w, r, d)
+	c.operate(w, r, d)
 }

@@ -11,15 +11,11 @@ import (
 // reading builds one page of a task. It reads the log entry by entry and keeps none, so a page
 // of a long task needs one pass and little memory. It belongs to one goroutine.
 type reading struct {
-	d     *taskData
-	facts facts
-	lines *lineup
-	view  func(*a2a.Entry) // adds an entry to the view of the page
-
-	flow  *flow // of the conversation; it writes to the sheet
-	sheet *sheet
-	wire  *wireReader
-	log   logPage
+	d         *taskData
+	artifacts map[string]*artifact
+	lines     *lineup
+	view      func(*a2a.Entry) // adds an entry to the view of the page
+	end       func()           // completes the view
 }
 
 // atEnd reports whether a task's log has no entries after a position.
@@ -37,19 +33,19 @@ func (c *Console) atEnd(r *request, a *Agent, id string, at int64) bool {
 	return true
 }
 
-// read reads a task's log for the page d: its view, as of d.At.
-func (c *Console) read(r *request, d *taskData) (*reading, error) {
-	l := &reading{d: d, facts: facts{d: d, at: map[string]int{}, n: map[string]*numbers{}, part: flow{task: d.Address}}}
+// read fills in the page d from the task's log, as of d.At.
+func (c *Console) read(r *request, d *taskData) error {
+	l := &reading{d: d, artifacts: map[string]*artifact{}}
 	for batch, err := range c.readLog(r.ctx, d.Agent, d.ID, 0) {
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for _, e := range batch {
 			if d.Last == 0 {
 				l.begin(c, r, e)
 			}
 			if d.Last = e.Seq; d.At == 0 || e.Seq <= d.At {
-				l.facts.add(e)
+				l.add(e)
 				l.lines.add(e)
 				l.view(e)
 			}
@@ -59,9 +55,11 @@ func (c *Console) read(r *request, d *taskData) (*reading, error) {
 		}
 	}
 	if d.Last == 0 {
-		return nil, &a2a.Error{Code: a2a.CodeTaskNotFound}
+		return &a2a.Error{Code: a2a.CodeTaskNotFound}
 	}
-	return l, nil
+	d.In, d.Out, d.Traces = l.lines.in, l.lines.out, l.lines.traces
+	l.end()
+	return nil
 }
 
 // begin prepares the page, once it is known that the viewer may see the task.
@@ -77,7 +75,7 @@ func (l *reading) begin(c *Console, r *request, first *a2a.Entry) {
 			d.Host, d.Own = of, d.Own && of.Owner == r.viewer.Subject
 		}
 	}
-	l.facts.begin(first)
+	d.Created, d.Changed, d.State = first.Time, first.Time, a2a.TaskStateSubmitted
 	l.lines = newLineup(first.Time)
 	if d.Host != nil {
 		l.lines.attempts = int(d.Host.Attempt)
@@ -85,35 +83,29 @@ func (l *reading) begin(c *Console, r *request, first *a2a.Entry) {
 	switch d.View {
 	case "timeline":
 		l.view = func(*a2a.Entry) {}
-	case "wire":
-		l.wire = &wireReader{c: c, r: r, a: d.Agent, after: d.After}
-		l.view = l.wire.add
-	case "log":
-		l.view = func(e *a2a.Entry) { l.log.add(e, d.After) }
-	default:
-		l.sheet = newSheet(prefixOf(d.Address) + "flow")
-		l.flow = newFlow(l.sheet, d.Address, d.ID, r.answers())
-		if d.At > 0 || !d.Own {
-			l.flow.csrf = "" // past positions take no answer, and another caller's task none of the viewer's
+		l.end = func() {
+			d.Lanes = l.lines.end()
+			c.beside(r, d)
 		}
-		l.view = l.flow.one
+	case "wire":
+		w := &wireReader{c: c, r: r, a: d.Agent, after: d.After}
+		l.view, l.end = w.add, func() { d.Wire = &w.wire }
+	case "log":
+		d.Log = new(logPage)
+		l.view, l.end = func(e *a2a.Entry) { d.Log.add(e, d.After) }, func() {}
+	default:
+		s := newSheet(prefixOf(d.Address) + "flow")
+		f := newFlow(s, d.Address, d.ID, r.answers())
+		if d.At > 0 || !d.Own {
+			f.csrf = "" // past positions take no answer, and another caller's task none of the viewer's
+		}
+		l.view, l.end = f.one, func() { d.talk(f, s) }
 	}
 }
 
-// facts are the log's information about a task as a whole.
-type facts struct {
-	d    *taskData
-	at   map[string]int      // the index of an artifact in d
-	n    map[string]*numbers // and its parts so far
-	part flow                // makes the addresses of parts
-}
-
-func (f *facts) begin(first *a2a.Entry) {
-	f.d.Created, f.d.Changed, f.d.State = first.Time, first.Time, a2a.TaskStateSubmitted
-}
-
-func (f *facts) add(e *a2a.Entry) {
-	d := f.d
+// add adds an entry's information about the task as a whole.
+func (l *reading) add(e *a2a.Entry) {
+	d := l.d
 	switch {
 	case e.Created != nil:
 		d.Context = e.Created.ContextID
@@ -122,26 +114,24 @@ func (f *facts) add(e *a2a.Entry) {
 			d.State, d.Changed = e.Status.Status.State, e.Time
 		}
 	case e.Artifact != nil:
-		f.artifact(e.Artifact)
+		l.artifact(e.Artifact)
 	}
 }
 
-func (f *facts) artifact(u *a2a.TaskArtifactUpdateEvent) {
+func (l *reading) artifact(u *a2a.TaskArtifactUpdateEvent) {
 	x := u.Artifact
-	i, ok := f.at[x.ArtifactID]
-	if !ok {
-		i = len(f.d.Artifacts)
-		f.at[x.ArtifactID] = i
-		f.d.Artifacts = append(f.d.Artifacts, artifact{Name: calm(cmp.Or(x.Name, "artifact"))})
-	}
-	a := &f.d.Artifacts[i]
-	if !ok || !u.Append {
-		a.Parts, f.n[x.ArtifactID] = nil, new(numbers)
+	a := l.artifacts[x.ArtifactID]
+	if a == nil {
+		a = &artifact{Name: calm(cmp.Or(x.Name, "artifact"))}
+		l.artifacts[x.ArtifactID] = a
+		l.d.Artifacts = append(l.d.Artifacts, a)
+	} else if !u.Append {
+		a.Parts, a.numbers = nil, numbers{}
 	}
 	for _, p := range x.Parts {
-		so := f.n[x.ArtifactID].n
-		if n := f.n[x.ArtifactID].next(p); n == so && (p.Kind != a2a.PartURL || strings.HasPrefix(p.URL, stored)) {
-			a.Parts = append(a.Parts, f.part.partsOf([]*a2a.Part{p}, "save=1&a="+url.QueryEscape(x.ArtifactID), n)...)
+		so := a.n
+		if n := a.next(p); n == so && (p.Kind != a2a.PartURL || strings.HasPrefix(p.URL, stored)) {
+			a.Parts = append(a.Parts, partsOf(l.d.Address, []*a2a.Part{p}, "save=1&a="+url.QueryEscape(x.ArtifactID), n)...)
 		}
 	}
 }

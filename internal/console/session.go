@@ -83,11 +83,14 @@ func (c *Console) begin(w http.ResponseWriter, r *http.Request, s *session) bool
 	if len(sealed) > maxCookie {
 		return false
 	}
-	http.SetCookie(w, &http.Cookie{
-		Name: cookieName, Value: sealed, Path: base(r) + "/", MaxAge: int(sessionTime / time.Second),
-		HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: asked(r).Scheme == "https",
-	})
+	setCookie(w, r, http.Cookie{Name: cookieName, Value: sealed, Path: "/", MaxAge: int(sessionTime / time.Second), SameSite: http.SameSiteStrictMode})
 	return true
+}
+
+// setCookie sets a cookie, whose path is below the console's base.
+func setCookie(w http.ResponseWriter, r *http.Request, c http.Cookie) {
+	c.Path, c.HttpOnly, c.Secure = base(r)+c.Path, true, asked(r).Scheme == "https"
+	http.SetCookie(w, &c)
 }
 
 // maxCookie is the maximum length of a cookie's value: browsers drop longer ones.
@@ -211,8 +214,7 @@ func (c *Console) toIssuer(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *Console) pend(w http.ResponseWriter, r *http.Request, value string, age int) {
-	http.SetCookie(w, &http.Cookie{Name: pendingCookie, Value: value, Path: base(r) + "/login", MaxAge: age,
-		HttpOnly: true, SameSite: http.SameSiteLaxMode, Secure: asked(r).Scheme == "https"})
+	setCookie(w, r, http.Cookie{Name: pendingCookie, Value: value, Path: "/login", MaxAge: age, SameSite: http.SameSiteLaxMode})
 }
 
 // fromIssuer begins a session when the browser comes back.
@@ -272,6 +274,6 @@ func (c *Console) enter(w http.ResponseWriter, r *http.Request) {
 }
 
 func (c *Console) leave(w http.ResponseWriter, r *http.Request) {
-	http.SetCookie(w, &http.Cookie{Name: cookieName, Path: base(r) + "/", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: asked(r).Scheme == "https"})
+	setCookie(w, r, http.Cookie{Name: cookieName, Path: "/", MaxAge: -1, SameSite: http.SameSiteStrictMode})
 	toLogin(w, r)
 }

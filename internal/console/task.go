@@ -40,7 +40,7 @@ type taskData struct {
 	State     a2a.TaskState
 	Created   time.Time
 	Changed   time.Time
-	Artifacts []artifact
+	Artifacts []*artifact
 	Address   string
 	View      string
 	Views     []view
@@ -63,6 +63,7 @@ type taskData struct {
 type artifact struct {
 	Name  string
 	Parts []part
+	numbers
 }
 
 // task shows a task, at its end or as of a position of its log.
@@ -83,28 +84,15 @@ func (c *Console) task(w http.ResponseWriter, r *request, a *Agent) {
 	if d.At > 0 && c.atEnd(r, a, id, d.At) {
 		d.At = 0
 	}
-	l, err := c.read(r, &d)
-	if err != nil {
+	if err := c.read(r, &d); err != nil {
 		c.failed(w, r, err)
 		return
 	}
 	d.Cancel = d.At == 0 && !d.State.Terminal() && (d.Own || r.viewer.May(a2a.ScopeAdminWrite))
-	d.In, d.Out, d.Traces = l.lines.in, l.lines.out, l.lines.traces
 	for i, t := range d.Traces {
 		if t.Kept && c.opts.Trace != nil && c.seesAll(r) {
 			d.Traces[i].Address = c.opts.Trace(t.ID)
 		}
-	}
-	switch d.View {
-	case "timeline":
-		d.Lanes = l.lines.end()
-		c.beside(r, &d)
-	case "wire":
-		d.Wire = &l.wire.wire
-	case "log":
-		d.Log = &l.log
-	default:
-		d.talk(l.flow, l.sheet)
 	}
 	c.show(w, r, "task", page{Title: titled("Task "+short(id), views, d.View), Place: "tasks", Data: d})
 }

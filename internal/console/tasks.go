@@ -39,7 +39,7 @@ type row struct {
 }
 
 type tasksData struct {
-	Agents    []agentRow
+	Agents    []Agent
 	States    []a2a.TaskState
 	Spans     []string
 	Everybody bool
@@ -52,7 +52,7 @@ type tasksData struct {
 	Rows            []row
 	Total           int
 	Next            string
-	More            []agentRow // the agents that have older tasks, if there are several
+	More            []Agent // the agents that have older tasks, if there are several
 	Live            string
 	Fresh           bool // the list is fetched again every few seconds
 	Paused, Resumed string
@@ -64,20 +64,18 @@ var spans = []string{"10m", "1h", "24h", "168h"}
 // tasks lists tasks, latest change first: all callers' for a viewer who may see them, otherwise
 // the viewer's own.
 func (c *Console) tasks(w http.ResponseWriter, r *request) {
-	d := tasksData{Agents: c.agentRows(), States: a2a.TaskStates(), Spans: spans, Everybody: c.seesAll(r), Models: c.models(),
+	d := tasksData{Agents: c.opts.Agents(), States: a2a.TaskStates(), Spans: spans, Everybody: c.seesAll(r), Models: c.models(),
 		Agent: r.FormValue("agent"), State: r.FormValue("state"), Context: r.FormValue("context"), Owner: r.FormValue("owner"), Since: r.FormValue("since")}
-	if d.Agent != "" && !slices.ContainsFunc(d.Agents, func(a agentRow) bool { return a.Key() == d.Agent }) {
+	if d.Agent != "" && !slices.ContainsFunc(d.Agents, func(a Agent) bool { return a.Key() == d.Agent }) {
 		c.noAgent(w, r)
 		return
 	}
 	d.Filtered = d.Agent+d.State+d.Context+d.Owner+d.Since != ""
-	var err error
-	var next string
+	list := c.own
 	if d.Everybody {
-		d.Rows, d.Total, next, err = c.allTasks(r, &d)
-	} else {
-		d.Rows, d.Total, next, err = c.own(r, &d)
+		list = c.allTasks
 	}
+	next, err := list(r, &d)
 	if err != nil {
 		c.failed(w, r, err)
 		return
@@ -121,7 +119,7 @@ func (c *Console) answersTo(r *request, a *Agent, id string) string {
 }
 
 // allTasks lists all callers' tasks that match the filters.
-func (c *Console) allTasks(r *request, d *tasksData) (rows []row, total int, next string, err error) {
+func (c *Console) allTasks(r *request, d *tasksData) (next string, err error) {
 	q := admin.TaskQuery{Query: admin.Query{After: r.FormValue("after")}, Context: d.Context, State: d.State}
 	if a, _ := c.find(r, d.Agent); a != nil { // it is one of d.Agents
 		q.Agent = &a.Name
@@ -134,12 +132,13 @@ func (c *Console) allTasks(r *request, d *tasksData) (rows []row, total int, nex
 	}
 	list, err := c.opts.Admin.Tasks(r.ctx, q)
 	if err != nil {
-		return nil, 0, "", err
+		return "", err
 	}
 	for i := range list.Tasks {
-		rows = append(rows, c.rowOf(r, &list.Tasks[i]))
+		d.Rows = append(d.Rows, c.rowOf(r, &list.Tasks[i]))
 	}
-	return rows, list.Total, list.Next, nil
+	d.Total = list.Total
+	return list.Next, nil
 }
 
 func (c *Console) rowOf(r *request, t *admin.Task) row {
@@ -166,7 +165,7 @@ func words(s string) string { return cmp.Or(calm(s), "a task without text") }
 
 // own lists the viewer's tasks, agent by agent. For one agent, a page continues where the
 // previous one ended; for several agents, each page has the newest tasks of each.
-func (c *Console) own(r *request, d *tasksData) (rows []row, total int, next string, err error) {
+func (c *Console) own(r *request, d *tasksData) (next string, err error) {
 	one := int32(1)
 	req := a2a.ListTasksRequest{ContextID: d.Context, HistoryLength: &one}
 	req.Status, _ = admin.ParseState(d.State)
@@ -175,7 +174,7 @@ func (c *Console) own(r *request, d *tasksData) (rows []row, total int, next str
 	}
 	agents := slices.Clone(d.Agents) // the page needs d.Agents itself as a choice
 	if d.Agent != "" {
-		agents = slices.DeleteFunc(agents, func(a agentRow) bool { return a.Key() != d.Agent })
+		agents = slices.DeleteFunc(agents, func(a Agent) bool { return a.Key() != d.Agent })
 	}
 	for _, a := range agents {
 		q := req
@@ -184,9 +183,9 @@ func (c *Console) own(r *request, d *tasksData) (rows []row, total int, next str
 		}
 		res, err := a.Service.ListTasks(r.ctx, &q)
 		if err != nil {
-			return nil, 0, "", err
+			return "", err
 		}
-		total += int(res.TotalSize)
+		d.Total += int(res.TotalSize)
 		switch {
 		case len(agents) == 1:
 			next = res.NextPageToken
@@ -194,21 +193,21 @@ func (c *Console) own(r *request, d *tasksData) (rows []row, total int, next str
 			d.More = append(d.More, a)
 		}
 		for _, t := range res.Tasks {
-			rows = append(rows, c.ownRow(r, &a, t))
+			d.Rows = append(d.Rows, c.ownRow(r, &a, t))
 		}
 	}
-	slices.SortStableFunc(rows, func(x, y row) int { return y.Changed.Compare(x.Changed) })
-	return rows, total, next, nil
+	slices.SortStableFunc(d.Rows, func(x, y row) int { return y.Changed.Compare(x.Changed) })
+	return next, nil
 }
 
-func (c *Console) ownRow(r *request, a *agentRow, t *a2a.Task) row {
+func (c *Console) ownRow(r *request, a *Agent, t *a2a.Task) row {
 	said, address := "", taskAddress(r.Request, a.Key(), t.ID)
 	if len(t.History) > 0 {
 		said = firstWords(t.History[0])
 	}
 	return row{DOM: rowName(address), task: t, ID: t.ID, Address: address, Agent: a.Card.Name, Words: words(said),
 		State: admin.StateWord(t.Status.State), Label: label(t.Status.State), Changed: t.Status.Timestamp, Now: c.now(),
-		Models: c.models(), Tokens: c.tokens(r, &a.Agent, t.ID, r.viewer.Tenant+" "+r.viewer.Subject, t.Status.Timestamp)}
+		Models: c.models(), Tokens: c.tokens(r, a, t.ID, r.viewer.Tenant+" "+r.viewer.Subject, t.Status.Timestamp)}
 }
 
 // changes streams the rows of changed tasks, for the first page of a list.
@@ -269,13 +268,13 @@ func (c *Console) inbox(w http.ResponseWriter, r *request) {
 	var rows []row
 	var more []a2a.TaskState
 	for _, state := range []a2a.TaskState{a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired} {
-		d := tasksData{Agents: c.agentRows(), State: admin.StateWord(state)}
-		list, _, next, err := c.own(r, &d)
+		d := tasksData{Agents: c.opts.Agents(), State: admin.StateWord(state)}
+		next, err := c.own(r, &d)
 		if err != nil {
 			c.failed(w, r, err)
 			return
 		}
-		rows = append(rows, list...)
+		rows = append(rows, d.Rows...)
 		if next != "" || len(d.More) > 0 {
 			more = append(more, state)
 		}

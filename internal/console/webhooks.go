@@ -15,12 +15,9 @@ type webhooksData struct {
 	Did        *admin.Redelivered
 }
 
-// webhooks lists webhooks that deliver, that retry, and that gave up.
-func (c *Console) webhooks(w http.ResponseWriter, r *request) {
-	c.webhooksAfter(w, r, nil)
-}
-
-func (c *Console) webhooksAfter(w http.ResponseWriter, r *request, did *admin.Redelivered) {
+// webhooks lists webhooks that deliver, that retry, and that gave up. did is what was just
+// retried, if anything.
+func (c *Console) webhooks(w http.ResponseWriter, r *request, did *admin.Redelivered) {
 	failing := r.FormValue("failing") != ""
 	list, err := c.opts.Admin.Deliveries(r.ctx, admin.DeliveryQuery{Query: admin.Query{After: r.FormValue("after")}, Failing: failing})
 	if err != nil {
@@ -44,7 +41,7 @@ func (c *Console) again(w http.ResponseWriter, r *request) {
 		c.failed(w, r, err)
 		return
 	}
-	c.webhooksAfter(w, r, did)
+	c.webhooks(w, r, did)
 }
 
 // deliveryClass returns the CSS class of a state.
