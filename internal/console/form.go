@@ -21,7 +21,6 @@ type question struct {
 	Problem string // why the previous answer was invalid
 	Link    string // an address for the user to open; then there are no fields
 	Fields  []field
-	own     bool // a field is named action, so the answer cannot have an action member
 }
 
 // field is a field of a question's form.
@@ -32,7 +31,7 @@ type field struct {
 	Min, Max, Step     string
 	Choices            []choice
 	Value              string
-	list, number       bool
+	number             bool // also if its Kind is select
 }
 
 type choice struct {
@@ -127,18 +126,10 @@ func (q *question) read(doc json.RawMessage) bool {
 			return false
 		}
 		f.Required = slices.Contains(s.Required, name)
-		q.own = q.own || name == "action"
 		q.Fields = append(q.Fields, f)
 	}
-	slices.SortStableFunc(q.Fields, func(x, y field) int {
-		switch {
-		case x.Required == y.Required:
-			return 0
-		case x.Required:
-			return -1
-		}
-		return 1
-	})
+	rank := map[bool]int{true: 1, false: 2}
+	slices.SortStableFunc(q.Fields, func(x, y field) int { return rank[x.Required] - rank[y.Required] })
 	return true
 }
 
@@ -182,7 +173,7 @@ func fieldOf(name string, p *schema) (field, bool) {
 		if p.Items == nil {
 			return f, false
 		}
-		f.Kind, f.list, of = "several", true, p.Items
+		f.Kind, of = "several", p.Items
 	case "string", "":
 		if f.Kind = kinds[p.Format]; f.Kind == "" {
 			f.Kind = "text"
@@ -197,13 +188,14 @@ func fieldOf(name string, p *schema) (field, bool) {
 		return f, false
 	}
 	var chosen []json.RawMessage
-	if f.list {
+	several := f.Kind == "several"
+	if several {
 		_ = json.Unmarshal(p.Default, &chosen) // on an error nothing is chosen
 	}
 	add := func(v json.RawMessage, title string) {
 		c := choice{Value: textOf(v), Title: calm(title)}
 		c.Title = cmp.Or(c.Title, calm(c.Value))
-		c.Chosen = !f.list && len(p.Default) > 0 && c.Value == f.Value ||
+		c.Chosen = !several && len(p.Default) > 0 && c.Value == f.Value ||
 			slices.ContainsFunc(chosen, func(d json.RawMessage) bool { return textOf(d) == c.Value })
 		f.Choices = append(f.Choices, c)
 	}
@@ -218,9 +210,9 @@ func fieldOf(name string, p *schema) (field, bool) {
 		add(o.Const, o.Title)
 	}
 	switch {
-	case len(f.Choices) > maxChoices, f.list && len(f.Choices) == 0:
+	case len(f.Choices) > maxChoices, several && len(f.Choices) == 0:
 		return f, false
-	case len(f.Choices) > 0 && !f.list && f.Kind != "check":
+	case len(f.Choices) > 0 && !several && f.Kind != "check":
 		f.Kind = "select"
 	}
 	return f, true
@@ -235,47 +227,23 @@ func textOf(v json.RawMessage) string {
 	return string(v)
 }
 
-// answerOf makes the answer from a form's values.
+// answerOf makes the answer from a form's values. If a field is named action, the answer has no
+// action member beside the fields.
 func (q *question) answerOf(v url.Values) (*a2a.Part, error) {
-	action := "accept"
-	if v.Get("action") == "decline" {
-		action = "decline"
-	}
-	if action == "decline" && q.own {
+	own := slices.ContainsFunc(q.Fields, func(f field) bool { return f.Name == "action" })
+	declined := v.Get("action") == "decline"
+	if declined && own {
 		return a2a.TextPart("decline"), nil
 	}
-	content := map[string]any{}
-	for _, f := range q.Fields {
-		given := v["f."+f.Name]
-		switch {
-		case action == "decline":
-		case f.Kind == "check":
-			content[f.Name] = len(given) > 0
-		case f.list:
-			if len(given) > 0 || f.Required {
-				content[f.Name] = append([]string{}, given...)
-			}
-		case len(given) == 0 || strings.TrimSpace(given[0]) == "":
-			if f.Required {
-				return nil, a2a.Invalid(f.Title, "is missing")
-			}
-		case f.number:
-			if n := strings.TrimSpace(given[0]); json.Valid([]byte(n)) {
-				content[f.Name] = json.Number(n)
-			} else {
-				return nil, a2a.Invalid(f.Title, "must be a number, not %q", n)
-			}
-		default:
-			content[f.Name] = strings.ReplaceAll(given[0], "\r\n", "\n")
+	answer := map[string]any{"action": "decline"}
+	if !declined {
+		content, err := q.contentOf(v)
+		if err != nil {
+			return nil, err
 		}
-	}
-	var answer any = content
-	if !q.own {
-		of := map[string]any{"action": action}
-		if action == "accept" {
-			of["content"] = content
+		if answer = content; !own {
+			answer = map[string]any{"action": "accept", "content": content}
 		}
-		answer = of
 	}
 	doc, err := json.Marshal(answer)
 	if err != nil {
@@ -284,6 +252,35 @@ func (q *question) answerOf(v url.Values) (*a2a.Part, error) {
 	p := a2a.DataPart(doc)
 	p.MediaType = "application/json"
 	return p, nil
+}
+
+// contentOf returns the values of the fields by their names.
+func (q *question) contentOf(v url.Values) (map[string]any, error) {
+	content := map[string]any{}
+	for _, f := range q.Fields {
+		given := v["f."+f.Name]
+		switch {
+		case f.Kind == "check":
+			content[f.Name] = len(given) > 0
+		case f.Kind == "several":
+			if len(given) > 0 || f.Required {
+				content[f.Name] = append([]string{}, given...)
+			}
+		case len(given) == 0 || strings.TrimSpace(given[0]) == "":
+			if f.Required {
+				return nil, a2a.Invalid(f.Title, "is missing")
+			}
+		case f.number:
+			n := strings.TrimSpace(given[0])
+			if !json.Valid([]byte(n)) {
+				return nil, a2a.Invalid(f.Title, "must be a number, not %q", n)
+			}
+			content[f.Name] = json.Number(n)
+		default:
+			content[f.Name] = strings.ReplaceAll(given[0], "\r\n", "\n")
+		}
+	}
+	return content, nil
 }
 
 // fieldIn returns a field's data for its template: block is the id of the question.

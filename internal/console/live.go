@@ -273,19 +273,19 @@ func (c *Console) follows(r *request) ([]followed, error) {
 	for i, name := range names {
 		at := strings.LastIndexByte(name, '@')
 		key, id, ok := strings.Cut(name[:max(at, 0)], "/")
-		if id, err := url.PathUnescape(id); err == nil && ok {
-			after := name[at+1:]
-			if come != nil {
-				after = come[i]
-			}
-			n, err := position(after)
-			if err != nil {
-				return nil, err
-			}
-			list = append(list, followed{key, id, n})
-			continue
+		id, err := url.PathUnescape(id)
+		if !ok || err != nil {
+			return nil, fmt.Errorf("task: %.80q is not a task with a position: expected agent/id@5", name)
 		}
-		return nil, fmt.Errorf("task: %.80q is not a task with a position: expected agent/id@5", name)
+		after := name[at+1:]
+		if come != nil {
+			after = come[i]
+		}
+		n, err := position(after)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, followed{key, id, n})
 	}
 	return list, nil
 }
