@@ -329,22 +329,3 @@ func decode(b []byte) (any, error) {
 	err := json.Unmarshal(b, &v)
 	return v, err
 }
-
-// clone copies a value of JSON.
-func clone(v any) any {
-	switch v := v.(type) {
-	case map[string]any:
-		m := maps.Clone(v) // nil stays nil
-		for k, x := range m {
-			m[k] = clone(x)
-		}
-		return m
-	case []any:
-		list := slices.Clone(v)
-		for i, x := range list {
-			list[i] = clone(x)
-		}
-		return list
-	}
-	return v
-}

@@ -17,14 +17,17 @@ func (u *unresolved) Error() string { return fmt.Sprintf("there is no value for 
 
 // resolve replaces {{references}} by values. A text that is only one reference becomes the
 // value itself, of any type.
-func (p *player) resolve(v any) (any, error) {
+func (p *player) resolve(v any) (any, error) { return rebuilt(v, p.resolveText) }
+
+// rebuilt copies a value of JSON, with each text replaced.
+func rebuilt(v any, text func(string) (any, error)) (any, error) {
 	switch v := v.(type) {
 	case string:
-		return p.resolveText(v)
+		return text(v)
 	case obj:
 		m := make(obj, len(v))
 		for name, x := range v {
-			r, err := p.resolve(x)
+			r, err := rebuilt(x, text)
 			if err != nil {
 				return nil, err
 			}
@@ -34,7 +37,7 @@ func (p *player) resolve(v any) (any, error) {
 	case []any:
 		list := make([]any, len(v))
 		for i, x := range v {
-			r, err := p.resolve(x)
+			r, err := rebuilt(x, text)
 			if err != nil {
 				return nil, err
 			}
@@ -43,6 +46,12 @@ func (p *player) resolve(v any) (any, error) {
 		return list, nil
 	}
 	return v, nil
+}
+
+// clone copies a value of JSON.
+func clone(v any) any {
+	c, _ := rebuilt(v, func(s string) (any, error) { return s, nil })
+	return c
 }
 
 func (p *player) resolveText(s string) (any, error) {
