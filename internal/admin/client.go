@@ -73,7 +73,7 @@ func asError(status int, body []byte) *Error {
 }
 
 // get calls a method and decodes its answer.
-func get[T any](ctx context.Context, c *client, method, path string, q url.Values, body any) (*T, error) {
+func get[A any](ctx context.Context, c *client, method, path string, q url.Values, body any) (answer A, err error) {
 	var b []byte
 	media := "application/json"
 	switch body := body.(type) {
@@ -81,32 +81,22 @@ func get[T any](ctx context.Context, c *client, method, path string, q url.Value
 	case []byte:
 		b, media = append([]byte{}, body...), "application/yaml"
 	default:
-		var err error
 		if b, err = json.Marshal(body); err != nil {
-			return nil, err
+			return answer, err
 		}
 	}
 	resp, err := c.do(ctx, method, path, q, media, b, "")
 	if err != nil {
-		return nil, err
+		return answer, err
 	}
 	defer resp.Body.Close()
-	v := new(T)
 	if resp.StatusCode == http.StatusNoContent {
-		return v, nil
+		return answer, nil
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(v); err != nil {
-		return nil, fmt.Errorf("read an answer of the admin API: %w", err)
+	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(&answer); err != nil {
+		return *new(A), fmt.Errorf("read an answer of the admin API: %w", err)
 	}
-	return v, nil
-}
-
-func all[T any](ctx context.Context, c *client, method, path string, body any) ([]T, error) {
-	v, err := get[[]T](ctx, c, method, path, nil, body)
-	if err != nil {
-		return nil, err
-	}
-	return *v, nil
+	return answer, nil
 }
 
 // query returns parameters for pairs of names and values. It omits zero values, including
@@ -124,27 +114,27 @@ func query(pairs ...any) url.Values {
 func taskPath(task string, rest string) string { return "/tasks/" + url.PathEscape(task) + rest }
 
 func (c *client) Readiness(ctx context.Context) (*Readiness, error) {
-	return get[Readiness](ctx, c, "GET", "/readiness", nil, nil)
+	return get[*Readiness](ctx, c, "GET", "/readiness", nil, nil)
 }
 
 func (c *client) Agents(ctx context.Context) ([]Agent, error) {
-	return all[Agent](ctx, c, "GET", "/agents", nil)
+	return get[[]Agent](ctx, c, "GET", "/agents", nil, nil)
 }
 
 func (c *client) Nodes(ctx context.Context) ([]Node, error) {
-	return all[Node](ctx, c, "GET", "/nodes", nil)
+	return get[[]Node](ctx, c, "GET", "/nodes", nil, nil)
 }
 
 func (c *client) Store(ctx context.Context) (*Store, error) {
-	return get[Store](ctx, c, "GET", "/store", nil, nil)
+	return get[*Store](ctx, c, "GET", "/store", nil, nil)
 }
 
 func (c *client) Settings(ctx context.Context) ([]Setting, error) {
-	return all[Setting](ctx, c, "GET", "/settings", nil)
+	return get[[]Setting](ctx, c, "GET", "/settings", nil, nil)
 }
 
 func (c *client) CheckSettings(ctx context.Context, yaml []byte) ([]Finding, error) {
-	return all[Finding](ctx, c, "POST", "/settings/check", yaml)
+	return get[[]Finding](ctx, c, "POST", "/settings/check", nil, yaml)
 }
 
 func (c *client) Tasks(ctx context.Context, q TaskQuery) (*Tasks, error) {
@@ -152,11 +142,11 @@ func (c *client) Tasks(ctx context.Context, q TaskQuery) (*Tasks, error) {
 	if !q.Since.IsZero() {
 		p.Set("since", q.Since.UTC().Format(time.RFC3339Nano))
 	}
-	return get[Tasks](ctx, c, "GET", "/tasks", p, nil)
+	return get[*Tasks](ctx, c, "GET", "/tasks", p, nil)
 }
 
 func (c *client) Task(ctx context.Context, task string) (*Task, error) {
-	return get[Task](ctx, c, "GET", taskPath(task, ""), nil, nil)
+	return get[*Task](ctx, c, "GET", taskPath(task, ""), nil, nil)
 }
 
 func (c *client) DeleteTask(ctx context.Context, task string) error {
@@ -165,19 +155,19 @@ func (c *client) DeleteTask(ctx context.Context, task string) error {
 }
 
 func (c *client) CancelTask(ctx context.Context, task string) (*Task, error) {
-	return get[Task](ctx, c, "POST", taskPath(task, "/cancel"), nil, nil)
+	return get[*Task](ctx, c, "POST", taskPath(task, "/cancel"), nil, nil)
 }
 
 func (c *client) TaskAt(ctx context.Context, task string, seq int64) (*a2a.Task, error) {
-	return get[a2a.Task](ctx, c, "GET", taskPath(task, "/state"), query("at", seq), nil)
+	return get[*a2a.Task](ctx, c, "GET", taskPath(task, "/state"), query("at", seq), nil)
 }
 
 func (c *client) Runs(ctx context.Context, task string) ([]Run, error) {
-	return all[Run](ctx, c, "GET", taskPath(task, "/runs"), nil)
+	return get[[]Run](ctx, c, "GET", taskPath(task, "/runs"), nil, nil)
 }
 
 func (c *client) Log(ctx context.Context, task string, after int64, limit int) (*Log, error) {
-	return get[Log](ctx, c, "GET", taskPath(task, "/log"), query("after", after, "limit", limit), nil)
+	return get[*Log](ctx, c, "GET", taskPath(task, "/log"), query("after", after, "limit", limit), nil)
 }
 
 func (c *client) FollowLog(ctx context.Context, task string, after int64) iter.Seq2[LogEntry, error] {
@@ -193,35 +183,35 @@ func (c *client) FollowLog(ctx context.Context, task string, after int64) iter.S
 }
 
 func (c *client) Deliveries(ctx context.Context, q DeliveryQuery) (*Deliveries, error) {
-	return get[Deliveries](ctx, c, "GET", "/deliveries", query("limit", q.Limit, "after", q.After, "task", q.Task, "config", q.ID, "failing", q.Failing), nil)
+	return get[*Deliveries](ctx, c, "GET", "/deliveries", query("limit", q.Limit, "after", q.After, "task", q.Task, "config", q.ID, "failing", q.Failing), nil)
 }
 
 func (c *client) DeadLetters(ctx context.Context, q DeliveryQuery) (*DeadLetters, error) {
-	return get[DeadLetters](ctx, c, "GET", "/dead-letters", query("limit", q.Limit, "after", q.After, "task", q.Task, "config", q.ID), nil)
+	return get[*DeadLetters](ctx, c, "GET", "/dead-letters", query("limit", q.Limit, "after", q.After, "task", q.Task, "config", q.ID), nil)
 }
 
 func (c *client) Redeliver(ctx context.Context, r Redelivery) (*Redelivered, error) {
-	return get[Redelivered](ctx, c, "POST", "/deliveries/redeliver", nil, r)
+	return get[*Redelivered](ctx, c, "POST", "/deliveries/redeliver", nil, r)
 }
 
 func (c *client) Collect(ctx context.Context, r Collection) (*Collected, error) {
-	return get[Collected](ctx, c, "POST", "/collect", nil, r)
+	return get[*Collected](ctx, c, "POST", "/collect", nil, r)
 }
 
 func (c *client) Keys(ctx context.Context) ([]Key, error) {
-	return all[Key](ctx, c, "GET", "/keys", nil)
+	return get[[]Key](ctx, c, "GET", "/keys", nil, nil)
 }
 
 func (c *client) CreateKey(ctx context.Context, k NewKey) (*Key, error) {
-	return get[Key](ctx, c, "POST", "/keys", nil, k)
+	return get[*Key](ctx, c, "POST", "/keys", nil, k)
 }
 
 func (c *client) RevokeKey(ctx context.Context, id string) (*Key, error) {
-	return get[Key](ctx, c, "DELETE", "/keys/"+url.PathEscape(id), nil, nil)
+	return get[*Key](ctx, c, "DELETE", "/keys/"+url.PathEscape(id), nil, nil)
 }
 
 func (c *client) Audit(ctx context.Context, q AuditQuery) (*AuditRecords, error) {
-	return get[AuditRecords](ctx, c, "GET", "/audit", query("limit", q.Limit, "after", q.After, "event", q.Event, "task", q.Task), nil)
+	return get[*AuditRecords](ctx, c, "GET", "/audit", query("limit", q.Limit, "after", q.After, "event", q.Event, "task", q.Task), nil)
 }
 
 func (c *client) Events(ctx context.Context, after string) iter.Seq2[Event, error] {

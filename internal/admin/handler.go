@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/wire"
 )
@@ -47,13 +49,13 @@ const (
 // New returns the handler of an API, for Path and everything below it.
 func New(api API, o Options) http.Handler {
 	o.Logger = cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	return &handler{api: api, o: o, calls: make(chan struct{}, maxCalls), streams: make(chan struct{}, maxStreams)}
+	return &handler{api: api, o: o, calls: semaphore.NewWeighted(maxCalls), streams: semaphore.NewWeighted(maxStreams)}
 }
 
 type handler struct {
 	api            API
 	o              Options
-	calls, streams chan struct{} // one element per running call or stream
+	calls, streams *semaphore.Weighted
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -104,10 +106,10 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
 	if route.stream != nil && (route.call == nil || c.on("follow")) {
 		return h.stream(w, r, c, route)
 	}
-	if !take(h.calls) {
+	if !h.calls.TryAcquire(1) {
 		return tooMany(w)
 	}
-	defer give(h.calls)
+	defer h.calls.Release(1)
 	if err := c.readBody(w, r, route); err != nil {
 		return err
 	}
@@ -128,17 +130,6 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) error {
 	}
 	return writeJSON(w, r, answer)
 }
-
-func take(c chan struct{}) bool {
-	select {
-	case c <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
-func give(c chan struct{}) { <-c }
 
 func tooMany(w http.ResponseWriter) error {
 	w.Header().Set("Retry-After", "1")
@@ -235,17 +226,21 @@ func (c *call) readBody(w http.ResponseWriter, r *http.Request, route *route) er
 
 func writeJSON(w http.ResponseWriter, r *http.Request, v any) error {
 	b, err := json.Marshal(v)
-	if err != nil {
-		return err
+	if err == nil {
+		write(w, r, http.StatusOK, "application/json", b)
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(b)+1))
+	return err
+}
+
+func write(w http.ResponseWriter, r *http.Request, status int, media string, body []byte) {
+	w.Header().Set("Content-Type", media)
+	w.Header().Set("Content-Length", strconv.Itoa(len(body)+1))
 	// Allow as much time as a reader at a modem's speed needs.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime + time.Duration(len(b)/(64<<10))*time.Second))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime + time.Duration(len(body)/(64<<10))*time.Second))
+	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(append(b, '\n')) // an error has no recipient
+		_, _ = w.Write(append(body, '\n')) // an error has no recipient
 	}
-	return nil
 }
 
 // problem is an error in the format of RFC 9457.
@@ -271,17 +266,10 @@ func (h *handler) fail(w http.ResponseWriter, r *http.Request, err error) {
 			w.Header().Add("WWW-Authenticate", c)
 		}
 	}
-	b := e.problem()
-	w.Header().Set("Content-Type", "application/problem+json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(b)+1))
 	if r.ProtoMajor < 2 && r.ContentLength != 0 {
 		w.Header().Set("Connection", "close")
 	}
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime))
-	w.WriteHeader(e.Status)
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(append(b, '\n')) // an error has no recipient
-	}
+	write(w, r, e.Status, "application/problem+json", e.problem())
 }
 
 func (h *handler) public(r *http.Request, err error) *Error {
@@ -300,10 +288,10 @@ func (h *handler) public(r *http.Request, err error) *Error {
 // stream writes server-sent events until they end, the client leaves or stops reading, or the
 // server drains.
 func (h *handler) stream(w http.ResponseWriter, r *http.Request, c *call, route *route) error {
-	if !take(h.streams) {
+	if !h.streams.TryAcquire(1) {
 		return tooMany(w)
 	}
-	defer give(h.streams)
+	defer h.streams.Release(1)
 	if id := strings.TrimSpace(r.Header.Get("Last-Event-ID")); id != "" {
 		if len(id) > 200 {
 			return Invalid("Last-Event-ID", "must be the id of an event of this stream")
