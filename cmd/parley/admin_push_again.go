@@ -79,7 +79,7 @@ func (a *app) redeliver(ctx context.Context, db *database.Location, pick *pushPi
 }
 
 // redeliverAt asks a server to redeliver. A task that does not exist has nothing to send.
-func redeliverAt(ctx context.Context, api admin.API, pick *pushPick) (r database.Redelivered, err error) {
+func redeliverAt(ctx context.Context, api *admin.Client, pick *pushPick) (r database.Redelivered, err error) {
 	did, err := api.Redeliver(ctx, admin.Redelivery{Task: pick.task, ID: pick.config, All: *pick == pushPick{}})
 	switch {
 	case errors.Is(err, admin.ErrNotFound):

@@ -21,7 +21,7 @@ import (
 
 // serverOf returns the administration of the server that runs with a database on this machine;
 // nil if there is none.
-func serverOf(ctx context.Context, db *database.Location) (admin.API, *admin.Local, error) {
+func serverOf(ctx context.Context, db *database.Location) (*admin.Client, *admin.Local, error) {
 	api, l, err := admin.Find(ctx, db.AdminFile())
 	if errors.Is(err, admin.ErrNoServer) {
 		return nil, nil, nil
@@ -33,7 +33,7 @@ func serverOf(ctx context.Context, db *database.Location) (admin.API, *admin.Loc
 }
 
 // ofServer makes cmd a command on the server that runs with a database.
-func (a *app) ofServer(cmd *cobra.Command, run func(ctx context.Context, api admin.API, l *admin.Local) error) *cobra.Command {
+func (a *app) ofServer(cmd *cobra.Command, run func(ctx context.Context, api *admin.Client, l *admin.Local) error) *cobra.Command {
 	return a.admin(cmd, func(ctx context.Context, db *database.Location, _ []string) error {
 		api, l, err := serverOf(ctx, db)
 		if err == nil && api == nil {
@@ -61,7 +61,7 @@ that wait for their client are not among them: --state input-required lists thos
 		Example: `  parley admin tasks
   parley admin tasks --state input-required --json`,
 		Args: cobra.NoArgs,
-	}, func(ctx context.Context, api admin.API, _ *admin.Local) error {
+	}, func(ctx context.Context, api *admin.Client, _ *admin.Local) error {
 		n := 0
 		row, flush := a.table()
 		q := admin.TaskQuery{Query: admin.Query{Limit: admin.MaxLimit}, State: state, AtWork: state == ""}
@@ -109,7 +109,7 @@ that wait for their client are not among them: --state input-required lists thos
 }
 
 // noteWaiting prints how many tasks are not at work because they wait for their clients.
-func (a *app) noteWaiting(ctx context.Context, api admin.API) error {
+func (a *app) noteWaiting(ctx context.Context, api *admin.Client) error {
 	for _, state := range []a2a.TaskState{a2a.TaskStateInputRequired, a2a.TaskStateAuthRequired} {
 		page, err := api.Tasks(ctx, admin.TaskQuery{Query: admin.Query{Limit: 1}, State: admin.StateWord(state)})
 		if err != nil {
@@ -129,7 +129,7 @@ func newAdminStatus(a *app) *cobra.Command {
 		Example: `  parley admin status
   parley admin status --data /var/lib/parley`,
 		Args: cobra.NoArgs,
-	}, func(ctx context.Context, api admin.API, l *admin.Local) error {
+	}, func(ctx context.Context, api *admin.Client, l *admin.Local) error {
 		ready, err := api.Readiness(ctx)
 		if err != nil {
 			return err
@@ -200,7 +200,7 @@ stops: do not pass it on. Otherwise the console asks for an API key.`,
 		Example: `  parley admin console
   parley admin console --data /var/lib/parley`,
 		Args: cobra.NoArgs,
-	}, func(_ context.Context, _ admin.API, l *admin.Local) error {
+	}, func(_ context.Context, _ *admin.Client, l *admin.Local) error {
 		if l.Console == "" {
 			return failure.New(failure.CodeAdmin, "the server at "+l.URL+" has no console", nil).WithHint("it was started with --no-console, or by an older version")
 		}

@@ -89,10 +89,10 @@ func ReadLocal(name string) (*Local, error) {
 	return &f.Local, nil
 }
 
-// Find returns the API of the server that wrote a file and still runs. If there is none, the
+// Find returns a client of the server that wrote a file and still runs. If there is none, the
 // error is ErrNoServer. This includes a server that ended without removing its file: another
 // program may have its address by now, and refuses its token.
-func Find(ctx context.Context, name string) (API, *Local, error) {
+func Find(ctx context.Context, name string) (*Client, *Local, error) {
 	l, err := ReadLocal(name)
 	if err != nil {
 		return nil, nil, err

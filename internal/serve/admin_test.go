@@ -99,7 +99,8 @@ func (r *running) send(t *testing.T, text string) *a2a.Task {
 
 // client calls the host's API over HTTP as the one who reads its file.
 func (r *running) client() admin.API {
-	return admin.Dial(&admin.Local{URL: r.url, Token: r.admin.token})
+	l := &admin.Local{URL: r.url, Token: r.admin.token}
+	return &apiClient{admin.Dial(l), l.URL + admin.Path, l.Token}
 }
 
 // The API gives the same answers over HTTP and in the process.
