@@ -6,7 +6,7 @@ import (
 	"context"
 	"os"
 	"os/signal"
-	"sync"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -26,7 +26,9 @@ func Context() (_ context.Context, stop func()) {
 		for ctx.Err() == nil {
 			select {
 			case sig := <-signals:
-				if sig != os.Interrupt || !h.press() {
+				if take := h.take.Load(); take != nil && sig == os.Interrupt {
+					(*take)()
+				} else {
 					cancel()
 				}
 			case <-stopped:
@@ -51,22 +53,10 @@ func Context() (_ context.Context, stop func()) {
 
 // holder holds the function that handles the SIGINTs of a context instead of ending it.
 type holder struct {
-	mu   sync.Mutex // protects the field below
-	take func()     // nil: none
+	take atomic.Pointer[func()] // nil: none
 }
 
 type holderKey struct{}
-
-func (h *holder) press() bool {
-	h.mu.Lock()
-	take := h.take
-	h.mu.Unlock()
-	if take == nil {
-		return false
-	}
-	take()
-	return true
-}
 
 // Catch makes each SIGINT call press instead of ending ctx, until release. It works for
 // contexts of Context, and does nothing for others.
@@ -75,13 +65,8 @@ func Catch(ctx context.Context, press func()) (release func()) {
 	if !ok {
 		return func() {}
 	}
-	set := func(take func()) {
-		h.mu.Lock()
-		h.take = take
-		h.mu.Unlock()
-	}
-	set(press)
-	return func() { set(nil) }
+	h.take.Store(&press)
+	return func() { h.take.Store(nil) }
 }
 
 // end sends a signal to this process with its default action.

@@ -22,16 +22,14 @@ type Editor struct {
 	history string // the file; "" keeps none
 }
 
-// NewEditor returns an editor. complete may be nil; history is the file for the lines, of mode
-// 0600, and "" keeps none. The editor must be closed.
+// NewEditor returns an editor. history is the file for the lines, of mode 0600, and "" keeps
+// none. The editor must be closed.
 func NewEditor(history string, complete func(line string, at int) (head string, words []string, tail string)) *Editor {
 	e := &Editor{state: liner.NewLiner(), history: history}
 	e.state.SetCtrlCAborts(true)
 	e.state.SetMultiLineMode(true)
 	e.state.SetTabCompletionStyle(liner.TabPrints)
-	if complete != nil {
-		e.state.SetWordCompleter(complete)
-	}
+	e.state.SetWordCompleter(complete)
 	if f, err := os.Open(history); history != "" && err == nil {
 		_, _ = e.state.ReadHistory(f) // a damaged one is begun anew
 		f.Close()

@@ -16,7 +16,7 @@ import (
 // screen returns a terminal of a width that writes to the buffer.
 func screen(width int, colors bool) (*Screen, *bytes.Buffer) {
 	var b bytes.Buffer
-	return &Screen{out: &b, err: &b, outIs: true, errIs: true, sharesLine: true, colors: colors, widthOf: func() int { return width }}, &b
+	return &Screen{out: &b, err: &b, outIs: true, errIs: true, colors: colors, widthOf: func() int { return width }}, &b
 }
 
 func hints() Hints {

@@ -29,13 +29,12 @@ import (
 // either.
 type Screen struct {
 	// set by New, then constant
-	out, err   io.Writer
-	outIs      bool // standard output is a terminal
-	errIs      bool // standard error is a terminal that can rewrite a line
-	watched    bool // standard error is a terminal of any kind
-	colors     bool
-	widthOf    func() int // 0 if not known
-	sharesLine bool       // both are terminals, so that both write to the same line
+	out, err io.Writer
+	outIs    bool // standard output is a terminal
+	errIs    bool // standard error is a terminal that can rewrite a line
+	watched  bool // standard error is a terminal of any kind
+	colors   bool
+	widthOf  func() int // 0 if not known
 
 	meters atomic.Int32 // how many meters use the status line, which has priority over waits
 
@@ -62,7 +61,6 @@ func New(out, err io.Writer, lookup func(string) (string, bool)) *Screen {
 		s.colors = !dumb && noColor == "" && enableColors(fd)
 		s.widthOf = widthOf(fd)
 	}
-	s.sharesLine = s.outIs && s.errIs
 	return s
 }
 
@@ -127,7 +125,7 @@ func (s *Screen) Err() io.Writer {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.wipeLocked()
-		if s.sharesLine && s.open {
+		if s.outIs && s.open { // the line is that of standard error, too
 			s.open = false
 			if _, err := io.WriteString(s.err, "\n"); err != nil {
 				return 0, err
@@ -149,7 +147,7 @@ const eraseLine = "\r\x1b[K"
 func (s *Screen) Status(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.errIs || s.sharesLine && s.open {
+	if !s.errIs || s.outIs && s.open {
 		return
 	}
 	if text = Cut(plain.Line(text), s.Width()-1); text == "" {
