@@ -229,7 +229,7 @@ func (a *app) earlyPrinter(args []string) output.Printer {
 	}
 	if form == "" {
 		if s, _, err := loadSettings(a.around, a.flags.config, a.flags.context); err == nil {
-			form, _ = s.find(envName("output"))
+			form, _ = s.find("output")
 		} else {
 			form, _ = a.around.lookup(envName("output"))
 		}
@@ -266,7 +266,10 @@ func (a *app) saw(r *a2a.StreamResponse) {
 // not show that by default.
 func (a *app) outcome(t *a2a.Task) {
 	if a.flags.exitStatus {
-		a.exit = exitFor(t.Status.State)
+		var rests bool
+		if a.exit, rests = taskExits[t.Status.State]; !rests {
+			a.exit = exitAtWork
+		}
 	}
 	if _, human := a.print.(*output.Human); human {
 		return // it has just printed this, in color

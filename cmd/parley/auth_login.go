@@ -129,7 +129,7 @@ func (a *app) keepSignIn(ctx context.Context, s *contexts.SignIn) error {
 
 // clientOf determines the client id and secret for the issuer.
 func (a *app) clientOf(ctx context.Context, l *login) error {
-	known, _ := a.settings.find(envName("client-id"))
+	known, _ := a.settings.find("client-id")
 	if l.clientID = cmp.Or(l.clientID, known); l.clientID == "" {
 		return failure.Usagef("--client-id is not set: the issuer has to know this program").
 			WithHint("register a public client (native app, with redirect http://127.0.0.1 or the device flow) with whoever runs the agent's issuer, and give its id, or set A2ACLI_CLIENT_ID")
@@ -143,7 +143,7 @@ func (a *app) clientOf(ctx context.Context, l *login) error {
 			return failure.Usagef("--client-secret -: standard input has no line").WithHint("parley auth login --client-secret - < file")
 		}
 	}
-	kept, _ := a.settings.find(envName("client-secret"))
+	kept, _ := a.settings.find("client-secret")
 	l.secret = cmp.Or(l.secret, kept)
 	a.stderr.Hide(l.secret)
 	return nil

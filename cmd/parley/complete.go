@@ -80,7 +80,7 @@ func (a *app) completeContext(_ *cobra.Command, args []string, _ string) ([]stri
 func (a *app) completeAgent(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	list := []string{"http://127.0.0.1:7275"}
 	if s, _, err := loadSettings(a.around, a.flags.config, a.flags.context); err == nil {
-		if named, _ := s.find(envName("agent-card")); named != "" {
+		if named, _ := s.find("agent-card"); named != "" {
 			list = append(list, named)
 		}
 	}

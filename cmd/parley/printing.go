@@ -83,22 +83,15 @@ func unwritten(err error) error {
 	return err
 }
 
-// exitFor returns the exit code of --exit-status. Codes up to 5 tell how the command ended
+// taskExits are the exit codes of --exit-status. Codes up to 5 tell how the command ended
 // (a2a-cli §11.6).
-func exitFor(s a2a.TaskState) int {
-	switch s {
-	case a2a.TaskStateCompleted:
-		return 0
-	case a2a.TaskStateFailed:
-		return 10
-	case a2a.TaskStateRejected:
-		return 11
-	case a2a.TaskStateCanceled:
-		return 12
-	case a2a.TaskStateInputRequired:
-		return 13
-	case a2a.TaskStateAuthRequired:
-		return 14
-	}
-	return 15
+var taskExits = map[a2a.TaskState]int{
+	a2a.TaskStateCompleted:     0,
+	a2a.TaskStateFailed:        10,
+	a2a.TaskStateRejected:      11,
+	a2a.TaskStateCanceled:      12,
+	a2a.TaskStateInputRequired: 13,
+	a2a.TaskStateAuthRequired:  14,
 }
+
+const exitAtWork = 15

@@ -83,39 +83,34 @@ func loadSettings(around surroundings, named, context string) (*settings, []stri
 	var warnings []string
 	read := func(path string) (*dotenv.File, error) {
 		f, err := dotenv.Read(path)
-		if err == nil {
-			warnings = append(warnings, exposed(f)...)
+		if err != nil {
+			return nil, failure.New(failure.CodeUsage, "configuration file: "+err.Error(), err)
 		}
-		return f, err
+		warnings = append(warnings, exposed(f)...)
+		return f, nil
 	}
 
-	var err error
 	if named == "" {
 		named, _ = around.lookup(envName("config"))
 	}
-	switch {
-	case named != "":
-		s.local, err = read(named)
-		if err != nil {
-			return nil, nil, failure.Usagef("configuration file: %v", err)
+	if named == "" && around.dir != "" {
+		if named = dotenv.FindUp(around.dir, ".env"); named == around.global {
+			named = ""
 		}
-	case around.dir != "":
-		path := dotenv.FindUp(around.dir, ".env")
-		if path == "" || path == around.global {
-			break
+		if named != "" && !config.Trusted(named) {
+			warnings = append(warnings, fmt.Sprintf("%s belongs to another user and was not read; name it with --config if you trust it", named))
+			named = ""
 		}
-		if !config.Trusted(path) {
-			warnings = append(warnings, fmt.Sprintf("%s belongs to another user and was not read; name it with --config if you trust it", path))
-			break
-		}
-		if s.local, err = read(path); err != nil {
-			return nil, nil, failure.Usagef("configuration file: %v", err)
+	}
+	var err error
+	if named != "" {
+		if s.local, err = read(named); err != nil {
+			return nil, nil, err
 		}
 	}
 	if around.global != "" {
-		s.global, err = read(around.global)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return nil, nil, failure.Usagef("configuration file: %v", err)
+		if s.global, err = read(around.global); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return nil, nil, err
 		}
 	}
 	return s, warnings, s.loadContext(context)
@@ -126,7 +121,7 @@ func loadSettings(around surroundings, named, context string) (*settings, []stri
 func (s *settings) loadContext(name string) (err error) {
 	s.fromFlags = name != ""
 	if name == "" {
-		name, _ = s.find(envName("context"))
+		name, _ = s.find("context")
 	}
 	if name == "" {
 		name, err = s.around.contexts.Current()
@@ -165,7 +160,7 @@ func envName(flag string) string {
 func (s *settings) apply(fs *pflag.FlagSet) error {
 	var err error
 	if agent := fs.Lookup("agent-card"); agent != nil {
-		value, from := s.find(envName(agent.Name))
+		value, from := s.find(agent.Name)
 		if s.broken != nil && !agent.Changed && value == "" {
 			return s.broken
 		}
@@ -194,7 +189,7 @@ func (s *settings) applyTo(f *pflag.Flag) error {
 		s.from[f.Name] = origin{fromDefault, "default"}
 		if s.named != "" {
 			s.from[f.Name] = origin{fromContext, "parley context use"}
-			if _, from := s.find(envName(f.Name)); from.level < fromContext {
+			if _, from := s.find(f.Name); from.level < fromContext {
 				s.from[f.Name] = from
 			}
 			return f.Value.Set(s.named)
@@ -209,7 +204,7 @@ func (s *settings) applyTo(f *pflag.Flag) error {
 		}
 		return nil
 	}
-	value, from := s.find(envName(f.Name))
+	value, from := s.find(f.Name)
 	s.from[f.Name] = from
 	if value == "" {
 		return nil
@@ -232,20 +227,14 @@ func (s *settings) applyTo(f *pflag.Flag) error {
 // contextOrigin is the source name of the context's settings.
 func (s *settings) contextOrigin() string { return "context " + s.named }
 
-// ofContext returns the context's value of a variable, if it may be used.
-func (s *settings) ofContext(name string) (string, bool) {
-	for flag, v := range s.context {
-		if envName(flag) == name {
-			return v, !s.foreign || flag == "agent-card"
-		}
+// find returns the value of a flag below the command line.
+func (s *settings) find(flag string) (string, origin) {
+	ofContext, known := s.context[flag]
+	known = known && (!s.foreign || flag == "agent-card")
+	if known && s.fromFlags {
+		return ofContext, origin{fromFlag, s.contextOrigin()}
 	}
-	return "", false
-}
-
-func (s *settings) find(name string) (string, origin) {
-	if v, ok := s.ofContext(name); ok && s.fromFlags {
-		return v, origin{fromFlag, s.contextOrigin()}
-	}
+	name := envName(flag)
 	if v, ok := s.around.lookup(name); ok {
 		return v, origin{fromEnv, "environment variable " + name}
 	}
@@ -256,8 +245,8 @@ func (s *settings) find(name string) (string, origin) {
 			}
 		}
 	}
-	if v, ok := s.ofContext(name); ok {
-		return v, origin{fromContext, s.contextOrigin()}
+	if known {
+		return ofContext, origin{fromContext, s.contextOrigin()}
 	}
 	return "", origin{fromDefault, "default"}
 }
