@@ -11,6 +11,7 @@ import (
 	"github.com/parley-a2a/parley/engine"
 	"github.com/parley-a2a/parley/internal/database"
 	"github.com/parley-a2a/parley/internal/output"
+	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/store"
 )
 
@@ -31,23 +32,41 @@ func (p *pushPick) has(id store.PushID) bool {
 	return (p.task == "" || p.task == id.Key.ID) && (p.config == "" || p.config == id.ID)
 }
 
+// webhookDoc names a webhook by the ids that clients know.
+type webhookDoc struct {
+	Agent  string `json:"agent,omitempty"`
+	Tenant string `json:"tenant,omitempty"`
+	Owner  string `json:"owner,omitempty"`
+	Task   string `json:"taskId"`
+	ID     string `json:"id"`
+}
+
+func webhookOf(id store.PushID) webhookDoc {
+	agent, tenant := engine.AgentOf(id.Tenant)
+	return webhookDoc{agent, tenant, id.Owner, id.Key.ID, id.ID}
+}
+
+func (d *webhookDoc) print(out *output.Writer) {
+	out.Field("Task ID", d.Task)
+	out.Field("Config ID", d.ID)
+	out.Field("Agent", d.Agent)
+	out.Field("Tenant", d.Tenant)
+	out.Field("Owner", d.Owner)
+}
+
 // pushDoc is a webhook as list prints it, with only the host of its URL.
 type pushDoc struct {
-	Agent   string     `json:"agent,omitempty"`
-	Tenant  string     `json:"tenant,omitempty"`
-	Owner   string     `json:"owner,omitempty"`
-	Task    string     `json:"taskId"`
-	ID      string     `json:"id"`
-	Host    string     `json:"host"`
-	Created time.Time  `json:"created"`
-	State   string     `json:"state"`
-	Live    bool       `json:"live"`
-	Cursor  int64      `json:"cursor"`
-	Last    int64      `json:"last"`
-	Tries   int32      `json:"tries"`
-	Since   *time.Time `json:"since,omitempty"`
-	Due     *time.Time `json:"due,omitempty"`
-	Reason  string     `json:"reason,omitempty"`
+	webhookDoc
+	Host    string    `json:"host"`
+	Created time.Time `json:"created"`
+	State   string    `json:"state"`
+	Live    bool      `json:"live"`
+	Cursor  int64     `json:"cursor"`
+	Last    int64     `json:"last"`
+	Tries   int32     `json:"tries"`
+	Since   time.Time `json:"since,omitzero"`
+	Due     time.Time `json:"due,omitzero"`
+	Reason  string    `json:"reason,omitempty"`
 }
 
 // listDoc is a document of a list; in JSON it is printed in full.
@@ -108,10 +127,9 @@ what comes next. A webhook is idle, pending, retrying, disabled (the receiver an
 				if !pick.has(p.PushID()) || failing && state != database.PushRetrying && state != database.PushDisabled {
 					continue
 				}
-				agent, tenant := engine.AgentOf(p.Tenant)
 				if err := say(&pushDoc{
-					Agent: agent, Tenant: tenant, Owner: p.Owner, Task: p.Key.ID, ID: p.ID, Host: p.Host, Created: p.Created, State: state, Live: p.Live,
-					Cursor: p.Cursor, Last: p.Last, Tries: p.Tries, Since: timeOrNil(p.Since), Due: timeOrNil(p.Due), Reason: p.Reason,
+					webhookDoc: webhookOf(p.PushID()), Host: p.Host, Created: p.Created, State: state, Live: p.Live,
+					Cursor: p.Cursor, Last: p.Last, Tries: p.Tries, Since: p.Since, Due: p.Due, Reason: p.Reason,
 				}); err != nil {
 					return err
 				}
@@ -122,18 +140,14 @@ what comes next. A webhook is idle, pending, retrying, disabled (the receiver an
 }
 
 func (p *pushDoc) print(out *output.Writer) {
-	out.Field("Task ID", p.Task)
-	out.Field("Config ID", p.ID)
-	out.Field("Agent", p.Agent)
-	out.Field("Tenant", p.Tenant)
-	out.Field("Owner", p.Owner)
+	p.webhookDoc.print(out)
 	out.Field("Host", p.Host)
 	out.Field("State", p.State)
 	out.Field("Events", fmt.Sprintf("%d of %d delivered or given up", p.Cursor, p.Last))
 	if p.Tries > 0 {
 		out.Field("Tries", fmt.Sprint(p.Tries))
-		out.Field("Since", p.Since.UTC().Format(time.RFC3339))
-		out.Field("Due", p.Due.UTC().Format(time.RFC3339))
+		out.Field("Since", plain.Date(p.Since))
+		out.Field("Due", plain.Date(p.Due))
 	}
 	out.Field("Reason", p.Reason)
 	out.Blank()
@@ -141,11 +155,7 @@ func (p *pushDoc) print(out *output.Writer) {
 
 // deadLetterDoc is a dead letter as dead prints it.
 type deadLetterDoc struct {
-	Agent  string    `json:"agent,omitempty"`
-	Tenant string    `json:"tenant,omitempty"`
-	Owner  string    `json:"owner,omitempty"`
-	Task   string    `json:"taskId"`
-	ID     string    `json:"id"`
+	webhookDoc
 	Seq    int64     `json:"seq"`
 	Time   time.Time `json:"time"`
 	Tries  int32     `json:"tries"`
@@ -172,8 +182,7 @@ or that failed for a day. parley admin push redeliver sends them again.`,
 				if !pick.has(l.PushID) {
 					continue
 				}
-				agent, tenant := engine.AgentOf(l.Tenant)
-				if err := say(&deadLetterDoc{agent, tenant, l.Owner, l.Key.ID, l.ID, l.Seq, l.Time, l.Tries, l.Reason, l.Again}); err != nil {
+				if err := say(&deadLetterDoc{webhookOf(l.PushID), l.Seq, l.Time, l.Tries, l.Reason, l.Again}); err != nil {
 					return err
 				}
 			}
@@ -183,26 +192,15 @@ or that failed for a day. parley admin push redeliver sends them again.`,
 }
 
 func (l *deadLetterDoc) print(out *output.Writer) {
-	out.Field("Task ID", l.Task)
-	out.Field("Config ID", l.ID)
-	out.Field("Agent", l.Agent)
-	out.Field("Tenant", l.Tenant)
-	out.Field("Owner", l.Owner)
+	l.webhookDoc.print(out)
 	out.Field("Event", fmt.Sprint(l.Seq))
-	out.Field("Given up", l.Time.UTC().Format(time.RFC3339))
+	out.Field("Given up", plain.Date(l.Time))
 	out.Field("Tries", fmt.Sprint(l.Tries))
 	out.Field("Reason", l.Reason)
 	if l.Again {
 		out.Field("Again", "at the next start")
 	}
 	out.Blank()
-}
-
-func timeOrNil(t time.Time) *time.Time {
-	if t.IsZero() {
-		return nil
-	}
-	return &t
 }
 
 func (a *app) sayJSON(doc any) error {

@@ -19,16 +19,16 @@ import (
 
 // signInDoc is a sign-in without its secrets.
 type signInDoc struct {
-	Agent   string     `json:"agent"`
-	Context string     `json:"context,omitempty"`
-	Scheme  string     `json:"scheme,omitempty"`
-	Issuer  string     `json:"issuer,omitempty"`
-	Client  string     `json:"clientId,omitempty"`
-	Subject string     `json:"subject,omitempty"`
-	Scopes  []string   `json:"scopes,omitempty"`
-	Expires *time.Time `json:"expires,omitempty"`
-	Renews  bool       `json:"renews"`
-	Error   string     `json:"error,omitempty"`
+	Agent   string    `json:"agent"`
+	Context string    `json:"context,omitempty"`
+	Scheme  string    `json:"scheme,omitempty"`
+	Issuer  string    `json:"issuer,omitempty"`
+	Client  string    `json:"clientId,omitempty"`
+	Subject string    `json:"subject,omitempty"`
+	Scopes  []string  `json:"scopes,omitempty"`
+	Expires time.Time `json:"expires,omitzero"`
+	Renews  bool      `json:"renews"`
+	Error   string    `json:"error,omitempty"`
 }
 
 func statusOf(kept *contexts.SignIn) *signInDoc {
@@ -38,7 +38,7 @@ func statusOf(kept *contexts.SignIn) *signInDoc {
 		d.Error = "the file cannot be read: sign in again"
 		return d
 	}
-	d.Scheme, d.Issuer, d.Client, d.Subject, d.Scopes, d.Expires = s.Scheme, s.Issuer, s.ClientID, s.Subject, s.Scopes, timeOrNil(s.Expiry)
+	d.Scheme, d.Issuer, d.Client, d.Subject, d.Scopes, d.Expires = s.Scheme, s.Issuer, s.ClientID, s.Subject, s.Scopes, s.Expiry
 	d.Renews = s.Refresh != "" || s.Grant == auth.GrantClient
 	return d
 }
@@ -51,7 +51,7 @@ func (d *signInDoc) show(out *output.Writer) {
 	out.Field("Client", d.Client)
 	out.Field("Scheme", d.Scheme)
 	out.Field("Scopes", strings.Join(d.Scopes, " "))
-	if d.Expires != nil && !d.Renews {
+	if !d.Expires.IsZero() && !d.Renews {
 		out.Field("Expires", d.Expires.Local().Format(time.RFC3339))
 	}
 	out.Field("Error", d.Error)
