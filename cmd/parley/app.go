@@ -103,13 +103,8 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err == nil {
 		return a.exit
 	}
-	var f *failure.Error
-	if !errors.As(err, &f) {
-		if err = unwritten(err); !errors.As(err, &f) {
-			f = usageOf(root, err).(*failure.Error) // cobra's own: no code of this program has run
-		}
-	}
-	return a.fail(f, args)
+	// An error that is no failure is cobra's own: no code of this program has run.
+	return a.fail(usageOf(root, unwritten(err)), args)
 }
 
 // fail prints a failure and returns its exit code.

@@ -27,34 +27,51 @@ type events = iter.Seq2[*a2a.StreamResponse, error]
 // rests reports whether a task has ended or waits for its client.
 func rests(s a2a.TaskState) bool { return s.Terminal() || s.Interrupted() }
 
+// watch ranges over the events of a task, and shows what is waited for meanwhile.
+func (a *app) watch(seq events, each func(*a2a.StreamResponse) error) error {
+	a.waiting = a.screen.Wait("waiting for the agent")
+	defer a.waiting.Stop()
+	for r, err := range seq {
+		if err != nil {
+			return err
+		}
+		a.saw(r)
+		if a.last != nil {
+			a.waiting.Say(waitsFor(a.last))
+		}
+		if err := each(r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // await consumes the events of a task and returns the final state, whether they were streamed
 // or polled.
 func (a *app) await(ctx context.Context, svc a2a.Service, seq events) (*a2a.SendMessageResponse, error) {
 	t, whole := new(a2a.Task), false
+	var direct *a2a.Message
 	var notice *time.Timer
-	waiting := a.screen.Wait("waiting for the agent")
-	a.waiting = waiting
-	defer waiting.Stop()
-	for r, err := range seq {
-		if err != nil {
-			return nil, err
-		}
-		if r.Message != nil {
-			return &a2a.SendMessageResponse{Message: r.Message}, nil
-		}
-		a.saw(r)
+	err := a.watch(seq, func(r *a2a.StreamResponse) error {
+		direct, whole = r.Message, r.Task != nil
 		t.ApplyEvent(r)
-		whole = r.Task != nil
-		waiting.Say(waitsFor(t))
-		if notice == nil && !rests(t.Status.State) && !a.screen.Rewrites() {
+		if notice == nil && direct == nil && !rests(t.Status.State) && !a.screen.Rewrites() {
 			name := named(t)
 			notice = time.AfterFunc(noticeAfter, func() {
 				a.stderr.Note("Note", "waiting for %s; interrupting leaves it running", name)
 			})
-			defer notice.Stop()
 		}
+		return nil
+	})
+	if notice != nil {
+		notice.Stop()
 	}
-	waiting.Stop()
+	if err != nil {
+		return nil, err
+	}
+	if direct != nil {
+		return &a2a.SendMessageResponse{Message: direct}, nil
+	}
 	if !whole {
 		// Events alone lack what streams do not show, such as the client's own messages in the
 		// history.
@@ -70,25 +87,12 @@ func (a *app) await(ctx context.Context, svc a2a.Service, seq events) (*a2a.Send
 // stream prints the events of a task as they arrive.
 func (a *app) stream(ctx context.Context, svc a2a.Service, seq events, save *saveFlags) error {
 	var direct *a2a.Message
-	waiting := a.screen.Wait("waiting for the agent")
-	a.waiting = waiting
-	defer waiting.Stop()
-	for r, err := range seq {
-		if err != nil {
-			return err
-		}
-		a.saw(r)
-		if r.Message != nil {
-			direct = r.Message
-		}
-		if a.last != nil {
-			waiting.Say(waitsFor(a.last))
-		}
-		if err := a.print.Event(r); err != nil {
-			return err
-		}
+	if err := a.watch(seq, func(r *a2a.StreamResponse) error {
+		direct = r.Message
+		return a.print.Event(r)
+	}); err != nil {
+		return err
 	}
-	waiting.Stop()
 	if a.last != nil {
 		a.outcome(a.last)
 	}

@@ -122,7 +122,7 @@ func (a *app) session(outer context.Context, c *a2aclient.Client) *chat.Session 
 		Send: func(ctx context.Context, m *a2a.Message, seen func(string)) (*a2a.Task, error) {
 			ctx, cancel := a.limited(ctx)
 			defer cancel()
-			t, err := a.exchange(ctx, c, f, m, seen)
+			t, err := a.exchange(ctx, f, m, seen)
 			if errors.Is(context.Cause(ctx), errTimeout) {
 				err = a.explain(ctx, err)
 			}
@@ -167,26 +167,21 @@ func (a *app) explainChat(ctx context.Context, err error) *failure.Error {
 }
 
 // exchange sends a message of a conversation, and shows the result.
-func (a *app) exchange(ctx context.Context, c *a2aclient.Client, f *a2aclient.Follower, m *a2a.Message, seen func(string)) (*a2a.Task, error) {
+func (a *app) exchange(ctx context.Context, f *a2aclient.Follower, m *a2a.Message, seen func(string)) (*a2a.Task, error) {
 	if err := a.print.Sending(m); err != nil {
 		return nil, err
 	}
 	a.sending, a.last = true, nil
 	direct := new(a2a.Task)
-	events := f.Send(ctx, &a2a.SendMessageRequest{Message: m, Metadata: a.flags.metadata})
-	err := a.stream(ctx, c, func(yield func(*a2a.StreamResponse, error) bool) {
-		for r, err := range events {
-			if err == nil && r.Message != nil {
-				direct.ContextID = r.Message.ContextID
-			}
-			if err == nil && r.TaskID() != "" {
-				seen(r.TaskID())
-			}
-			if !yield(r, err) {
-				return
-			}
+	err := a.watch(f.Send(ctx, &a2a.SendMessageRequest{Message: m, Metadata: a.flags.metadata}), func(r *a2a.StreamResponse) error {
+		if r.Message != nil {
+			direct.ContextID = r.Message.ContextID
 		}
-	}, new(saveFlags))
+		if id := r.TaskID(); id != "" {
+			seen(id)
+		}
+		return a.print.Event(r)
+	})
 	a.outage.Stop()
 	if p, ok := a.print.(*output.Human); ok {
 		p.End()
@@ -197,5 +192,6 @@ func (a *app) exchange(ctx context.Context, c *a2aclient.Client, f *a2aclient.Fo
 	if a.last == nil {
 		return direct, nil
 	}
+	a.outcome(a.last)
 	return a.last, nil
 }

@@ -182,8 +182,9 @@ func (a *app) configured(cmd *cobra.Command, run func(cmd *cobra.Command, args [
 	return cmd
 }
 
-// usageOf turns cobra's error about the command line into a usage failure.
-func usageOf(cmd *cobra.Command, err error) error {
+// usageOf turns cobra's error about the command line into a usage failure. It returns failures
+// unchanged.
+func usageOf(cmd *cobra.Command, err error) *failure.Error {
 	if f, ok := errors.AsType[*failure.Error](err); ok {
 		return f
 	}
