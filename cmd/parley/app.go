@@ -239,10 +239,11 @@ func (a *app) earlyPrinter(args []string) output.Printer {
 	return text
 }
 
-// saw remembers the state of this invocation's task.
+// saw remembers the state of this invocation's task. A direct message, which may name a task,
+// tells none.
 func (a *app) saw(r *a2a.StreamResponse) {
 	id := r.TaskID()
-	if id == "" {
+	if id == "" || r.Message != nil {
 		return
 	}
 	if a.last == nil {
