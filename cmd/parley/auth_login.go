@@ -29,10 +29,10 @@ func newAuth(a *app) *cobra.Command {
 
 // login is the command line of auth login.
 type login struct {
-	clientID, secret, scheme, issuer, grant, resource string
-	scopes                                            []string
-	noBrowser                                         bool
-	port                                              uint16
+	auth.OAuthOptions
+	scheme, grant string
+	noBrowser     bool
+	port          uint16
 }
 
 func newAuthLogin(a *app) *cobra.Command {
@@ -56,13 +56,13 @@ port of --redirect-port.`,
 		Args: cobra.NoArgs,
 	}, func(ctx context.Context, _ []string) error { return a.login(ctx, &l) })
 	fs := cmd.Flags()
-	fs.StringVar(&l.clientID, "client-id", "", "id under which the issuer knows this program; or A2ACLI_CLIENT_ID")
-	fs.StringVar(&l.secret, "client-secret", "", "the client's secret, or - for a line of standard input; other users can see options: prefer - or A2ACLI_CLIENT_SECRET")
-	fs.StringArrayVar(&l.scopes, "scope", nil, "ask for this `scope`; may be repeated (default: those that the card requires)")
+	fs.StringVar(&l.ClientID, "client-id", "", "id under which the issuer knows this program; or A2ACLI_CLIENT_ID")
+	fs.StringVar(&l.ClientSecret, "client-secret", "", "the client's secret, or - for a line of standard input; other users can see options: prefer - or A2ACLI_CLIENT_SECRET")
+	fs.StringArrayVar(&l.Scopes, "scope", nil, "ask for this `scope`; may be repeated (default: those that the card requires)")
 	fs.StringVar(&l.scheme, "scheme", "", "`name` of the card's security scheme (default: the first of OAuth or OpenID Connect)")
-	fs.StringVar(&l.issuer, "issuer", "", "sign in only at the issuer with this `URL`; the card must agree with what it publishes")
+	fs.StringVar(&l.Issuer, "issuer", "", "sign in only at the issuer with this `URL`; the card must agree with what it publishes")
 	fs.Var(flagvalue.Choice(&l.grant, "", auth.GrantCode, auth.GrantDevice, auth.GrantClient), "grant", "how to sign in: code (a browser here), device (a browser anywhere) or client-credentials (default: what fits)")
-	fs.StringVar(&l.resource, "resource", "", "tell the issuer that the token is for this `URL` (RFC 8707)")
+	fs.StringVar(&l.Resource, "resource", "", "tell the issuer that the token is for this `URL` (RFC 8707)")
 	fs.BoolVar(&l.noBrowser, "no-browser", false, "do not open a browser; use a code on another device, or print the address")
 	fs.Uint16Var(&l.port, "redirect-port", 0, "`port` of this machine to which the browser returns (default: a free one)")
 	return cmd
@@ -130,31 +130,29 @@ func (a *app) keepSignIn(ctx context.Context, s *contexts.SignIn) error {
 // clientOf determines the client id and secret for the issuer.
 func (a *app) clientOf(ctx context.Context, l *login) error {
 	known, _ := a.settings.find("client-id")
-	if l.clientID = cmp.Or(l.clientID, known); l.clientID == "" {
+	if l.ClientID = cmp.Or(l.ClientID, known); l.ClientID == "" {
 		return failure.Usagef("--client-id is not set: the issuer has to know this program").
 			WithHint("register a public client (native app, with redirect http://127.0.0.1 or the device flow) with whoever runs the agent's issuer, and give its id, or set A2ACLI_CLIENT_ID")
 	}
-	if l.secret == "-" {
+	if l.ClientSecret == "-" {
 		line, err := terminal.NewSecrets(a.stdin, a.stderr).Line(ctx, "Client secret")
 		if ctx.Err() != nil {
 			return failure.New(failure.CodeInterrupted, "interrupted", err)
 		}
-		if l.secret = strings.TrimSpace(line); l.secret == "" || err != nil {
+		if l.ClientSecret = strings.TrimSpace(line); l.ClientSecret == "" || err != nil {
 			return failure.Usagef("--client-secret -: standard input has no line").WithHint("parley auth login --client-secret - < file")
 		}
 	}
 	kept, _ := a.settings.find("client-secret")
-	l.secret = cmp.Or(l.secret, kept)
-	a.stderr.Hide(l.secret)
+	l.ClientSecret = cmp.Or(l.ClientSecret, kept)
+	a.stderr.Hide(l.ClientSecret)
 	return nil
 }
 
 // signIn gets the tokens.
 func (a *app) signIn(ctx context.Context, l *login, c *a2aclient.Client) (*auth.OAuthSession, error) {
-	o, err := auth.NewOAuth(ctx, a.card, l.scheme, &auth.OAuthOptions{
-		ClientID: l.clientID, ClientSecret: l.secret, Scopes: l.scopes, Resource: l.resource, Issuer: l.issuer,
-		HTTPClient: &http.Client{Transport: c.Named()},
-	})
+	l.HTTPClient = &http.Client{Transport: c.Named()}
+	o, err := auth.NewOAuth(ctx, a.card, l.scheme, &l.OAuthOptions)
 	if err != nil {
 		return nil, err
 	}

@@ -22,27 +22,22 @@ import (
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
-// conformanceFlags are the options of conformance.
+// conformanceFlags are the options of conformance: those of the run, and what to do with its
+// report.
 type conformanceFlags struct {
+	acts.Options
 	corpus        string
 	repairs       bool
 	format        string
-	level         string
-	only, skip    []string
 	baseline      string
 	writeBaseline string
-	otherBearer   string
-	otherAPIKey   string
-	vars          map[string]string
-	webhookListen string
-	webhookURL    string
-	stepTimeout   time.Duration
-	parallel      int
 	list          bool
 }
 
 func newConformance(a *app) *cobra.Command {
-	f := conformanceFlags{webhookListen: "127.0.0.1:0", format: "text", level: string(acts.May), vars: map[string]string{}, stepTimeout: 15 * time.Second, parallel: 4}
+	f := conformanceFlags{format: "text", Options: acts.Options{
+		WebhookListen: "127.0.0.1:0", Level: acts.May, Variables: map[string]string{}, Timeout: 15 * time.Second, Parallel: 4,
+	}}
 	cmd := a.client(&cobra.Command{
 		Use:   "conformance",
 		Short: "Check an agent against the protocol",
@@ -76,18 +71,18 @@ usage, also of a file of tests; 3 the agent cannot be reached; 5 --timeout.`,
 	fs.StringVar(&f.corpus, "acts", "", "`file` or folder of ACTS tests to run in place of the built-in ones")
 	fs.BoolVar(&f.repairs, "repairs", false, "with --acts: correct the known mistakes of the official tests (docs/conformance.md)")
 	fs.Var(flagvalue.Choice(&f.format, "text", "json", "junit", "html", "acts"), "format", "of the report: text, json, junit, html or acts, the format of the test specification")
-	fs.Var(flagvalue.Choice(&f.level, "must", "should", "may"), "level", "run tests of this level and stricter ones only")
-	fs.StringArrayVar(&f.only, "only", nil, "run only tests whose id or area matches this `pattern`, such as STREAM-* or list; may be repeated")
-	fs.StringArrayVar(&f.skip, "skip", nil, "leave out tests whose id or area matches this `pattern`; may be repeated")
+	fs.Var(flagvalue.Choice((*string)(&f.Level), "must", "should", "may"), "level", "run tests of this level and stricter ones only")
+	fs.StringArrayVar(&f.Only, "only", nil, "run only tests whose id or area matches this `pattern`, such as STREAM-* or list; may be repeated")
+	fs.StringArrayVar(&f.Skip, "skip", nil, "leave out tests whose id or area matches this `pattern`; may be repeated")
 	fs.StringVar(&f.baseline, "baseline", "", "`file` of known failures, which do not count")
 	fs.StringVar(&f.writeBaseline, "write-baseline", "", "write the failures of this run to a `file`, and exit with 0")
-	fs.StringVar(&f.otherBearer, "other-bearer", "", "bearer `token` of a second caller, to test that one caller cannot see another's tasks")
-	fs.StringVar(&f.otherAPIKey, "other-api-key", "", "API `key` of a second caller, for the same tests")
-	fs.Var(flagvalue.New("name=value", func(s string) error { return addVar(f.vars, s) }, func() string { return strings.Join(slices.Sorted(maps.Keys(f.vars)), ",") }), "var", "`name=value` of a variable of the tests; may be repeated")
-	fs.Var(flagvalue.Address(&f.webhookListen), "webhook-listen", "`address` to receive webhooks at, or just a port of this machine")
-	fs.StringVar(&f.webhookURL, "webhook-url", "", "`URL` under which the agent reaches that address (default: the address itself)")
-	fs.Var(flagvalue.Duration(&f.stepTimeout), "step-timeout", "how long one request, stream or webhook may take")
-	fs.IntVar(&f.parallel, "parallel", f.parallel, "how many tests run at a time")
+	fs.StringVar(&f.Other.Bearer, "other-bearer", "", "bearer `token` of a second caller, to test that one caller cannot see another's tasks")
+	fs.StringVar(&f.Other.APIKey, "other-api-key", "", "API `key` of a second caller, for the same tests")
+	fs.Var(flagvalue.New("name=value", func(s string) error { return addVar(f.Variables, s) }, func() string { return strings.Join(slices.Sorted(maps.Keys(f.Variables)), ",") }), "var", "`name=value` of a variable of the tests; may be repeated")
+	fs.Var(flagvalue.Address(&f.WebhookListen), "webhook-listen", "`address` to receive webhooks at, or just a port of this machine")
+	fs.StringVar(&f.WebhookURL, "webhook-url", "", "`URL` under which the agent reaches that address (default: the address itself)")
+	fs.Var(flagvalue.Duration(&f.Timeout), "step-timeout", "how long one request, stream or webhook may take")
+	fs.IntVar(&f.Parallel, "parallel", f.Parallel, "how many tests run at a time")
 	fs.BoolVar(&f.list, "list", false, "print the tests and run none")
 	cmd.AddCommand(newConformanceAgent(a))
 	return cmd
@@ -124,20 +119,20 @@ func (a *app) loadCorpus(f *conformanceFlags) (*acts.Corpus, error) {
 }
 
 func (a *app) conformance(ctx context.Context, f *conformanceFlags) error {
-	for _, p := range slices.Concat(f.only, f.skip) {
+	for _, p := range slices.Concat(f.Only, f.Skip) {
 		if _, err := path.Match(p, ""); err != nil {
 			return failure.Usagef("%q is not a valid pattern: %v", p, err)
 		}
 	}
-	if f.parallel < 1 || f.parallel > 64 {
+	if f.Parallel < 1 || f.Parallel > 64 {
 		return failure.Usagef("--parallel must be from 1 to 64")
 	}
-	corpus, err := a.loadCorpus(f)
-	if err != nil {
+	var err error
+	if f.Corpus, err = a.loadCorpus(f); err != nil {
 		return err
 	}
 	if f.list {
-		return a.say("%s", plain.Text(strings.Join(corpus.Lines(), "\n")))
+		return a.say("%s", plain.Text(strings.Join(f.Corpus.Lines(), "\n")))
 	}
 	known, err := acts.LoadBaseline(f.baseline)
 	if err != nil {
@@ -146,8 +141,8 @@ func (a *app) conformance(ctx context.Context, f *conformanceFlags) error {
 	if err := a.wantAgent(ctx); err != nil {
 		return err
 	}
-	a.stderr.Hide(f.otherBearer, f.otherAPIKey)
-	report, err := a.runTests(ctx, f, corpus)
+	a.stderr.Hide(f.Other.Bearer, f.Other.APIKey)
+	report, err := a.runTests(ctx, &f.Options)
 	if err != nil {
 		return err
 	}
@@ -182,19 +177,16 @@ func lacksBehavior(r *acts.Result) bool {
 }
 
 // runTests runs the tests, and shows the progress on standard error.
-func (a *app) runTests(ctx context.Context, f *conformanceFlags, corpus *acts.Corpus) (*acts.Report, error) {
+func (a *app) runTests(ctx context.Context, o *acts.Options) (*acts.Report, error) {
 	var done, total atomic.Int64
 	stop := a.progress("testing", func(n int64) string { return plain.Count(n, "test") }, func() (int64, int64) { return done.Load(), total.Load() })
 	defer stop()
 	flags := &a.flags
-	o := &acts.Options{
-		URL: flags.agentCard, Corpus: corpus, Level: acts.Level(f.level), Only: f.only, Skip: f.skip,
-		Credentials: acts.Credentials{Bearer: flags.bearer, APIKey: flags.apiKey, User: flags.basic.user, Password: flags.basic.password, Header: flags.svcParams},
-		Other:       acts.Credentials{Bearer: f.otherBearer, APIKey: f.otherAPIKey},
-		Client:      &http.Client{Transport: a.httpClient().Transport}, TLS: &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: flags.insecure, RootCAs: a.roots, Certificates: a.certificate},
-		Variables: f.vars, WebhookListen: f.webhookListen, WebhookURL: f.webhookURL, Timeout: f.stepTimeout, Parallel: f.parallel,
-		Progress: func(p acts.Progress) { done.Store(int64(p.Done)); total.Store(int64(p.Total)) },
-	}
+	o.URL = flags.agentCard
+	o.Credentials = acts.Credentials{Bearer: flags.bearer, APIKey: flags.apiKey, User: flags.basic.user, Password: flags.basic.password, Header: flags.svcParams}
+	o.Client = &http.Client{Transport: a.httpClient().Transport}
+	o.TLS = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: flags.insecure, RootCAs: a.roots, Certificates: a.certificate}
+	o.Progress = func(p acts.Progress) { done.Store(int64(p.Done)); total.Store(int64(p.Total)) }
 	for _, b := range flags.transports {
 		o.Bindings = append(o.Bindings, map[string]string{"JSONRPC": acts.JSONRPC, "HTTP+JSON": acts.REST, "GRPC": acts.GRPC}[b])
 	}

@@ -18,15 +18,9 @@ import (
 	"github.com/parley-a2a/parley/internal/serve"
 )
 
-// mcpFlags are the options of mcp.
-type mcpFlags struct {
-	http   string
-	skills bool
-	wait   time.Duration
-}
-
 func newMCP(a *app) *cobra.Command {
-	f := mcpFlags{wait: 50 * time.Second}
+	var at string
+	o := mcpserver.Options{Wait: 50 * time.Second}
 	cmd := a.configured(&cobra.Command{
 		Annotations: shared,
 		Use:         "mcp",
@@ -47,27 +41,28 @@ Standard output carries the protocol; everything else goes to standard error. Wi
 		Args: cobra.NoArgs,
 	}, func(cmd *cobra.Command, _ []string) error {
 		// --timeout is for commands that end on their own.
-		if err := a.mcp(cmd.Context(), &f); err != nil {
+		if err := a.mcp(cmd.Context(), at, &o); err != nil {
 			return a.explain(cmd.Context(), err)
 		}
 		return nil
 	})
 	fs := cmd.Flags()
-	fs.Var(flagvalue.Address(&f.http), "http", "serve over streamable HTTP at this `address` or port of this machine; 0 takes a free one")
-	fs.BoolVar(&f.skills, "skills", false, "offer a tool for each skill of the card in place of send_message")
-	fs.Var(flagvalue.Duration(&f.wait), "wait-for", "how long a call waits for its task if the program does not ask for progress")
+	fs.Var(flagvalue.Address(&at), "http", "serve over streamable HTTP at this `address` or port of this machine; 0 takes a free one")
+	fs.BoolVar(&o.Skills, "skills", false, "offer a tool for each skill of the card in place of send_message")
+	fs.Var(flagvalue.Duration(&o.Wait), "wait-for", "how long a call waits for its task if the program does not ask for progress")
 	return cmd
 }
 
-func (a *app) mcp(ctx context.Context, f *mcpFlags) error {
+// mcp serves at an address or, if that is "", over standard input and output.
+func (a *app) mcp(ctx context.Context, at string, o *mcpserver.Options) error {
 	var l net.Listener
-	if f.http != "" {
-		if host, _, _ := net.SplitHostPort(f.http); !a2a.IsLoopback(host) {
-			return failure.Usagef("--http %s is not an address of this machine alone, such as 127.0.0.1:8090", plain.Quote(f.http)).
+	if at != "" {
+		if host, _, _ := net.SplitHostPort(at); !a2a.IsLoopback(host) {
+			return failure.Usagef("--http %s is not an address of this machine alone, such as 127.0.0.1:8090", plain.Quote(at)).
 				WithHint("a server for others needs credentials: parley serve has them, over A2A")
 		}
 		var err error
-		if l, err = serve.Listen("parley mcp --http", f.http); err != nil {
+		if l, err = serve.Listen("parley mcp --http", at); err != nil {
 			if f, ok := errors.AsType[*failure.Error](err); ok {
 				f.Code = failure.CodeUsage // as for other values of --http
 			}
@@ -79,9 +74,8 @@ func (a *app) mcp(ctx context.Context, f *mcpFlags) error {
 	if err != nil {
 		return err
 	}
-	s := mcpserver.New(c, c.Card(), &mcpserver.Options{
-		Skills: f.skills, Wait: f.wait, Poll: a.flags.pollInterval, Logger: a.log,
-	})
+	o.Poll, o.Logger = a.flags.pollInterval, a.log
+	s := mcpserver.New(c, c.Card(), o)
 	if l == nil {
 		if a.typed() {
 			a.stderr.Note("Note", "waiting for MCP on standard input: an MCP client starts this command (docs/mcp.md); Ctrl-C ends it")

@@ -21,18 +21,14 @@ import (
 
 // listenFlags are the options of push listen.
 type listenFlags struct {
-	listen  string
-	keys    string
-	token   string
-	sources []string
-	tasks   []string
-	status  int
-	fail    int
-	count   int
+	listen string
+	tasks  []string
+	accept a2aclient.WebhookOptions
+	answer receiver.Options
 }
 
 func newPushListen(a *app) *cobra.Command {
-	f := listenFlags{listen: "127.0.0.1:0", status: http.StatusOK}
+	f := listenFlags{listen: "127.0.0.1:0", answer: receiver.Options{Status: http.StatusOK}}
 	cmd := a.client(&cobra.Command{
 		Use:   "listen",
 		Short: "Receive, verify, print and answer webhooks on this machine",
@@ -57,39 +53,39 @@ It runs until interrupted, or until --count deliveries have arrived.`,
 	})
 	fs := cmd.Flags()
 	fs.Var(flagvalue.Address(&f.listen), "listen", "`address` to listen on, or just a port of this machine; 0 takes a free one")
-	fs.StringVar(&f.keys, "keys", "", "`URL` of the agent's keys, if they are not where its --agent-card is")
-	fs.StringVar(&f.token, "token", "", "`token` of the webhook, with which deliveries must be signed")
-	fs.StringArrayVar(&f.sources, "source", nil, "`source` of your webhooks: accept only what is signed for this caller; may be repeated")
+	fs.StringVar(&f.accept.Keys, "keys", "", "`URL` of the agent's keys, if they are not where its --agent-card is")
+	fs.StringVar(&f.accept.Token, "token", "", "`token` of the webhook, with which deliveries must be signed")
+	fs.StringArrayVar(&f.accept.Sources, "source", nil, "`source` of your webhooks: accept only what is signed for this caller; may be repeated")
 	fs.StringArrayVar(&f.tasks, "task", nil, "accept only what is about this `task`; may be repeated")
-	fs.Var(flagvalue.Of("status", &f.status, parseStatus, strconv.Itoa), "status", "status to answer valid deliveries with, to see what the agent does then")
-	fs.IntVar(&f.fail, "fail", 0, "answer only the first `n` with --status (503 if not given), the others with 200")
-	fs.IntVar(&f.count, "count", 0, "stop after `n` accepted deliveries, not counting duplicates")
+	fs.Var(flagvalue.Of("status", &f.answer.Status, parseStatus, strconv.Itoa), "status", "status to answer valid deliveries with, to see what the agent does then")
+	fs.IntVar(&f.answer.Fail, "fail", 0, "answer only the first `n` with --status (503 if not given), the others with 200")
+	fs.IntVar(&f.answer.Count, "count", 0, "stop after `n` accepted deliveries, not counting duplicates")
 	return cmd
 }
 
 func (a *app) listen(ctx context.Context, f *listenFlags) error {
-	if f.fail < 0 || f.count < 0 {
+	o, answer := &f.accept, &f.answer
+	if answer.Fail < 0 || answer.Count < 0 {
 		return failure.Usagef("--fail and --count cannot be negative")
 	}
-	if f.fail > 0 && f.status == http.StatusOK {
-		f.status = http.StatusServiceUnavailable
+	if answer.Fail > 0 && answer.Status == http.StatusOK {
+		answer.Status = http.StatusServiceUnavailable
 	}
-	a.stderr.Hide(f.token)
-	keys, err := f.keysURL(a.flags.agentCard)
-	if err != nil {
+	a.stderr.Hide(o.Token)
+	var err error
+	if o.Keys, err = keysURL(o.Keys, a.flags.agentCard); err != nil {
 		return err
 	}
-	o := a2aclient.WebhookOptions{
-		Keys: keys, Token: f.token, Sources: f.sources, AnySource: f.token == "" && len(f.sources) == 0,
-		Unsigned: keys == "" && f.token == "", HTTPClient: a.httpClient(),
-	}
-	if o.Unsigned && len(f.sources) > 0 {
+	o.AnySource = o.Token == "" && len(o.Sources) == 0
+	o.Unsigned = o.Keys == "" && o.Token == ""
+	o.HTTPClient = a.httpClient()
+	if o.Unsigned && len(o.Sources) > 0 {
 		return failure.Usagef("--source needs --agent-card, --keys or --token: nothing else proves it")
 	}
 	if len(f.tasks) > 0 {
 		o.Task = func(_ context.Context, id string) bool { return slices.Contains(f.tasks, id) }
 	}
-	v, err := a2aclient.NewWebhookVerifier(o)
+	v, err := a2aclient.NewWebhookVerifier(*o)
 	if err != nil {
 		return failure.Usagef("%v", err).WithHint("--keys or --agent-card must lead to an https URL, or http on this machine; --token must be one that Parley takes, --source one that it printed")
 	}
@@ -102,7 +98,8 @@ func (a *app) listen(ctx context.Context, f *listenFlags) error {
 	if a.flags.machine() && (a.flags.output != "json" || a.flags.jq != nil) {
 		return failure.Usagef("push listen prints text or json, and not %s", a.flags.output)
 	}
-	r := receiver.New(v, receiver.Options{Out: a.stdout, JSON: a.flags.output == "json", AnySource: o.AnySource, Status: f.status, Fail: f.fail, Count: f.count})
+	answer.Out, answer.JSON, answer.AnySource = a.stdout, a.flags.output == "json", o.AnySource
+	r := receiver.New(v, *answer)
 	if err := r.Hello(serve.LocalURL(l.Addr(), false) + "/"); err != nil {
 		return err
 	}
@@ -119,13 +116,10 @@ func (a *app) listen(ctx context.Context, f *listenFlags) error {
 	return err
 }
 
-// keysURL returns the URL of the agent's keys; "" if none is given.
-func (f *listenFlags) keysURL(agent string) (string, error) {
-	switch {
-	case f.keys != "":
-		return f.keys, nil
-	case agent == "":
-		return "", nil
+// keysURL returns the URL of the agent's keys, which --keys may give; "" if none is given.
+func keysURL(given, agent string) (string, error) {
+	if given != "" || agent == "" {
+		return given, nil
 	}
 	file := !strings.Contains(agent, "://") && (strings.ContainsAny(agent[:1], `./\~`) || strings.HasSuffix(agent, ".json"))
 	u := a2a.WebURL(signin.Name(agent))

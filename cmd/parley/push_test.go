@@ -26,7 +26,7 @@ func TestKeysAreBelowTheAgent(t *testing.T) {
 		"file:///card.json":                               "error",
 		"ftp://a.example":                                 "error",
 	} {
-		got, err := new(listenFlags).keysURL(agent)
+		got, err := keysURL("", agent)
 		if err != nil {
 			got = "error"
 		}
@@ -34,7 +34,7 @@ func TestKeysAreBelowTheAgent(t *testing.T) {
 			t.Errorf("%q: %s, want %s", agent, got, want)
 		}
 	}
-	if got, _ := (&listenFlags{keys: "https://k.example/k"}).keysURL("localhost"); got != "https://k.example/k" {
+	if got, _ := keysURL("https://k.example/k", "localhost"); got != "https://k.example/k" {
 		t.Errorf("--keys: %s", got)
 	}
 }

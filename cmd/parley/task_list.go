@@ -11,16 +11,11 @@ import (
 	"github.com/parley-a2a/parley/internal/output"
 )
 
-// listFlags are the options of task list in addition to the shared ones.
-type listFlags struct {
-	status    a2a.TaskState
-	pageSize  *int32 // nil: the agent's choice
-	pageToken string
-	all       bool
-}
-
 func newTaskList(a *app) *cobra.Command {
-	var f listFlags
+	var (
+		req a2a.ListTasksRequest
+		all bool
+	)
 	cmd := a.client(&cobra.Command{
 		Use:   "list",
 		Short: "List tasks, newest first",
@@ -34,35 +29,29 @@ and --status narrow the list.`,
 		if a.flags.wait && a.settings.from["wait"].level == fromFlag {
 			a.stderr.Note("Note", "--wait is for one task, and a list is as of now: %s", a.commands.Line("task subscribe", "<task-id>"))
 		}
-		return a.list(ctx, &f)
+		return a.list(ctx, &req, all)
 	})
 	fs := cmd.Flags()
-	state := flagvalue.Of("state", &f.status, admin.ParseState, nil)
+	state := flagvalue.Of("state", &req.Status, admin.ParseState, nil)
 	state.Words = admin.StateWords()
 	fs.Var(state, "status", "only tasks in this `state`, such as working or TASK_STATE_INPUT_REQUIRED")
-	fs.Var(flagvalue.Number("tasks", &f.pageSize, 1, a2a.MaxPageSize), "page-size", "how many `tasks` to fetch at once, 1 to 100 (default: the agent's choice)")
-	fs.StringVar(&f.pageToken, "page-token", "", "`token` of the page to fetch, from an earlier list")
-	fs.BoolVar(&f.all, "all", false, "fetch all pages")
+	fs.Var(flagvalue.Number("tasks", &req.PageSize, 1, a2a.MaxPageSize), "page-size", "how many `tasks` to fetch at once, 1 to 100 (default: the agent's choice)")
+	fs.StringVar(&req.PageToken, "page-token", "", "`token` of the page to fetch, from an earlier list")
+	fs.BoolVar(&all, "all", false, "fetch all pages")
 	return cmd
 }
 
-func (a *app) list(ctx context.Context, f *listFlags) error {
+func (a *app) list(ctx context.Context, req *a2a.ListTasksRequest, all bool) error {
 	c, err := a.dial(ctx)
 	if err != nil {
 		return err
 	}
-	req := &a2a.ListTasksRequest{
-		ContextID:     a.flags.contextID,
-		Status:        f.status,
-		HistoryLength: a.flags.history,
-		PageSize:      f.pageSize,
-	}
+	req.ContextID, req.HistoryLength = a.flags.contextID, a.flags.history
 	if _, human := a.print.(*output.Human); human && req.HistoryLength == nil {
 		req.HistoryLength = new(int32(10)) // a line shows the first words
 	}
 	list := new(a2a.ListTasksResponse)
-	if err := paged(f.pageToken, f.all, func(token string) (next string, err error) {
-		req.PageToken = token
+	if err := paged(&req.PageToken, all, func() (next string, err error) {
 		page, err := c.ListTasks(ctx, req)
 		if err != nil {
 			return "", err
@@ -78,15 +67,15 @@ func (a *app) list(ctx context.Context, f *listFlags) error {
 
 // paged fetches the page of a token and, if all is true, the pages after it: fetch returns the
 // token of the next page.
-func paged(token string, all bool, fetch func(token string) (next string, err error)) error {
+func paged(token *string, all bool, fetch func() (next string, err error)) error {
 	for seen := map[string]bool{}; ; {
-		next, err := fetch(token)
+		next, err := fetch()
 		if err != nil || next == "" || !all {
 			return err
 		}
 		if seen[next] {
 			return a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent repeats a page token: the list would never end")
 		}
-		seen[next], token = true, next
+		seen[next], *token = true, next
 	}
 }

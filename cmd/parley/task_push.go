@@ -118,9 +118,8 @@ func (a *app) onConfig(ctx context.Context, args []string, do func(c *a2aclient.
 
 func newPushList(a *app) *cobra.Command {
 	var (
-		size  int32
-		token string
-		all   bool
+		req a2a.ListTaskPushNotificationConfigsRequest
+		all bool
 	)
 	cmd := a.client(&cobra.Command{
 		Use:     "list <task-id>",
@@ -128,13 +127,14 @@ func newPushList(a *app) *cobra.Command {
 		Example: `  parley task push-config list <task-id>`,
 		Args:    oneTask,
 	}, func(ctx context.Context, args []string) error {
-		if size < 0 {
+		if req.PageSize < 0 {
 			return failure.Usagef("--page-size cannot be negative")
 		}
 		return a.withTask(ctx, args[0], func(c *a2aclient.Client, id string) error {
+			req.TaskID = id
 			list := new(a2a.ListTaskPushNotificationConfigsResponse)
-			if err := paged(token, all, func(token string) (next string, err error) {
-				page, err := c.ListTaskPushNotificationConfigs(ctx, &a2a.ListTaskPushNotificationConfigsRequest{TaskID: id, PageSize: size, PageToken: token})
+			if err := paged(&req.PageToken, all, func() (next string, err error) {
+				page, err := c.ListTaskPushNotificationConfigs(ctx, &req)
 				if err != nil {
 					return "", err
 				}
@@ -148,8 +148,8 @@ func newPushList(a *app) *cobra.Command {
 		})
 	})
 	fs := cmd.Flags()
-	fs.Int32Var(&size, "page-size", 0, "how many `configurations` to fetch at once (default: the agent's choice)")
-	fs.StringVar(&token, "page-token", "", "`token` of the page to fetch, from an earlier list")
+	fs.Int32Var(&req.PageSize, "page-size", 0, "how many `configurations` to fetch at once (default: the agent's choice)")
+	fs.StringVar(&req.PageToken, "page-token", "", "`token` of the page to fetch, from an earlier list")
 	fs.BoolVar(&all, "all", false, "fetch all pages")
 	return cmd
 }
