@@ -20,9 +20,8 @@ import (
 
 func newKeyCreate(a *app) *cobra.Command {
 	var (
-		spec    auth.KeySpec
-		expires flagvalue.Expiry
-		output  *string
+		spec   auth.KeySpec
+		output *string
 	)
 	cmd := a.keyCommand(&cobra.Command{
 		Use:   "create",
@@ -49,8 +48,7 @@ them.`,
   parley key create --name on-call --role operator --expires 2027-01-01`,
 		Args: cobra.NoArgs,
 	}, true, true, func(ctx context.Context, keys *keyring, _ []string) error {
-		now := time.Now()
-		if spec.Expires = expires.Time(now); !spec.Expires.IsZero() && !spec.Expires.After(now) {
+		if !spec.Expires.IsZero() && !spec.Expires.After(time.Now()) {
 			return failure.Usagef("--expires %s has passed", plain.Date(spec.Expires))
 		}
 		token, k, err := keys.Create(ctx, spec)
@@ -71,7 +69,8 @@ them.`,
 	fs.StringVar(&spec.Tenant, "tenant", "", "tenant of the subject; calls that name another one are refused")
 	fs.Var(flagvalue.List("scope", &spec.Scopes, parseKeyScopes, nil), "scope", "what the key may do; own stands for everything with the subject's own tasks; may be repeated")
 	fs.Var(flagvalue.List("role", &spec.Roles, flagvalue.One(parseRole), nil), "role", "`role`: operator, auditor, admin or metrics; may be repeated")
-	fs.Var(flagvalue.Of("when", &expires, flagvalue.ParseExpiry, nil), "expires", "when the key expires: 90d, 12h, 2027-01-01 (default: never)")
+	expires := func(s string) (time.Time, error) { return flagvalue.ParseExpiry(s, time.Now()) }
+	fs.Var(flagvalue.Of("when", &spec.Expires, expires, nil), "expires", "when the key expires: 90d, 12h, 2027-01-01 (default: never)")
 	output = outputFlag(fs)
 	return cmd
 }

@@ -26,12 +26,9 @@ func (p *Text) message(label string, m *a2a.Message) {
 }
 
 func (p *Text) artifact(a *a2a.Artifact) {
-	if a.Name != "" {
-		p.names[a.ArtifactID] = a.Name
-	}
-	p.begun[a.ArtifactID] = true
-	name := cmp.Or(p.names[a.ArtifactID], a.ArtifactID)
-	p.out.Field("Artifact", name)
+	name := cmp.Or(a.Name, p.names[a.ArtifactID])
+	p.names[a.ArtifactID] = name
+	p.out.Field("Artifact", cmp.Or(name, a.ArtifactID))
 	if p.verbose {
 		p.out.Field("Artifact ID", a.ArtifactID)
 		p.out.Field("Description", a.Description)

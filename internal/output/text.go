@@ -16,14 +16,13 @@ type Text struct {
 	verbose  bool // show parts, ids and metadata one by one
 	history  bool // show messages of the history, too
 	commands Commands
-	names    map[string]string // of artifacts by id, which later chunks do not repeat
-	begun    map[string]bool   // artifacts by id, in a stream
+	names    map[string]string // of the artifacts shown, by id: later chunks do not repeat them
 }
 
 func NewText(out, err io.Writer, verbose, history bool, c Commands) *Text {
 	return &Text{
 		out: NewWriter(out), err: NewWriter(err),
-		verbose: verbose, history: history || verbose, commands: c, names: map[string]string{}, begun: map[string]bool{},
+		verbose: verbose, history: history || verbose, commands: c, names: map[string]string{},
 	}
 }
 
@@ -133,7 +132,7 @@ func (p *Text) Event(r *a2a.StreamResponse) error {
 		p.resume(&a2a.Task{ID: e.TaskID, ContextID: e.ContextID, Status: e.Status})
 	case r.ArtifactUpdate != nil && r.ArtifactUpdate.Artifact != nil:
 		e := r.ArtifactUpdate
-		if !e.Append && p.begun[e.Artifact.ArtifactID] {
+		if _, begun := p.names[e.Artifact.ArtifactID]; begun && !e.Append {
 			p.out.Field("Replaces artifact", "yes") // such as that of a lost attempt
 		}
 		if p.verbose {

@@ -15,11 +15,10 @@ import (
 
 // arrival is a webhook that came, and its outcome.
 type arrival struct {
-	at        time.Time
-	delivery  *a2aclient.WebhookDelivery // nil if it was refused
-	anySource bool                       // the key accepts any caller's
-	status    int                        // of the answer
-	reason    string                     // why it was refused
+	at       time.Time
+	delivery *a2aclient.WebhookDelivery // nil if it was refused
+	status   int                        // of the answer
+	reason   string                     // why it was refused
 }
 
 // Hello prints the receiver's URL.
@@ -34,9 +33,9 @@ func (r *Receiver) Hello(url string) error {
 // print prints one line about a webhook.
 func (r *Receiver) print(a *arrival) error {
 	if r.o.JSON {
-		return r.line(a.doc())
+		return r.line(r.doc(a))
 	}
-	_, err := io.WriteString(r.o.Out, plain.Line(a.text(r.name))+"\n")
+	_, err := io.WriteString(r.o.Out, plain.Line(r.text(a))+"\n")
 	return err
 }
 
@@ -67,15 +66,15 @@ func (r *Receiver) name(a *a2a.Artifact) string {
 	return a.ArtifactID
 }
 
-// text returns the line for people.
-func (a *arrival) text(name func(*a2a.Artifact) string) string {
+// text returns the line for people. r.mu is held.
+func (r *Receiver) text(a *arrival) string {
 	at := a.at.UTC().Format(time.RFC3339)
 	if a.delivery == nil {
 		return fmt.Sprintf("%s refused %d: %s", at, a.status, a.reason)
 	}
 	d := a.delivery
 	marks := []string{"unverified"}
-	switch by := a.by(); {
+	switch by := r.by(d); {
 	case len(by) > 0:
 		marks[0] = "verified by " + strings.Join(by, " and ")
 	case d.ByKey && d.Source != "":
@@ -90,23 +89,22 @@ func (a *arrival) text(name func(*a2a.Artifact) string) string {
 		marks = append(marks, fmt.Sprint("answered ", a.status))
 	}
 	task := cmp.Or(d.TaskID, "-")
-	return fmt.Sprintf("%s %s %s [%s]", at, task, a.what(name), strings.Join(marks, ", "))
+	return fmt.Sprintf("%s %s %s [%s]", at, task, r.what(d), strings.Join(marks, ", "))
 }
 
 // by lists what verified a delivery, and that it is for this receiver.
-func (a *arrival) by() (by []string) {
-	if a.delivery.ByKey && !a.anySource {
+func (r *Receiver) by(d *a2aclient.WebhookDelivery) (by []string) {
+	if d.ByKey && !r.o.AnySource {
 		by = append(by, "key")
 	}
-	if a.delivery.ByToken {
+	if d.ByToken {
 		by = append(by, "token")
 	}
 	return by
 }
 
 // what briefly describes the event.
-func (a *arrival) what(name func(*a2a.Artifact) string) string {
-	d := a.delivery
+func (r *Receiver) what(d *a2aclient.WebhookDelivery) string {
 	if d.Task != nil {
 		return "task " + statusLine(&d.Task.Status)
 	}
@@ -117,7 +115,7 @@ func (a *arrival) what(name func(*a2a.Artifact) string) string {
 		return "status " + statusLine(&e.StatusUpdate.Status)
 	case e.ArtifactUpdate != nil && e.ArtifactUpdate.Artifact != nil:
 		art := e.ArtifactUpdate.Artifact
-		return "artifact " + name(art) + textOf(art.Parts)
+		return "artifact " + r.name(art) + textOf(art.Parts)
 	case e.Message != nil:
 		return "message" + textOf(e.Message.Parts)
 	}
@@ -154,7 +152,7 @@ type arrivalDoc struct {
 	Answered  int                 `json:"answered"`
 	Refused   string              `json:"refused,omitempty"`
 	ID        string              `json:"id,omitempty"`
-	Sent      *time.Time          `json:"sent,omitempty"`
+	Sent      time.Time           `json:"sent,omitzero"`
 	TaskID    string              `json:"taskId,omitempty"`
 	Source    string              `json:"source,omitempty"` // verified by a signature
 	Verified  []string            `json:"verifiedBy,omitempty"`
@@ -163,13 +161,11 @@ type arrivalDoc struct {
 	Task      *a2a.Task           `json:"task,omitempty"`
 }
 
-func (a *arrival) doc() *arrivalDoc {
+func (r *Receiver) doc(a *arrival) *arrivalDoc {
 	doc := &arrivalDoc{Received: a.at.UTC(), Answered: a.status, Refused: a.reason}
 	if d := a.delivery; d != nil {
-		doc.ID, doc.TaskID, doc.Source, doc.Verified, doc.Duplicate, doc.Event, doc.Task = d.ID, d.TaskID, d.Source, a.by(), d.Duplicate, d.Event, d.Task
-		if !d.Time.IsZero() {
-			doc.Sent = &d.Time
-		}
+		doc.ID, doc.TaskID, doc.Source, doc.Verified, doc.Duplicate, doc.Event, doc.Task = d.ID, d.TaskID, d.Source, r.by(d), d.Duplicate, d.Event, d.Task
+		doc.Sent = d.Time
 	}
 	return doc
 }

@@ -73,7 +73,7 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	// Print before answering, so that the deliveries of one configuration are printed in order.
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at := arrival{at: time.Now(), delivery: d, status: http.StatusOK, anySource: r.o.AnySource}
+	at := arrival{at: time.Now(), delivery: d, status: http.StatusOK}
 	refused, ok := errors.AsType[*a2aclient.WebhookError](err)
 	switch {
 	case ok:
