@@ -26,9 +26,10 @@ func (f *saveFlags) register(fs *pflag.FlagSet, dir string) {
 	fs.BoolVar(&f.force, "force", false, "let --save replace existing files")
 }
 
-// check refuses flags that contradict each other, before the first request.
+// check refuses flags that contradict each other, before the first request. Without flags there
+// is nothing to refuse.
 func (f *saveFlags) check() error {
-	if f.force && f.dir == "" {
+	if f != nil && f.force && f.dir == "" {
 		return failure.Usagef("--force says that --save may replace files, and there is no --save")
 	}
 	return nil
@@ -36,7 +37,7 @@ func (f *saveFlags) check() error {
 
 func newTaskDownload(a *app) *cobra.Command {
 	var save saveFlags
-	cmd := a.client(&cobra.Command{
+	cmd := a.ofTask(&cobra.Command{
 		Use:   "download <task-id>",
 		Short: "Save the artifacts of a task",
 		Long: `Save the artifacts of a task in a folder: files under their own names, text and data
@@ -46,22 +47,19 @@ existing files are replaced only with --force. Either all files are written or n
 A file that the agent only links to is not fetched; its URL is shown.`,
 		Example: `  parley task download <task-id>
   parley task download <task-id> --save results --force`,
-		Args: oneTask,
-	}, func(ctx context.Context, args []string) error {
-		return a.withTask(ctx, args[0], func(c *a2aclient.Client, id string) error {
-			t, err := c.GetTask(ctx, &a2a.GetTaskRequest{ID: id, HistoryLength: new(int32(0))})
-			if err != nil {
-				return err
-			}
-			files := download.Files(t.Artifacts)
-			if len(files) == 0 {
-				a.stderr.Note("Note", "task %s is %s and has no artifacts", t.ID, t.Status.State)
-			}
-			if err := a.write(&save, files); err != nil {
-				return err
-			}
-			return a.print.Saved(files)
-		})
+	}, &save, func(ctx context.Context, c *a2aclient.Client, id string) error {
+		t, err := c.GetTask(ctx, &a2a.GetTaskRequest{ID: id, HistoryLength: new(int32(0))})
+		if err != nil {
+			return err
+		}
+		files := download.Files(t.Artifacts)
+		if len(files) == 0 {
+			a.stderr.Note("Note", "task %s is %s and has no artifacts", t.ID, t.Status.State)
+		}
+		if err := a.write(&save, files); err != nil {
+			return err
+		}
+		return a.print.Saved(files)
 	})
 	save.register(cmd.Flags(), ".")
 	return cmd
