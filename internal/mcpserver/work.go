@@ -5,16 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/internal/wake"
 )
 
 // work is one call of a tool that waits for a task. It belongs to the goroutine of
-// the call.
+// the call, except for its notifications.
 type work struct {
 	s       *Server
 	request *mcp.CallToolRequest
@@ -23,8 +25,10 @@ type work struct {
 	skill   string        // the skill of the tool; "": none
 
 	task     *a2a.Task // as far as it is known
-	direct   *a2a.Message
-	size     int // of its events so far, in bytes
+	direct *a2a.Message
+	size   int // of its events so far, in bytes
+
+	mu       sync.Mutex // held while a notification is sent; protects the fields below
 	progress float64
 	told     time.Time
 }
@@ -160,80 +164,64 @@ func (w *work) end(ctx context.Context, err error) *mcp.CallToolResult {
 // follow sends req, or subscribes to the task with this id, and returns when the task
 // rests or when the agent answered without a task. errLate says that the wait is over.
 func (w *work) follow(ctx context.Context, req *a2a.SendMessageRequest, id string) error {
-	// It waits at least until the ids are known, which are needed to go on.
-	ctx, stop := context.WithCancel(ctx)
-	events, ended := make(chan *a2a.StreamResponse), make(chan error, 1)
-	go func() {
-		ended <- w.s.events(ctx, req, id, func(ev *a2a.StreamResponse) bool {
-			select {
-			case events <- ev:
-				return true
-			case <-ctx.Done():
-				return false
-			}
-		})
-	}()
-	over := false
-	defer func() {
-		stop()
-		if !over {
-			<-ended
-		}
-	}()
-	var due <-chan time.Time
-	if w.wait >= 0 {
-		due = time.After(w.wait)
-	}
-	tick := time.NewTicker(beat)
-	defer tick.Stop()
-	isLate := false
-	var asked *a2a.TaskStatus
-	for {
-		select {
-		case ev := <-events:
-			if ev.Message != nil {
-				w.direct = ev.Message
-				return nil
-			}
-			if req != nil && id != "" && w.task == nil && ev.Task != nil && ev.State().Interrupted() {
-				// The task may be in the state of its last question: its artifacts
-				// count, its state does not, unless nothing follows.
-				before := *ev.Task
-				asked = &ev.Task.Status
-				before.Status = a2a.TaskStatus{State: a2a.TaskStateWorking, Timestamp: asked.Timestamp}
-				ev = &a2a.StreamResponse{Task: &before}
-			}
-			if err := w.apply(ctx, ev); err != nil {
-				return err
-			}
-			if rests(w.task) {
-				return nil
-			}
-			if isLate {
-				return errLate
-			}
-		case err := <-ended:
-			over = true
-			switch {
-			case err != nil || rests(w.task):
-			case asked != nil:
-				w.task.Status = *asked
-			default:
-				err = a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent stopped answering before the task ended")
-			}
-			return err
-		case <-due:
-			due = nil
-			if w.task != nil {
-				return errLate
-			}
-			isLate = true
-		case <-tick.C:
+	began := time.Now()
+	var beats sync.WaitGroup
+	defer beats.Wait()
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	beats.Go(func() {
+		for wake.Pause(ctx, beat) == nil {
 			w.tell(ctx, "still at work", true)
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		}
+	})
+	var asked *a2a.TaskStatus
+	var late *time.Timer
+	for ev, err := range w.s.events(ctx, req, id) {
+		if ctx.Err() != nil {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if ev.Message != nil {
+			w.direct = ev.Message
+			return nil
+		}
+		if req != nil && id != "" && w.task == nil && ev.Task != nil && ev.State().Interrupted() {
+			// The task may be in the state of its last question: its artifacts
+			// count, its state does not, unless nothing follows.
+			before := *ev.Task
+			asked = &ev.Task.Status
+			before.Status = a2a.TaskStatus{State: a2a.TaskStateWorking, Timestamp: asked.Timestamp}
+			ev = &a2a.StreamResponse{Task: &before}
+		}
+		if err := w.apply(ctx, ev); err != nil {
+			return err
+		}
+		if rests(w.task) {
+			return nil
+		}
+		if w.wait < 0 {
+			continue
+		}
+		// It waits at least until the ids are known, which are needed to go on.
+		left := w.wait - time.Since(began)
+		if left <= 0 {
+			return errLate
+		}
+		if late == nil {
+			late = time.AfterFunc(left, func() { stop(errLate) })
+			defer late.Stop()
 		}
 	}
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case asked != nil:
+		w.task.Status = *asked
+		return nil
+	}
+	return a2a.Errorf(a2a.CodeInvalidAgentResponse, "the agent stopped answering before the task ended")
 }
 
 // apply applies an event to the task, and notifies the client.
@@ -282,7 +270,12 @@ func size(ev *a2a.StreamResponse) int {
 // tell sends a progress notification, if the client asked for them and did not get one
 // a moment ago.
 func (w *work) tell(ctx context.Context, text string, must bool) {
-	if w.token == nil || !must && time.Since(w.told) < pace {
+	if w.token == nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !must && time.Since(w.told) < pace {
 		return
 	}
 	w.told = time.Now()
