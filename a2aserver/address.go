@@ -51,7 +51,7 @@ func (s *Server) addressOf(q *request) (address, error) {
 	if q.tls != nil {
 		at.scheme = "https"
 	}
-	if err := s.forwarded(&at, q.remote, q.headers.Values); err != nil {
+	if err := s.forwarded(&at, q.remote, q.headers); err != nil {
 		return at, err
 	}
 	if !validHost(at.host) {
@@ -88,15 +88,15 @@ type address struct {
 // those before it. Most proxies set one kind of header and pass the other on unchanged.
 // So if both are present and disagree, neither is used; X-Forwarded-For alone counts as
 // present.
-func (s *Server) forwarded(at *address, remote string, get func(string) []string) error {
+func (s *Server) forwarded(at *address, remote string, h http.Header) error {
 	if !s.opts.trusts(remote) {
 		return nil
 	}
-	standard, hasStandard, err := fromForwarded(*at, get)
+	standard, hasStandard, err := fromForwarded(*at, h)
 	if err != nil {
 		return err
 	}
-	other, hasOther, err := fromXForwarded(*at, get)
+	other, hasOther, err := fromXForwarded(*at, h)
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (s *Server) forwarded(at *address, remote string, get func(string) []string
 	case hasOther:
 		*at = other
 	}
-	prefix := strings.TrimRight(last(get("X-Forwarded-Prefix")), "/")
+	prefix := strings.TrimRight(last(h["X-Forwarded-Prefix"]), "/")
 	if !validPrefix(prefix) {
 		return notValid("X-Forwarded-Prefix")
 	}
@@ -119,8 +119,8 @@ func notValid(header string) error {
 	return a2a.Errorf(a2a.CodeInvalidRequest, "%s, as the proxy in front sent it, cannot be part of an address", header)
 }
 
-func fromForwarded(at address, get func(string) []string) (address, bool, error) {
-	element, said := last(get("Forwarded")), false
+func fromForwarded(at address, h http.Header) (address, bool, error) {
+	element, said := last(h["Forwarded"]), false
 	if !uncut(element) {
 		return at, false, notValid("Forwarded")
 	}
@@ -143,10 +143,10 @@ func fromForwarded(at address, get func(string) []string) (address, bool, error)
 	return at, element != "", nil
 }
 
-func fromXForwarded(at address, get func(string) []string) (address, bool, error) {
-	host, proto, port := last(get("X-Forwarded-Host")), last(get("X-Forwarded-Proto")), last(get("X-Forwarded-Port"))
+func fromXForwarded(at address, h http.Header) (address, bool, error) {
+	host, proto, port := last(h["X-Forwarded-Host"]), last(h["X-Forwarded-Proto"]), last(h["X-Forwarded-Port"])
 	if host == "" && proto == "" && port == "" {
-		return at, hasXForwarded(get), nil
+		return at, hasXForwarded(h), nil
 	}
 	if host != "" {
 		at.host = host
@@ -172,9 +172,9 @@ func fromXForwarded(at address, get func(string) []string) (address, bool, error
 
 // hasXForwarded reports whether any X-Forwarded header is set, even one without an
 // address.
-func hasXForwarded(get func(string) []string) bool {
+func hasXForwarded(h http.Header) bool {
 	for _, name := range []string{"X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto", "X-Forwarded-Port"} {
-		if last(get(name)) != "" {
+		if last(h[name]) != "" {
 			return true
 		}
 	}

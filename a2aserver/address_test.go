@@ -164,7 +164,7 @@ func FuzzForwarded(f *testing.F) {
 	f.Fuzz(func(t *testing.T, standard, host, proto, port, prefix string) {
 		h := http.Header{"Forwarded": {standard}, "X-Forwarded-Host": {host}, "X-Forwarded-Proto": {proto}, "X-Forwarded-Port": {port}, "X-Forwarded-Prefix": {prefix}}
 		at := address{scheme: "http", host: "inner"}
-		if New(&fake{}, testCard(), behindProxy()).forwarded(&at, "10.0.0.1:1", h.Values) != nil {
+		if New(&fake{}, testCard(), behindProxy()).forwarded(&at, "10.0.0.1:1", h) != nil {
 			return
 		}
 		if !at.valid() || !validPrefix(at.prefix) {

@@ -63,7 +63,7 @@ func (s *Server) audits(c *audit.Record, q *request) {
 	remote := ""
 	if s.audit.Writes() { // else it only counts
 		remote = q.remote
-		if a := s.opts.clientAddr(q.remote, q.headers.Values); a.IsValid() {
+		if a := s.opts.clientAddr(q.remote, q.headers); a.IsValid() {
 			remote = a.String()
 		}
 	}

@@ -121,7 +121,7 @@ func (s *Server) holdBody(w http.ResponseWriter, r *http.Request, most int64, ke
 		return r, func() {}
 	}
 	b := &heldBody{ReadCloser: r.Body, w: w, r: r, most: most, keep: keep}
-	s.memory.Init(&b.hold, callerKey{from: port.Network(s.opts.clientAddr(r.RemoteAddr, r.Header.Values))})
+	s.memory.Init(&b.hold, callerKey{from: port.Network(s.opts.clientAddr(r.RemoteAddr, r.Header))})
 	with := *r
 	with.Body = b
 	return &with, b.letGo

@@ -22,7 +22,7 @@ func (s *Server) keyOf(ctx context.Context, q *request) callerKey {
 	if c.Subject != "" {
 		return callerKey{tenant: c.Tenant, subject: c.Subject}
 	}
-	return callerKey{tenant: c.Tenant, from: port.Network(s.opts.clientAddr(q.remote, q.headers.Values))}
+	return callerKey{tenant: c.Tenant, from: port.Network(s.opts.clientAddr(q.remote, q.headers))}
 }
 
 func (s *Server) strangerOf(r *http.Request) netip.Prefix {
@@ -33,7 +33,7 @@ func (s *Server) strangerOf(r *http.Request) netip.Prefix {
 // strangerAt returns the network that a stranger's request is counted by: the zero
 // value, if it is from a proxy that does not name its client.
 func (s *Server) strangerAt(q *request) netip.Prefix {
-	a := s.opts.clientAddr(q.remote, q.headers.Values)
+	a := s.opts.clientAddr(q.remote, q.headers)
 	if s.opts.trustsAddr(a) {
 		return netip.Prefix{}
 	}
@@ -49,7 +49,7 @@ func (s *Server) strangerAt(q *request) netip.Prefix {
 func ClientAddr(trusted []netip.Prefix) func(*http.Request) string {
 	o := &Options{TrustedProxies: trusted}
 	return func(r *http.Request) string {
-		if a := o.clientAddr(r.RemoteAddr, r.Header.Values); a.IsValid() {
+		if a := o.clientAddr(r.RemoteAddr, r.Header); a.IsValid() {
 			return a.String()
 		}
 		return r.RemoteAddr
@@ -58,7 +58,7 @@ func ClientAddr(trusted []netip.Prefix) func(*http.Request) string {
 
 // clientAddr is ClientAddr for a connection whose peer is remote. It returns the zero
 // value if remote is not an address.
-func (o *Options) clientAddr(remote string, get func(string) []string) netip.Addr {
+func (o *Options) clientAddr(remote string, h http.Header) netip.Addr {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {
 		return netip.Addr{}
@@ -67,9 +67,9 @@ func (o *Options) clientAddr(remote string, get func(string) []string) netip.Add
 	if !o.trustsAddr(addr) {
 		return addr
 	}
-	hasStandard, hasOther := last(get("Forwarded")) != "", hasXForwarded(get)
-	standard := o.lastStranger(addr, get("Forwarded"), forwardedFor)
-	other := o.lastStranger(addr, get("X-Forwarded-For"), parseNode)
+	hasStandard, hasOther := last(h["Forwarded"]) != "", hasXForwarded(h)
+	standard := o.lastStranger(addr, h["Forwarded"], forwardedFor)
+	other := o.lastStranger(addr, h["X-Forwarded-For"], parseNode)
 	switch {
 	case hasStandard && hasOther && standard != other:
 		return addr

@@ -71,15 +71,7 @@ func (s *Server) receive(stream grpc.ServerStream, in any, l *line, hold *budget
 		return stream.RecvMsg(in)
 	}
 	began, before := time.Now(), l.Received()
-	done := make(chan error, 1)
-	go func() {
-		defer func() {
-			if v := recover(); v != nil {
-				done <- panicError(v)
-			}
-		}()
-		done <- stream.RecvMsg(in)
-	}()
+	done := apart(func() error { return stream.RecvMsg(in) })
 	tick := time.NewTicker(requestTick)
 	defer tick.Stop()
 	for {
@@ -98,6 +90,21 @@ func (s *Server) receive(stream grpc.ServerStream, in any, l *line, hold *budget
 			return errFull
 		}
 	}
+}
+
+// apart runs f in a goroutine of its own, and gives its error to a caller that may not
+// wait for it that long. A panic becomes an error.
+func apart(f func() error) <-chan error {
+	done := make(chan error, 1)
+	go func() {
+		defer func() {
+			if v := recover(); v != nil {
+				done <- panicError(v)
+			}
+		}()
+		done <- f()
+	}()
+	return done
 }
 
 // requestTick is how often to check on a request that has not arrived over gRPC.

@@ -133,7 +133,7 @@ var httpMethods = []string{"CONNECT", "DELETE", "GET", "HEAD", "OPTIONS", "PATCH
 
 // appendAddresses appends the addresses of the client and of the server.
 func (x *exchange) appendAddresses(attrs []attribute.KeyValue) []attribute.KeyValue {
-	if a := x.s.opts.clientAddr(x.remote, x.headers.Values); a.IsValid() {
+	if a := x.s.opts.clientAddr(x.remote, x.headers); a.IsValid() {
 		attrs = append(attrs, telemetry.ClientAddress.String(a.String()))
 		if host, port, err := net.SplitHostPort(x.remote); err == nil && host == a.String() {
 			if n, err := strconv.Atoi(port); err == nil {

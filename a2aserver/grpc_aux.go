@@ -29,9 +29,9 @@ const (
 	reflectionTime = time.Minute
 )
 
-// beside is a stream of a service beside the agent's: health or reflection. Its reads
-// and writes are watched like those of the agent's calls.
-type beside struct {
+// auxStream is a stream of one of the two services that a gRPC server has beside its own:
+// health and reflection. Its reads and writes have the limits of the agent's calls.
+type auxStream struct {
 	grpc.ServerStream
 	s    *Server
 	ctx  context.Context
@@ -39,24 +39,25 @@ type beside struct {
 	hold budget.Hold // of the message that is received
 }
 
-func (b *beside) Context() context.Context { return b.ctx }
+func (a *auxStream) Context() context.Context { return a.ctx }
 
-func (b *beside) RecvMsg(m any) error {
-	defer b.hold.Close()
-	return b.s.receive(b.ServerStream, m, b.box.line, &b.hold)
+func (a *auxStream) RecvMsg(m any) error {
+	defer a.hold.Close()
+	return a.s.receive(a.ServerStream, m, a.box.line, &a.hold)
 }
 
-func (b *beside) SendMsg(m any) error {
-	if err := b.box.room(b.ctx); err != nil {
+func (a *auxStream) SendMsg(m any) error {
+	if err := a.box.room(a.ctx); err != nil {
 		return err
 	}
-	return b.ServerStream.SendMsg(&outgoing{m.(proto.Message), b.box})
+	return a.ServerStream.SendMsg(&outgoing{m.(proto.Message), a.box})
 }
 
-// runBeside runs a stream until it ends, its time limit passes or, if lasts is set, the
-// server drains. grpc-go waits in streams without a limit, so serve runs in another
-// goroutine, which the end of the handler ends.
-func runBeside(s *Server, stream grpc.ServerStream, limit time.Duration, lasts bool, serve func(*beside) error) error {
+// serveAux serves a stream until serve returns, the time limit passes or, if lasts is
+// set, the server drains. Everybody may open such streams, so their number is limited by
+// address. grpc-go waits in streams without a limit: serve runs in another goroutine,
+// which ends soon after the handler has returned.
+func serveAux(s *Server, stream grpc.ServerStream, limit time.Duration, lasts bool, serve func(*auxStream) error) error {
 	q := ofGRPC(stream.Context(), 0)
 	from := s.strangerAt(&q)
 	if !s.strangers.Enter(from) {
@@ -64,34 +65,25 @@ func runBeside(s *Server, stream grpc.ServerStream, limit time.Duration, lasts b
 		return status.FromProto(dialect.ErrorToStatus(dialect.V10, errStrangers)).Err()
 	}
 	defer s.strangers.Leave(from)
-	ctx, stop := context.WithTimeoutCause(stream.Context(), limit, errBesideTime)
+	ctx, stop := context.WithTimeoutCause(stream.Context(), limit, errAuxTime)
 	defer stop()
 	if lasts {
 		var cancel func()
 		ctx, cancel = s.untilCanceled(ctx, nil)
 		defer cancel()
 	}
-	b := &beside{ServerStream: stream, s: s, ctx: ctx, box: newOutbox(lineOf(ctx), s.opts.writeTimeout())}
-	s.memory.Init(&b.hold, callerKey{from: from})
-	defer b.box.begin()()
-	done := make(chan error, 1)
-	go func() {
-		defer func() {
-			if v := recover(); v != nil {
-				done <- panicError(v)
-			}
-		}()
-		done <- serve(b)
-	}()
+	a := &auxStream{ServerStream: stream, s: s, ctx: ctx, box: newOutbox(lineOf(ctx), s.opts.writeTimeout())}
+	s.memory.Init(&a.hold, callerKey{from: from})
+	defer a.box.begin()()
 	var err error
 	select {
-	case err = <-done:
+	case err = <-apart(func() error { return serve(a) }):
 	case <-ctx.Done():
 	}
 	if ctx.Err() != nil {
 		err = context.Cause(ctx)
 	} else if err == nil {
-		err = b.box.flush(ctx)
+		err = a.box.flush(ctx)
 	}
 	if _, ok := status.FromError(err); ok {
 		return err
@@ -102,7 +94,7 @@ func runBeside(s *Server, stream grpc.ServerStream, limit time.Duration, lasts b
 // errStrangers refuses a stream of an address that has too many.
 var errStrangers = &a2a.Error{Code: a2a.CodeRateLimited, Message: "too many streams of health and reflection are open from your address: close one first", RetryAfter: streamsRetry}
 
-var errBesideTime = a2a.Errorf(a2a.CodeUnavailable, "the stream reached its time limit: open another one")
+var errAuxTime = a2a.Errorf(a2a.CodeUnavailable, "the stream reached its time limit: open another one")
 
 // health is the service grpc.health.v1.Health, which says what /readyz says.
 type health struct{ to Site }
@@ -120,14 +112,14 @@ func registerHealth(g *grpc.Server, to Site) {
 	g.RegisterService(&desc, to)
 }
 
-func (h health) handler(limit time.Duration, lasts bool, answer func(b *beside, service string) error) grpc.StreamHandler {
+func (h health) handler(limit time.Duration, lasts bool, answer func(a *auxStream, service string) error) grpc.StreamHandler {
 	return func(_ any, stream grpc.ServerStream) error {
-		return runBeside(h.to.front(), stream, limit, lasts, func(b *beside) error {
+		return serveAux(h.to.front(), stream, limit, lasts, func(a *auxStream) error {
 			req := new(healthpb.HealthCheckRequest) // that of List is empty
-			if err := b.RecvMsg(req); err != nil {
+			if err := a.RecvMsg(req); err != nil {
 				return err
 			}
-			return answer(b, req.GetService())
+			return answer(a, req.GetService())
 		})
 	}
 }
@@ -144,36 +136,36 @@ func (h health) of(service string) *healthpb.HealthCheckResponse {
 	return &healthpb.HealthCheckResponse{Status: is}
 }
 
-func (h health) check(b *beside, service string) error {
+func (h health) check(a *auxStream, service string) error {
 	is := h.of(service)
 	if is.Status == healthpb.HealthCheckResponse_SERVICE_UNKNOWN {
 		return status.Error(codes.NotFound, "unknown service")
 	}
-	return b.SendMsg(is)
+	return a.SendMsg(is)
 }
 
-func (h health) list(b *beside, _ string) error {
+func (h health) list(a *auxStream, _ string) error {
 	all := map[string]*healthpb.HealthCheckResponse{}
 	for _, service := range []string{"", dialect.GRPCService, dialect.GRPCServiceV03} {
 		all[service] = h.of(service)
 	}
-	return b.SendMsg(&healthpb.HealthListResponse{Statuses: all})
+	return a.SendMsg(&healthpb.HealthListResponse{Statuses: all})
 }
 
-func (h health) watch(b *beside, service string) error {
+func (h health) watch(a *auxStream, service string) error {
 	looks := time.NewTicker(watchTick)
 	defer looks.Stop()
 	for last := healthpb.HealthCheckResponse_UNKNOWN; ; {
 		if is := h.of(service); is.Status != last {
 			last = is.Status
-			if err := b.SendMsg(is); err != nil {
+			if err := a.SendMsg(is); err != nil {
 				return err
 			}
 		}
 		select {
 		case <-looks.C:
-		case <-b.ctx.Done():
-			return context.Cause(b.ctx)
+		case <-a.ctx.Done():
+			return context.Cause(a.ctx)
 		}
 	}
 }
@@ -203,8 +195,8 @@ func (s *reflectionService) ServerReflectionInfo(stream reflectionpb.ServerRefle
 		x.box.line.wasted()
 		return x.fail(err)
 	}
-	return runBeside(x.s, stream, reflectionTime, true, func(b *beside) error {
-		return s.ServerReflectionServer.ServerReflectionInfo(&grpc.GenericServerStream[reflectionpb.ServerReflectionRequest, reflectionpb.ServerReflectionResponse]{ServerStream: b})
+	return serveAux(x.s, stream, reflectionTime, true, func(a *auxStream) error {
+		return s.ServerReflectionServer.ServerReflectionInfo(&grpc.GenericServerStream[reflectionpb.ServerReflectionRequest, reflectionpb.ServerReflectionResponse]{ServerStream: a})
 	})
 }
 

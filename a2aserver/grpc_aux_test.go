@@ -287,7 +287,7 @@ func TestHealthIsReadiness(t *testing.T) {
 		why.Store(new(error))
 		s := New(agreeable{}, testCard(), &Options{Ready: func() error { return *why.Load() }})
 		h := health{s}
-		ask := func(answer func(*beside, string) error, service string) (proto.Message, error) {
+		ask := func(answer func(*auxStream, string) error, service string) (proto.Message, error) {
 			stream := &healthStream{ctx: t.Context(), service: service}
 			if err := h.handler(bodyTimeout, false, answer)(nil, stream); err != nil {
 				return nil, err
