@@ -24,7 +24,7 @@ type work struct {
 	wait    time.Duration // 0: do not wait; negative: until the task rests
 	skill   string        // the skill of the tool; "": none
 
-	task     *a2a.Task // as far as it is known
+	task   *a2a.Task // as far as it is known
 	direct *a2a.Message
 	size   int // of its events so far, in bytes
 
