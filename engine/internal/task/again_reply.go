@@ -19,11 +19,11 @@ import (
 func (o *Owner) keep(p *Post) {
 	key, answer := o.key, p.Reply
 	key.ID = ""
-	o.inflight = &flight{append: &store.Append{
+	o.inflight = &flight{append: store.Append{
 		Row:      store.Row{Key: key, Context: o.contextID},
 		Receipts: p.Identity.Receipts(o.all.Nodes.Now(), 0, answer.AppendJSON(make([]byte, 0, 256+stored.PartsSize(answer.Parts)))),
 	}}
-	o.all.Store.Append(o.inflight.append, o.inbox.commit)
+	o.all.Store.Append(&o.inflight.append, o.inbox.commit)
 }
 
 // kept tells the caller the answer.
@@ -55,22 +55,20 @@ func (o *Owner) remembered(ctx context.Context, a *store.Append) (bool, error) {
 	return false, nil
 }
 
-// without returns an append without those receipts that other processes have already stored.
-// The task exists and the message is for it, even if another process accepted one of that name
+// fresh returns those receipts of an append that no other process has stored already. The task
+// exists and the message is for it, even if another process accepted one of that name
 // meanwhile. So the message is accepted, at worst twice.
-func (o *Owner) without(ctx context.Context, a *store.Append) (*store.Append, error) {
-	rest := *a
-	rest.Receipts = slices.Clone(a.Receipts)
-	for i := len(rest.Receipts) - 1; i >= 0; i-- {
-		r := &rest.Receipts[i]
+func (o *Owner) fresh(ctx context.Context, a *store.Append) (fresh []store.Receipt, _ error) {
+	for _, r := range a.Receipts {
 		got, err := o.all.Store.Receipt(ctx, a.Row.Key, r.Name)
 		switch {
 		case err == nil && got.Counts(r.Time):
 			o.log().Info("a message was taken by another process, too", "message", r.Name)
-			rest.Receipts = slices.Delete(rest.Receipts, i, i+1)
 		case err != nil && !errors.Is(err, store.ErrNotFound):
 			return nil, err
+		default:
+			fresh = append(fresh, r)
 		}
 	}
-	return &rest, nil
+	return fresh, nil
 }

@@ -38,8 +38,7 @@ func (h *host) Authenticate(ctx context.Context, prompt []*a2a.Part, wait func(c
 	var waiting asking
 	for asked := false; ; {
 		o.mu.Lock()
-		if o.phase == phaseClosed || o.phase == phaseYielding || o.draft.state.Terminal() {
-			err := o.endedLocked()
+		if err := o.endedLocked(); err != nil {
 			o.mu.Unlock()
 			return nil, err
 		}

@@ -83,7 +83,7 @@ func (o *Owner) flush() {
 		o.reuse.told = o.inbox.commit
 	}
 	o.topic.Fly()
-	o.all.Store.Append(o.inflight.append, o.reuse.told)
+	o.all.Store.Append(&o.inflight.append, o.reuse.told)
 }
 
 // prepare makes the append of some records: the entries, the index row after them, and the
@@ -91,8 +91,7 @@ func (o *Owner) flush() {
 // any process may draw it.
 func (o *Owner) prepare(records []record, yields bool) *flight {
 	f := &flight{records: records}
-	f.append = &f.own
-	a := f.append
+	a := &f.append
 	a.After, a.Epoch = o.saved.last, o.saved.epoch
 	a.Entries = slices.Grow(f.few[:0], len(records))
 	canceling, was := o.saved.canceled, o.saved.row.State
@@ -193,7 +192,7 @@ func (o *Owner) settle(err error) bool {
 	if f.anew {
 		o.revive(f.append.After, f.ended)
 	}
-	o.all.Read.Keep(f.append)
+	o.all.Read.Keep(&f.append)
 	// If the records end the task, the task after them is known already. It is not used if a
 	// stream begins with an earlier state, which Publish then computes.
 	behind := f.sealed
@@ -282,8 +281,8 @@ func (o *Owner) retry(f *flight, err error) error {
 		o.all.Wrote(err)
 		o.log().Debug("append failed; looking at what the log holds", "error", err)
 		if errors.Is(err, store.ErrDuplicate) && f.append.After > 0 {
-			if rest, lookErr := o.without(ctx, f.append); lookErr == nil {
-				f.append = rest
+			if fresh, lookErr := o.fresh(ctx, &f.append); lookErr == nil {
+				f.append.Receipts = fresh
 			}
 		}
 		switch landed, lookErr := o.landed(ctx, f); {
@@ -298,7 +297,7 @@ func (o *Owner) retry(f *flight, err error) error {
 		case errors.Is(err, store.ErrDuplicate) && f.append.After == 0 && !f.append.Alone():
 			return err // another process already made a task of the message
 		default:
-			if err = store.Do(ctx, o.all.Store, f.append); err == nil {
+			if err = store.Do(ctx, o.all.Store, &f.append); err == nil {
 				return nil
 			}
 			if errors.Is(err, store.ErrConflict) {
@@ -317,7 +316,7 @@ func (o *Owner) retry(f *flight, err error) error {
 // landed reports whether the log holds a flight whose append seemed to fail.
 func (o *Owner) landed(ctx context.Context, f *flight) (bool, error) {
 	if f.append.Alone() {
-		return o.remembered(ctx, f.append)
+		return o.remembered(ctx, &f.append)
 	}
 	n := 0
 	for en, err := range store.EachEntry(ctx, o.all.Store, o.key, f.append.After, f.append.After+int64(len(f.records))) {

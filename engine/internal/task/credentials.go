@@ -13,14 +13,6 @@ import (
 // withheld replaces the text of credentials.
 const withheld = "(credentials; not kept)"
 
-// withhold returns the part of a message with credentials that is kept: its ids and its role.
-func withhold(m *a2a.Message) *a2a.Message {
-	return &a2a.Message{
-		MessageID: m.MessageID, TaskID: m.TaskID, ContextID: m.ContextID, Role: m.Role,
-		Parts: []*a2a.Part{a2a.TextPart(withheld)},
-	}
-}
-
 // authorization says which messages of a task are credentials, and holds those that its agent
 // has not taken yet.
 //
@@ -109,12 +101,16 @@ func (a *authorization) replay(en *a2a.Entry, behind a2a.EntryKind) {
 	}
 }
 
-// hide removes from a post what must not be kept, and returns the message for the agent.
+// hide removes from a post what must not be kept, and returns the message for the agent. The
+// log gets the message's ids and its role.
 // Receipts must not have its digest either, because a short secret could be found by trying. So
 // any message that comes again with the same id counts as the same.
 func hide(p *Post) *a2a.Message {
 	whole := p.Message
-	p.Message = withhold(whole)
+	p.Message = &a2a.Message{
+		MessageID: whole.MessageID, TaskID: whole.TaskID, ContextID: whole.ContextID, Role: whole.Role,
+		Parts: []*a2a.Part{a2a.TextPart(withheld)},
+	}
 	p.From = From{Caller: a2a.Caller{Subject: p.From.Caller.Subject, Tenant: p.From.Caller.Tenant}, credentials: true}
 	if p.Identity != nil {
 		p.Identity = p.Identity.Withheld()

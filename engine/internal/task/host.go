@@ -200,9 +200,9 @@ func (h *host) Elicit(ctx context.Context, prompt []*a2a.Part, changed []*a2a.El
 	var wait asking
 	for {
 		o.mu.Lock()
-		if o.phase == phaseClosed || o.phase == phaseYielding || o.draft.state.Terminal() {
-			defer o.mu.Unlock()
-			return nil, asked, o.endedLocked() // even if messages are left: their senders are told
+		if err := o.endedLocked(); err != nil {
+			o.mu.Unlock()
+			return nil, asked, err // even if messages are left: their senders are told
 		}
 		if o.turn.taken < len(o.turn.messages) && !o.turn.messages[o.turn.taken].held {
 			p := o.turn.messages[o.turn.taken]

@@ -49,6 +49,13 @@ func (i *inbox) commit(err error) {
 	wake.Nudge(i.hint)
 }
 
+// failed reports whether the append under way has failed.
+func (i *inbox) failed() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.outcome != nil
+}
+
 func (i *inbox) take() news {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -85,13 +92,11 @@ func (o *Owner) stay(p *Post, left <-chan struct{}) bool {
 		o.arm()
 		select {
 		case <-o.inbox.hint:
-			n := o.inbox.take()
-			if p != nil && n.outcome != nil {
-				// Retrying may take long, and the sender may leave.
-				o.inbox.again(n)
-				return false
+			if p != nil && o.inbox.failed() {
+				o.nudge()
+				return false // retrying may take long, and the sender may leave
 			}
-			if !o.hear(n) {
+			if !o.hear(o.inbox.take()) {
 				return true
 			}
 		case <-left:

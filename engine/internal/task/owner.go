@@ -99,7 +99,7 @@ type turnContext struct {
 
 // flight is an append under way.
 type flight struct {
-	append  *store.Append
+	append  store.Append
 	records []record
 	news    bool                    // the append creates the task or changes its state
 	anew    bool                    // the append reopens a finished task, whose webhooks go on
@@ -107,8 +107,7 @@ type flight struct {
 	pended  []record                // records, if nothing else was pending: the array can be reused
 	sealed  *a2a.Task               // the task after records, if they end it
 	size    int                     // of records, in bytes
-	own     store.Append            // append points here until without makes another one
-	few     [fewRecords]store.Entry // the array for its entries, if they fit
+	few     [fewRecords]store.Entry // the array for the append's entries, if they fit
 }
 
 // fewRecords is how many records a quick task has.

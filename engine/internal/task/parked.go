@@ -162,12 +162,17 @@ func (o *Owner) boundLocked() bool {
 	return a == nil || a.declared.Fail != "" || o.auth.given || len(o.auth.came) > 0 || o.parking.steps > 0
 }
 
-// endedLocked returns the error for an agent's question that gets no answer any more.
+// endedLocked returns the error for an agent's question that gets no answer any more; nil if it
+// may get one.
 func (o *Owner) endedLocked() error {
-	if (o.phase == phaseClosed || o.phase == phaseYielding) && context.Cause(o.ctx.Context) == agent.ErrDraining {
+	left := o.phase == phaseClosed || o.phase == phaseYielding
+	switch {
+	case left && context.Cause(o.ctx.Context) == agent.ErrDraining:
 		return agent.ErrDraining
+	case left || o.draft.state.Terminal():
+		return agent.ErrEnded
 	}
-	return agent.ErrEnded
+	return nil
 }
 
 // waitsLocked reports whether o's task waits for its client alone: everything is stored, and no

@@ -90,6 +90,9 @@ type admission struct {
 // works reports whether the task is at work.
 func (a *admission) works() bool { return a.need == place.ToRun || a.need == place.Running }
 
+// spent returns how long the task was at work, given that it is.
+func (a *admission) spent() time.Duration { return a.worked + time.Since(a.since) }
+
 // needLocked returns what the task needs of the Admission now.
 func (o *Owner) needLocked() place.Need {
 	works := active(o.draft.state)
@@ -122,7 +125,7 @@ func (o *Owner) countLocked() {
 		if !did {
 			o.adm.since = time.Now()
 		} else {
-			o.adm.worked += time.Since(o.adm.since)
+			o.adm.worked = o.adm.spent()
 		}
 	}
 	o.all.Admission.Follow(&o.adm.ticket, ScopeOf(o.key), need)

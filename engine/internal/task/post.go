@@ -26,13 +26,12 @@ type Post struct {
 	Reply   *a2a.Message // a direct answer; there is no task
 	Err     error
 
-	Stream    bool         // set at start: the sender reads a stream
-	contested bool         // set by Take: other processes may accept messages for the task, too
-	Reopen    bool         // set at start: the message may reopen a finished task
-	Unread    atomic.Bool  // the task ended before the agent took the message
-	Fate      *wake.Signal // set at start: given when the agent takes the message, or never will; nil: not asked for
-	held      bool         // the agent gets the message only once it is committed; protected by the owner
-	Over      atomic.Int64 // seq of the newest end that was not of this message's turn: see successor.began
+	Stream bool         // set at start: the sender reads a stream
+	Reopen bool         // set at start: the message may reopen a finished task
+	Unread atomic.Bool  // the task ended before the agent took the message
+	Fate   *wake.Signal // set at start: given when the agent takes the message, or never will; nil: not asked for
+	held   bool         // the agent gets the message only once it is committed; protected by the owner
+	Over   atomic.Int64 // seq of the newest end that was not of this message's turn: see successor.began
 }
 
 // From is what comes with a message besides its content.

@@ -40,16 +40,6 @@ func crash() {
 	}
 }
 
-// again puts back news that was not acted on.
-func (i *inbox) again(n news) {
-	if n.finished {
-		i.finish(n.ran)
-	}
-	if n.committed {
-		i.commit(n.outcome)
-	}
-}
-
 // takeRun takes only the news that the agent's Run returned.
 func (i *inbox) takeRun() (err error, finished bool) {
 	i.mu.Lock()

@@ -118,6 +118,11 @@ func (o *Owner) status(state a2a.TaskState, message *a2a.Message) *a2a.Entry {
 	return &both.entry
 }
 
+// failure makes the status entry with which the task fails.
+func (o *Owner) failure(text string) *a2a.Entry {
+	return o.status(a2a.TaskStateFailed, words(text))
+}
+
 func words(text string) *a2a.Message {
 	return &a2a.Message{Parts: []*a2a.Part{a2a.TextPart(text)}}
 }

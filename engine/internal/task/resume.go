@@ -179,18 +179,18 @@ func (o *Owner) resumeLocked(interrupted bool) error {
 	case o.turn.canceling:
 		return o.emitLocked(o.status(a2a.TaskStateCanceled, nil))
 	case len(o.turn.messages) == 0:
-		return o.emitLocked(o.status(a2a.TaskStateFailed, words("the task was interrupted before its work began")))
+		return o.emitLocked(o.failure("the task was interrupted before its work began"))
 	case is == nil:
 		o.awaitLocked()
 		return nil
 	case interrupted && declared.Fail != "":
 		o.log().Info("task failed as its agent declared", "lost", lost)
-		return o.emitLocked(o.status(a2a.TaskStateFailed, words(declared.Fail)))
+		return o.emitLocked(o.failure(declared.Fail))
 	case o.all.limits.Load().Wall > 0 && o.adm.worked >= o.all.limits.Load().Wall:
 		return o.emitLocked(o.tooLong())
 	case lost >= limit:
 		o.log().Error("task given up: the process ended while it was at work", "lost", lost)
-		return o.emitLocked(o.status(a2a.TaskStateFailed, words(interruptions(lost))))
+		return o.emitLocked(o.failure(interruptions(lost)))
 	}
 	o.enterLocked(phaseResting)
 	o.tracing.takenOver = interrupted
@@ -214,22 +214,28 @@ func interruptions(lost int32) string {
 // maxRest is the longest time between two runs.
 const maxRest = 30 * time.Second
 
-// endRest ends the time between two runs at a drain, or when three conditions hold: the time is
-// over; no caller is about to act, because it may cancel the task; and there is capacity, which
-// a task that waits for an authorization does not need. Messages that came meanwhile are in the
-// log, and the agent gets them when it asks. Callers that wait for memory do not delay the run:
-// they may wait for what this task gives back.
-func (o *Owner) endRest(over bool) {
+// endRest runs the agent after the time between two runs (rested), unless the process drains, a
+// caller is about to act, or there is no capacity. Messages that came meanwhile are in the log,
+// and the agent gets them when it asks.
+func (o *Owner) endRest(rested bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	switch {
-	case o.phase != phaseResting:
-	case o.ctx.Err() != nil:
+	if o.phase != phaseResting {
+		return
+	}
+	if o.ctx.Err() != nil {
 		o.enterLocked(phaseIdle)
 		if o.lease.drawn && !o.out.used {
 			o.all.taker.unbegun(o.key)
 		}
-	case over && o.holds == o.mem.callers && (!active(o.draft.state) || o.all.Admission.MayRun(&o.adm.ticket)):
+		return
+	}
+	// A caller may cancel the task. One that waits for memory does not delay the run: it may
+	// wait for what this task gives back.
+	acting := o.holds > o.mem.callers
+	// A task that waits for an authorization needs no capacity.
+	room := !active(o.draft.state) || o.all.Admission.MayRun(&o.adm.ticket)
+	if rested && !acting && room {
 		o.startLocked()
 	}
 }

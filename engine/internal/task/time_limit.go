@@ -15,7 +15,9 @@ func (o *Owner) limit() {
 		l.limitDue = nil
 		return
 	}
-	left, works := o.workLeft(most)
+	o.mu.Lock()
+	works, left := o.adm.works(), most-o.adm.spent()
+	o.mu.Unlock()
 	switch {
 	case !works:
 		l.limitDue = nil
@@ -28,23 +30,13 @@ func (o *Owner) limit() {
 	l.limitDue = l.limitTimer.C
 }
 
-// workLeft returns how long the task may still be at work, if it is.
-func (o *Owner) workLeft(limit time.Duration) (left time.Duration, works bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if !o.adm.works() {
-		return 0, false
-	}
-	return limit - o.adm.worked - time.Since(o.adm.since), true
-}
-
 // timeout ends a task that was at work for too long. If its agent runs, it is only told to
 // stop, and timeout returns true.
 func (o *Owner) timeout() bool {
 	limit := o.all.limits.Load().Wall
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if limit <= 0 || !o.adm.works() || o.adm.worked+time.Since(o.adm.since) < limit {
+	if limit <= 0 || !o.adm.works() || o.adm.spent() < limit {
 		return false // the limit was lifted or raised meanwhile, or the task waits for its client by now
 	}
 	o.adm.timedOut = true
@@ -53,14 +45,12 @@ func (o *Owner) timeout() bool {
 		return true
 	}
 	o.enterLocked(phaseIdle)
-	if err := o.emitLocked(o.tooLong()); err != nil {
-		o.log().Error("task cannot be ended", "error", err)
-	}
+	o.concludeLocked(o.tooLong())
 	return false
 }
 
 func (o *Owner) tooLong() *a2a.Entry {
-	return o.status(a2a.TaskStateFailed, words("the task was at work for "+o.all.limits.Load().Wall.String()+", the longest that it may be"))
+	return o.failure("the task was at work for " + o.all.limits.Load().Wall.String() + ", the longest that it may be")
 }
 
 // workClock adds up how long a task was at work from the entries of its log.

@@ -35,7 +35,7 @@ func (o *Owner) Take(ctx context.Context, p *Post) error {
 // engine last looked for it and before this process loaded its task. If another one accepts it
 // later, the log grows and this process's append is refused.
 func (o *Owner) acceptedBefore(ctx context.Context, p *Post) error {
-	if p.contested = o.topic.Contested(); !p.contested || p.Identity == nil {
+	if !o.topic.Contested() || p.Identity == nil {
 		return nil
 	}
 	switch r, err := p.Identity.Find(ctx, o.all.Store, o.all.Now()); {
@@ -110,7 +110,7 @@ func (o *Owner) post(p *Post) error {
 	}
 	switch {
 	case !here: // the process that draws the task goes on with it
-	case p.contested && (waits || reopens):
+	case o.topic.Contested() && (waits || reopens):
 		// Any process may go on with a task that waited; the first one to append gets it. So
 		// the agent gets the message only once it is committed.
 		p.held = true
@@ -279,12 +279,17 @@ func (o *Owner) conclude(err error) {
 	default:
 		if public, ok := errors.AsType[*agent.PublicError](err); ok {
 			o.log().Info("agent failed the task", "error", err)
-			end = o.status(a2a.TaskStateFailed, words(public.Reason))
+			end = o.failure(public.Reason)
 		} else {
 			o.log().Error("agent failed", "error", err)
-			end = o.status(a2a.TaskStateFailed, words("the agent failed"))
+			end = o.failure("the agent failed")
 		}
 	}
+	o.concludeLocked(end)
+}
+
+// concludeLocked ends the task with an entry that is not the agent's.
+func (o *Owner) concludeLocked(end *a2a.Entry) {
 	if err := o.emitLocked(end); err != nil {
 		o.log().Error("task cannot be ended", "error", err)
 	}
@@ -342,9 +347,7 @@ func (o *Owner) desert() {
 	} else {
 		o.log().Warn("agent ignores that its time is up; task failed without it")
 	}
-	if err := o.emitLocked(end); err != nil {
-		o.log().Error("task cannot be ended", "error", err)
-	}
+	o.concludeLocked(end)
 }
 
 func errGeneration(id string, expected, current int64) error {

@@ -15,7 +15,7 @@ func (o *Owner) sayLocked(en *a2a.Entry) error {
 		return agent.ErrEnded // it runs again elsewhere
 	}
 	if err := o.exceedsLocked(en); err != nil {
-		if err := o.emitLocked(o.status(a2a.TaskStateFailed, words(err.Reason))); err != nil {
+		if err := o.emitLocked(o.failure(err.Reason)); err != nil {
 			return err
 		}
 		o.log().Info("task failed", "reason", err.Reason)

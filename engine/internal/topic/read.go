@@ -23,14 +23,12 @@ func (ts *Topics) Load(ctx context.Context, key store.Key) (*a2a.Task, int64, er
 // held is LoadAt for a task whose owner is here. It returns a nil task if the store has to be
 // asked.
 func (ts *Topics) held(ctx context.Context, t *Topic) (*a2a.Task, int64, error) {
-	// If other processes may go on with the task, the caller may have heard from one of them
-	// what is committed but not published here yet.
-	task, last := t.newest()
+	task, last, o, open := t.holding()
 	if task == nil {
 		return nil, 0, nil
 	}
-	if o, committed, open := t.holder(); o != nil && (open || ts.Lapsed()) {
-		if ok, err := ts.Verify(ctx, o, committed > 0); !ok {
+	if o != nil && (open || ts.Lapsed()) {
+		if ok, err := ts.Verify(ctx, o, last > 0); !ok {
 			return nil, 0, err
 		}
 	}

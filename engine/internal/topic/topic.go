@@ -66,13 +66,18 @@ func (t *Topic) HandOver(o Owner) {
 	t.mu.Unlock()
 }
 
-// holder returns the owner of t's task, the seq up to which it is committed, and whether other
-// processes may go on with the task at any time, because it waits for its client or in the
-// store.
-func (t *Topic) holder() (o Owner, last int64, open bool) {
+// holding returns the task as committed, the seq of its last entry, its owner, and whether other
+// processes may go on with it at any time, because it waits for its client or in the store. It
+// returns a nil task if the store has to be asked: the task has no owner here, or another
+// process may have shown the caller more of it than was published.
+func (t *Topic) holding() (task *a2a.Task, last int64, o Owner, open bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.owner, t.last, t.openLocked()
+	if t.remote.ahead() {
+		return nil, 0, nil, false
+	}
+	task, last = t.snapshotLocked()
+	return task, last, t.owner, t.openLocked()
 }
 
 // unpublished returns the task as it was published, if the store has more of it, up to last,
@@ -155,17 +160,6 @@ func (t *Topic) Release(o Owner, lost error) {
 	}
 	t.changed.Ring()
 	t.mu.Unlock()
-}
-
-// newest is Snapshot for a caller that may have seen more in another process: it also returns
-// nil while that is possible.
-func (t *Topic) newest() (*a2a.Task, int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.remote.ahead() {
-		return nil, 0
-	}
-	return t.snapshotLocked()
 }
 
 // Snapshot returns the task as committed and the seq of its last entry, or nil if it has no
