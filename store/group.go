@@ -1,6 +1,11 @@
 package store
 
-import "sync"
+import (
+	"context"
+	"sync"
+
+	"golang.org/x/sync/semaphore"
+)
 
 // Queue is the writer of a store: one goroutine that takes all waiting appends, commits them
 // together, and reports the outcomes. There is no timer: while one commit runs, the next
@@ -9,22 +14,16 @@ import "sync"
 // Drivers pass it a commit function and forward Store.Append and Close to it. A T is an
 // append, or another write that the driver puts into the same commits.
 type Queue[T any] struct {
-	commit func([]T) []error
+	commit       func([]T) []error
+	small, large *semaphore.Weighted // space in the queue, in bytes
+	open         context.Context     // ends with Close
+	close        context.CancelFunc
 
-	mu     sync.Mutex // protects the fields below
-	ready  sync.Cond  // an item was queued, or closed
-	room   sync.Cond  // the queue got shorter, or another waiter is first in line
-	queue  []queued[T]
-	kinds  [2]kind // small items, large items
-	closed bool
+	mu    sync.Mutex // protects the fields below
+	ready sync.Cond  // an item was queued, or closed
+	queue []queued[T]
 
 	stopped chan struct{} // closed when the goroutine has ended
-}
-
-// kind counts the queued items of one kind.
-type kind struct {
-	bytes      int
-	came, went int // items that asked for space in the queue, and those that got it
 }
 
 type queued[T any] struct {
@@ -51,8 +50,9 @@ const (
 // at a time. commit must apply the items in order and return one error for each.
 func NewQueue[T any](commit func([]T) []error) *Queue[T] {
 	g := &Queue[T]{commit: commit, stopped: make(chan struct{})}
+	g.small, g.large = semaphore.NewWeighted(maxQueueSmall), semaphore.NewWeighted(maxQueueLarge)
+	g.open, g.close = context.WithCancel(context.Background())
 	g.ready.L = &g.mu
-	g.room.L = &g.mu
 	go g.run()
 	return g
 }
@@ -62,46 +62,36 @@ func NewQueue[T any](commit func([]T) []error) *Queue[T] {
 // Add waits while the queue is full and while earlier items of its kind wait. An item of size
 // 0 never waits, so commit may add such items. See Store.Append.
 func (g *Queue[T]) Add(item T, of *Key, size int, done func(error)) {
-	k, most := g.kind(size), maxQueueSmall
-	if size > largeBytes {
-		most = maxQueueLarge
-	}
-	g.mu.Lock()
-	if size > 0 {
-		turn := k.came
-		k.came++
-		for !g.closed && (turn != k.went || k.bytes > 0 && k.bytes+size > most) {
-			g.room.Wait()
-		}
-		if k.went++; k.went < k.came {
-			g.room.Broadcast()
-		}
-	}
-	if g.closed {
-		g.mu.Unlock()
+	if space, bytes := g.space(size); bytes > 0 && space.Acquire(g.open, bytes) != nil {
 		go done(ErrClosed) // never from the caller's goroutine, which may hold locks
 		return
 	}
+	g.mu.Lock()
+	if g.open.Err() != nil {
+		g.mu.Unlock()
+		go done(ErrClosed)
+		return
+	}
 	g.queue = append(g.queue, queued[T]{item, of, size, done})
-	k.bytes += size
 	g.mu.Unlock()
 	g.ready.Signal()
 }
 
-func (g *Queue[T]) kind(size int) *kind {
+// space returns the bytes that an item of a size takes in the queue, and where. An item that is
+// larger than the queue takes all of it.
+func (g *Queue[T]) space(size int) (of *semaphore.Weighted, bytes int64) {
 	if size > largeBytes {
-		return &g.kinds[1]
+		return g.large, int64(min(size, maxQueueLarge))
 	}
-	return &g.kinds[0]
+	return g.small, int64(size)
 }
 
 // Close commits the queued items and stops the writer. It may be called twice.
 func (g *Queue[T]) Close() {
 	g.mu.Lock()
-	g.closed = true
+	g.close()
 	g.mu.Unlock()
 	g.ready.Signal()
-	g.room.Broadcast()
 	<-g.stopped
 }
 
@@ -132,7 +122,7 @@ func (g *Queue[T]) run() {
 func (g *Queue[T]) take(batch []queued[T]) (_ []queued[T], ended bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	for len(g.queue) == 0 && !g.closed {
+	for len(g.queue) == 0 && g.open.Err() == nil {
 		g.ready.Wait()
 	}
 	ended = len(g.queue) == 0
@@ -157,11 +147,11 @@ func (g *Queue[T]) take(batch []queued[T]) (_ []queued[T], ended bool) {
 		}
 		batch = append(batch, q)
 		bytes += q.size
-		g.kind(q.size).bytes -= q.size
+		space, n := g.space(q.size)
+		space.Release(n)
 	}
 	clear(g.queue[len(kept):])
 	g.queue = kept
-	g.room.Broadcast()
 	return batch, ended
 }
 

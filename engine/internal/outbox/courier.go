@@ -166,7 +166,7 @@ func (w *courier) rest(ctx context.Context, any bool) (result, error) {
 		r.ended = rec.Last == p.Cursor
 		return r, nil
 	}
-	adv := &advance{Advance: store.Advance{PushID: p.PushID(), Created: p.Created, Node: p.Node, Progress: p.Progress}}
+	adv := &store.Advance{PushID: p.PushID(), Created: p.Created, Node: p.Node, Progress: p.Progress}
 	if err := w.record(ctx, adv); err != nil {
 		return result{}, err
 	}
@@ -214,7 +214,7 @@ func (w *courier) attempt(ctx context.Context, en *a2a.Entry, ev *a2a.StreamResp
 		return result{}, true, err
 	}
 	at := w.e.Now()
-	adv := &advance{Advance: store.Advance{PushID: p.PushID(), Created: p.Created, Node: p.Node, Live: !over}}
+	adv := &store.Advance{PushID: p.PushID(), Created: p.Created, Node: p.Node, Live: !over}
 	if out.Verdict == a2a.DeliverAgain {
 		w.again(en, &out, hostSince, at)
 	}
@@ -229,12 +229,12 @@ func (w *courier) attempt(ctx context.Context, en *a2a.Entry, ev *a2a.StreamResp
 		// The failure goes on: if the next event has waited as long as this one, it is not
 		// tried for another day.
 		p.Progress = store.Progress{Cursor: en.Seq, Since: p.Since, Reason: out.Reason}
-		w.sayGivenUp(en, &out, at)
+		w.say(&w.d.host.givenUp, at, "the delivery of a webhook is given up; it is a dead letter", "seq", en.Seq, "reason", out.Reason)
 		stop = out.Down // others have their turns before it fails once more
 	case a2a.DisableConfig:
 		p.Progress = store.Progress{Cursor: en.Seq - 1, Reason: out.Reason}
 		adv.Live, stop = false, true
-		w.sayDisabled(&out, at)
+		w.say(&w.d.host.disabled, at, "a webhook is disabled", "reason", out.Reason)
 	}
 	adv.Progress = p.Progress
 	if err := w.record(ctx, adv); err != nil {
@@ -341,7 +341,7 @@ func (w *courier) ends(ctx context.Context, en *a2a.Entry) (bool, error) {
 
 // stays reports whether a configuration that was recorded as ended still is: a task of version
 // 0.1 may have been reopened meanwhile. If it was, stays records the configuration as live.
-func (w *courier) stays(ctx context.Context, adv *advance) (bool, error) {
+func (w *courier) stays(ctx context.Context, adv *store.Advance) (bool, error) {
 	w.d.ended = adv
 	rec, err := w.e.Store.Get(context.WithoutCancel(ctx), w.d.id.Key, store.RowOnly) // nobody looks again after a drain
 	if err != nil {
@@ -358,23 +358,14 @@ func (w *courier) stays(ctx context.Context, adv *advance) (bool, error) {
 	return gone, err
 }
 
-func (w *courier) sayGivenUp(en *a2a.Entry, out *a2a.Outcome, at time.Time) {
+// say logs what became of an event, unless the log says that of many events of the host.
+func (w *courier) say(m *murmur, at time.Time, what string, about ...any) {
 	w.mu.Lock()
-	more, ok := w.d.host.givenUp.say(at)
+	more, ok := m.say(at)
 	w.mu.Unlock()
 	if ok {
-		w.e.Log.Warn("the delivery of a webhook is given up; it is a dead letter", "task", w.push.Key.ID, "config", w.push.ID,
-			"host", w.push.Host, "seq", en.Seq, "reason", out.Reason, "more", more)
-	}
-}
-
-func (w *courier) sayDisabled(out *a2a.Outcome, at time.Time) {
-	w.mu.Lock()
-	more, ok := w.d.host.disabled.say(at)
-	w.mu.Unlock()
-	if ok {
-		w.e.Log.Warn("a webhook is disabled", "task", w.push.Key.ID, "config", w.push.ID, "host", w.push.Host,
-			"reason", out.Reason, "more", more)
+		about = append([]any{"task", w.push.Key.ID, "config", w.push.ID, "host", w.push.Host}, about...)
+		w.e.Log.Warn(what, append(about, "more", more)...)
 	}
 }
 

@@ -14,7 +14,7 @@
 //	Run
 //	├ lookOut          finds configurations not in memory: at the start, and left by others
 //	├ readLetters      finds dead letters that an operator wants to be sent again
-//	├ write            commits the progress of all deliveries that wait for it, in one write
+//	├ newWriter        commits the progress of all deliveries that wait for it, in one write
 //	└ start
 //	  ├ nextLocked     picks the next delivery: subscriber by subscriber, then receiver by receiver
 //	  └ deliver        one delivery, in a goroutine of its own that Run waits for

@@ -62,7 +62,8 @@ type Outbox struct {
 	looks    chan struct{} // capacity one: the store may know more
 	leavings chan struct{} // capacity one: a process may have left configurations
 	again    chan struct{} // capacity one: there may be dead letters to send again
-	advances chan *advance
+
+	writer *store.Queue[store.Advance] // of progress; set by Run
 
 	watched atomic.Int64 // deliveries in tasks; tells without the lock whether there are any
 	clock   atomic.Int64 // see stamp
@@ -110,7 +111,7 @@ type delivery struct {
 	begun    time.Time          // of letters: when the current one first failed
 	tries    int32              // of letters: how often the current one failed
 	origin   *trace.SpanContext // see courier.origin; nil: not looked up; always nil if nothing is traced
-	ended    *advance           // recorded as the last one, before it was known whether the task went on
+	ended    *store.Advance     // recorded as the last one, before it was known whether the task went on
 
 	// protected by Outbox.mu
 	created time.Time // as the store has it
@@ -122,7 +123,7 @@ type delivery struct {
 	waitsAt int64     // the cursor then
 	place   int       // in waiting; -1: not there
 	state   deliveryState
-	stale   bool  // the store may know better, so its cursor is not trusted
+	stale   bool  // the store may know better than cursor: the next run asks it; if set during a run, there is another one
 	look    int64 // the newest look at the store that found it, or during which it was added
 	lane    *list.List
 	at      *list.Element           // in lane
@@ -152,7 +153,6 @@ func New(e *Engine) *Outbox {
 		looks:       make(chan struct{}, 1),
 		leavings:    make(chan struct{}, 1),
 		again:       make(chan struct{}, 1),
-		advances:    make(chan *advance),
 		tasks:       map[uint64][]*delivery{},
 		letters:     map[store.PushID]*delivery{},
 		subscribers: map[store.Key]*subscriber{},

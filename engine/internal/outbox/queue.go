@@ -11,12 +11,10 @@ import (
 
 // Run delivers until ctx ends, and returns when no attempt is under way.
 func (o *Outbox) Run(ctx context.Context) {
+	o.writer = o.newWriter(ctx)
 	var work, side sync.WaitGroup
 	side.Go(func() { o.lookOut(ctx) })
 	side.Go(func() { o.readLetters(ctx) })
-	written, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var writer sync.WaitGroup
-	writer.Go(func() { o.write(ctx, written) })
 
 	for ctx.Err() == nil {
 		select {
@@ -30,8 +28,7 @@ func (o *Outbox) Run(ctx context.Context) {
 	o.mu.Unlock()
 	work.Wait()
 	side.Wait()
-	stop() // after everything that may write
-	writer.Wait()
+	o.writer.Close() // after everything that may write
 }
 
 // settleLocked puts a delivery that is neither running nor in a queue where it belongs.
