@@ -15,7 +15,7 @@ import (
 // find looks up the outcome of a message that was accepted before; found is false if the
 // message is new. The caller must call d's leave.
 func (e *Engine) find(ctx context.Context, req *a2a.SendMessageRequest, id *again.Identity, stream bool) (d accepted, found bool, _ error) {
-	r, err := id.Find(ctx, e.store, e.now())
+	r, err := id.Find(ctx, e.store, e.Now())
 	if err != nil && !errors.Is(err, a2a.ErrConflict) {
 		err = stored.Failed(err, "look for an earlier message")
 	}

@@ -189,7 +189,10 @@ func (e *Engine) Run(ctx context.Context) error {
 	e.begin(func() { e.owners.TakeUp(ctx) })
 	e.begin(func() { e.retain(ctx) })
 	if e.outbox != nil {
-		e.begin(func() { e.runOutbox(ctx) })
+		e.begin(func() {
+			e.outbox.Run(ctx)
+			e.letters.Resign()
+		})
 	}
 	<-ctx.Done()
 	err := e.drain()
@@ -215,9 +218,6 @@ func (e *Engine) Run(ctx context.Context) error {
 
 // Left returns how many tasks were at work when Run ended and resume with the next Run.
 func (e *Engine) Left() int { return e.owners.DrainedRuns() }
-
-// now returns the time as entries carry it.
-func (e *Engine) now() time.Time { return e.owners.Now() }
 
 // begin runs f in a goroutine that a drain waits for. It returns false if no new work may
 // begin.

@@ -35,7 +35,7 @@ func (e *Engine) Observe(o Observer) { e.observer, e.owners.Changed = o, o.TaskC
 func (e *Engine) Node() string { return e.node }
 
 // Now returns the time by the clock that all processes of the store share.
-func (e *Engine) Now() time.Time { return e.now() }
+func (e *Engine) Now() time.Time { return e.owners.Now() }
 
 // AtWork returns how many tasks are at work in this process.
 func (e *Engine) AtWork() int { return e.owners.Count() }

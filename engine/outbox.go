@@ -44,9 +44,3 @@ func (e *Engine) newOutbox() *outbox.Outbox {
 		},
 	})
 }
-
-// runOutbox runs the outbox until ctx ends and no delivery is under way.
-func (e *Engine) runOutbox(ctx context.Context) {
-	e.outbox.Run(ctx)
-	e.letters.Resign()
-}

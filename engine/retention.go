@@ -92,7 +92,7 @@ func (e *Engine) retain(ctx context.Context) {
 
 // sweep deletes the tasks that are old now. The next sweep retries what failed.
 func (e *Engine) sweep(ctx context.Context, ages map[a2a.TaskState]time.Duration, d *place.Duty) {
-	at, deleted := e.now(), 0
+	at, deleted := e.Now(), 0
 	for state, age := range ages {
 		x := store.Expiry{
 			State:   int32(state),
@@ -121,7 +121,7 @@ func (e *Engine) sweep(ctx context.Context, ages map[a2a.TaskState]time.Duration
 
 // sweepReceipts deletes the receipts of messages that need not be recognized any more.
 func (e *Engine) sweepReceipts(ctx context.Context, d *place.Duty) {
-	q := store.ForgetQuery{Before: e.now(), Limit: receiptBatch}
+	q := store.ForgetQuery{Before: e.Now(), Limit: receiptBatch}
 	for forgotten := q.Limit; forgotten == q.Limit; {
 		began := time.Now()
 		var err error

@@ -170,7 +170,7 @@ func (d *memory) apply(a *Append) error {
 		return err
 	}
 	if a.Alone() {
-		err := d.taken(a)
+		err := d.unused(a)
 		if err == nil {
 			d.issue(nil, a)
 		}
@@ -187,7 +187,7 @@ func (d *memory) apply(a *Append) error {
 	case t != nil && t.row.Last != a.After:
 		return ErrConflict
 	}
-	if err := d.taken(a); err != nil {
+	if err := d.unused(a); err != nil {
 		return err
 	}
 	if t == nil {
@@ -228,7 +228,8 @@ func (d *memory) apply(a *Append) error {
 	return nil
 }
 
-// Milli returns t as a Store keeps it: in UTC, truncated to milliseconds.
+// Milli returns t as a Store keeps it: in UTC, truncated to milliseconds. The zero time stays
+// what it is.
 func Milli(t time.Time) time.Time { return time.UnixMilli(t.UnixMilli()).UTC() }
 
 // Get implements Store.

@@ -137,16 +137,8 @@ func (a *Append) validatePushes() error {
 
 func (p PushConfig) clone() PushConfig {
 	p.Body = bytes.Clone(p.Body)
-	p.Created, p.Since, p.Due = Milli(p.Created), milliOrZero(p.Since), milliOrZero(p.Due)
+	p.Created, p.Since, p.Due = Milli(p.Created), Milli(p.Since), Milli(p.Due)
 	return p
-}
-
-// milliOrZero is Milli for times that may be missing.
-func milliOrZero(t time.Time) time.Time {
-	if t.IsZero() {
-		return time.Time{}
-	}
-	return Milli(t)
 }
 
 // SetPush implements Store.

@@ -110,16 +110,17 @@ func (m *Memory) Draw(ctx context.Context, node, after string, limit int) ([]Row
 				waiting[t.row.Tenant] = append(waiting[t.row.Tenant], t)
 			}
 		}
-		var tenants []string
-		for tenant, tasks := range waiting {
-			tenants = append(tenants, tenant)
+		for _, tasks := range waiting {
 			slices.SortFunc(tasks, func(a, b *memoryTask) int {
 				return cmp.Or(a.row.Updated.Compare(b.row.Updated), a.row.Key.Compare(b.row.Key))
 			})
 		}
-		slices.SortFunc(tenants, func(a, b string) int {
-			return cmp.Or(cmp.Compare(rank(a <= after), rank(b <= after)), cmp.Compare(a, b))
-		})
+		tenants := slices.Sorted(maps.Keys(waiting))
+		first, had := slices.BinarySearch(tenants, after)
+		if had {
+			first++
+		}
+		tenants = slices.Concat(tenants[first:], tenants[:first])
 		for turn := 0; ; turn++ {
 			was := len(drawn)
 			for _, tenant := range tenants {
@@ -136,13 +137,6 @@ func (m *Memory) Draw(ctx context.Context, node, after string, limit int) ([]Row
 		}
 	})
 	return drawn, err
-}
-
-func rank(later bool) int {
-	if later {
-		return 1
-	}
-	return 0
 }
 
 // waits reports whether t waits for a process.

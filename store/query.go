@@ -89,13 +89,10 @@ type IdleQuery struct {
 	Limit  int       // at least 1
 }
 
-// errLimit means that the caller forgot the limit, which would make it page for ever.
-var errLimit = errors.New("store: the limit of a query must be at least 1")
-
 // Validate reports an error in q's form. Drivers call it first.
 func (q *Query) Validate() error {
-	if q.Limit < 1 {
-		return errLimit
+	if err := CheckLimit(q.Limit); err != nil {
+		return err
 	}
 	if q.MaxBytes < 0 {
 		return errors.New("store: the bound of a query in bytes is negative")
@@ -104,17 +101,13 @@ func (q *Query) Validate() error {
 }
 
 // Validate reports an error in q's form. Drivers call it first.
-func (q *IdleQuery) Validate() error {
-	if q.Limit < 1 {
-		return errLimit
-	}
-	return nil
-}
+func (q *IdleQuery) Validate() error { return CheckLimit(q.Limit) }
 
-// CheckLimit returns an error if a limit is below 1. Drivers call it first.
+// CheckLimit returns an error if a limit is below 1: the caller forgot it, and would page for
+// ever. Drivers call it first.
 func CheckLimit(limit int) error {
 	if limit < 1 {
-		return errLimit
+		return errors.New("store: the limit of a query must be at least 1")
 	}
 	return nil
 }

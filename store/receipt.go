@@ -55,8 +55,8 @@ type memoryReceipt struct {
 	task *memoryTask
 }
 
-// taken returns ErrDuplicate if a valid receipt has the name of one of a's receipts.
-func (d *memory) taken(a *Append) error {
+// unused returns ErrDuplicate if a name of a's receipts is that of a receipt that is still valid.
+func (d *memory) unused(a *Append) error {
 	known := d.receipts[a.Row.Key.Scope()]
 	for i := range a.Receipts {
 		r := &a.Receipts[i]

@@ -33,13 +33,12 @@ type Peers interface {
 
 // Now implements Store.
 func (m *Memory) Now(ctx context.Context) (time.Time, error) {
-	err := m.read(ctx, func(*memory) error { return nil })
-	return time.Now(), err
+	return time.Now(), m.usable(ctx)
 }
 
 // Post implements Store.
 func (m *Memory) Post(ctx context.Context, all []Mail) error {
-	if err := m.read(ctx, func(*memory) error { return nil }); err != nil {
+	if err := m.usable(ctx); err != nil {
 		return err
 	}
 	if err := m.data.mail.Post(ctx, all); err != nil {
@@ -53,7 +52,7 @@ func (m *Memory) Post(ctx context.Context, all []Mail) error {
 
 // Mail implements Store.
 func (m *Memory) Mail(ctx context.Context, node string, limit int) ([]Mail, error) {
-	if err := m.read(ctx, func(*memory) error { return nil }); err != nil {
+	if err := m.usable(ctx); err != nil {
 		return nil, err
 	}
 	return m.data.mail.Take(ctx, node, limit)
@@ -61,7 +60,7 @@ func (m *Memory) Mail(ctx context.Context, node string, limit int) ([]Mail, erro
 
 // Watch implements Store.
 func (m *Memory) Watch(ctx context.Context, f func(Hint)) error {
-	if err := m.read(ctx, func(*memory) error { return nil }); err != nil {
+	if err := m.usable(ctx); err != nil {
 		return err
 	}
 	return m.hub.Watch(ctx, m.over, f)

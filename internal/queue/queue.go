@@ -6,19 +6,10 @@ import "context"
 
 // Queue is a number of places, first come, first served. It is safe for
 // concurrent use.
-type Queue struct{ of *Fair[struct{}] }
+type Queue struct{ *Fair[struct{}] }
 
 // New returns a queue with n places.
 func New(n int) *Queue { return &Queue{NewFair[struct{}](n)} }
 
 // Enter returns when there is a place, which Leave gives back, or with ctx's cause.
-func (q *Queue) Enter(ctx context.Context) error { return q.of.Enter(ctx, struct{}{}) }
-
-// Return takes a place at once that its caller left for a while: see Fair.Return.
-func (q *Queue) Return() { q.of.Return() }
-
-// Leave gives the caller's place to the caller that has waited longest.
-func (q *Queue) Leave() { q.of.Leave() }
-
-// Waiting returns how many callers wait.
-func (q *Queue) Waiting() int { return q.of.Waiting() }
+func (q *Queue) Enter(ctx context.Context) error { return q.Fair.Enter(ctx, struct{}{}) }

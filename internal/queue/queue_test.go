@@ -45,8 +45,8 @@ func TestFirstComeFirstServed(t *testing.T) {
 	for range 2 {
 		q.Leave()
 	}
-	if q.of.free != 2 || q.Waiting() != 0 {
-		t.Errorf("%d places are free and %d wait, want 2 and 0", q.of.free, q.Waiting())
+	if q.Fair.free != 2 || q.Waiting() != 0 {
+		t.Errorf("%d places are free and %d wait, want 2 and 0", q.Fair.free, q.Waiting())
 	}
 	if err := q.Enter(ctx); err == nil {
 		t.Error("came in with a context that has ended")
