@@ -52,14 +52,6 @@ func (s *service) enter(ctx context.Context, tenant, need string, all ...string)
 	return a, nil
 }
 
-// also refuses a caller that lacks another scope, which a part of its call needs.
-func (a *access) also(need string) error {
-	if !a.caller.May(need) {
-		return errScope(need)
-	}
-	return nil
-}
-
 func errScope(need string) error {
 	return &a2a.Error{
 		Code:    a2a.CodePermissionDenied,

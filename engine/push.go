@@ -167,8 +167,8 @@ func (e *Engine) newPush(ctx context.Context, field string, c *a2a.TaskPushNotif
 // events, for an existing one the events after the message. The caller calls added once the
 // outcome of the message is certain.
 func (e *Engine) pushWith(ctx context.Context, a *access, req *a2a.SendMessageRequest) (p *store.PushConfig, added func(), err error) {
-	if err := a.also(a2a.ScopePushWrite); err != nil {
-		return nil, nil, err
+	if !a.caller.May(a2a.ScopePushWrite) {
+		return nil, nil, errScope(a2a.ScopePushWrite)
 	}
 	if e.outbox == nil { // another process let the message in, and has an outbox
 		return nil, nil, a2a.ErrPushNotificationNotSupported

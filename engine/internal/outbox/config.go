@@ -60,21 +60,16 @@ func (o *Outbox) stamp() time.Time {
 
 // Config decodes what Record made, with all secrets.
 func (o *Outbox) Config(p *store.PushConfig) (*a2a.TaskPushNotificationConfig, error) {
-	c, _, err := o.decode(p)
-	return c, err
-}
-
-func (o *Outbox) decode(p *store.PushConfig) (c *a2a.TaskPushNotificationConfig, version a2a.Version, _ error) {
 	var k kept
 	if err := json.Unmarshal(p.Body, &k); err != nil {
-		return nil, "", fmt.Errorf("push config %s of task %s: %w", p.ID, p.Key.ID, err)
+		return nil, fmt.Errorf("push config %s of task %s: %w", p.ID, p.Key.ID, err)
 	}
-	c = &a2a.TaskPushNotificationConfig{
+	c := &a2a.TaskPushNotificationConfig{
 		Tenant: o.e.Caller(p.Key).Tenant, ID: p.ID, TaskID: p.Key.ID, URL: k.URL, Token: a2a.Secret(k.Token), Source: sourceOf(p.Key),
 		ProtocolVersion: k.Version.String(),
 	}
 	if k.Scheme != "" {
 		c.Authentication = &a2a.AuthenticationInfo{Scheme: k.Scheme, Credentials: a2a.Secret(k.Credentials)}
 	}
-	return c, k.Version, nil
+	return c, nil
 }

@@ -88,11 +88,7 @@ func (w *courier) load(ctx context.Context) (err error) {
 	w.mu.Lock()
 	w.d.created = p.Created // another one may have replaced it before we began
 	w.mu.Unlock()
-	w.push = p
-	if w.config, w.version, err = w.decode(p); err != nil {
-		return err
-	}
-	if err := w.e.MakeRoom(ctx, w.d.id.Key); err != nil {
+	if err := w.open(ctx, p); err != nil {
 		return err
 	}
 	if w.version.WholeTask() {
@@ -102,6 +98,16 @@ func (w *courier) load(ctx context.Context) (err error) {
 		}
 	}
 	return err
+}
+
+// open makes w work for a configuration, once there is memory for its task.
+func (w *courier) open(ctx context.Context, p *store.PushConfig) (err error) {
+	w.push = p
+	if w.config, err = w.Config(p); err != nil {
+		return err
+	}
+	w.version = a2a.Version(w.config.ProtocolVersion)
+	return w.e.MakeRoom(ctx, w.d.id.Key)
 }
 
 // travel goes through the log from the cursor.

@@ -95,11 +95,7 @@ func (w *courier) resend(ctx context.Context) (result, error) {
 	if err != nil {
 		return result{}, err
 	}
-	w.push = p
-	if w.config, w.version, err = w.decode(p); err != nil {
-		return result{}, err
-	}
-	if err := w.e.MakeRoom(ctx, w.d.id.Key); err != nil {
+	if err := w.open(ctx, p); err != nil {
 		return result{}, err
 	}
 	begun := time.Now()

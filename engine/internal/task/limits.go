@@ -6,7 +6,6 @@ import (
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/engine/internal/place"
-	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/internal/telemetry/metrics"
 )
 
@@ -60,9 +59,4 @@ func (o *Owner) askLocked(p *Post, must bool) (here bool, _ error) {
 	default:
 		return false, errBusy(metrics.LimitRunning, "this agent has %d tasks at work, the most that it takes; try again later", o.all.limits.Load().Running)
 	}
-}
-
-// errMessages refuses a message because of Limits.Messages.
-func errMessages(id string, most int) error {
-	return stored.About(id, a2a.CodeUnsupportedOperation, "the task has taken %d messages, the most that one takes; start a new one in the same context", most)
 }

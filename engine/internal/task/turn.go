@@ -170,11 +170,11 @@ func (o *Owner) admitLocked(p *Post) error {
 	}
 	l := o.all.limits.Load()
 	if l.Messages > 0 && o.draft.messages >= l.Messages {
-		return errMessages(o.key.ID, l.Messages)
+		return stored.About(o.key.ID, a2a.CodeUnsupportedOperation, "the task has taken %d messages, the most that one takes; start a new one in the same context", l.Messages)
 	}
 	en := a2a.Entry{Kind: a2a.EntryMessage, Message: p.Message, Received: o.received(&p.From)}
 	if l.TaskBytes > 0 && o.mem.weight+stored.Weight(&en) > l.TaskBytes {
-		return errRoom(o.key.ID, l.TaskBytes)
+		return stored.About(o.key.ID, a2a.CodeTooLarge, "the task would grow beyond %d bytes with this message; start a new one in the same context", l.TaskBytes)
 	}
 	return nil
 }

@@ -56,8 +56,3 @@ func (o *Owner) exceedsLocked(en *a2a.Entry) *agent.PublicError {
 func tooLarge(what string, most int64) *agent.PublicError {
 	return &agent.PublicError{Reason: fmt.Sprintf("%s grew beyond the limit of %d bytes", what, most), Cause: agent.ErrTooLarge}
 }
-
-// errRoom refuses a message because of Limits.TaskBytes.
-func errRoom(id string, most int64) error {
-	return stored.About(id, a2a.CodeTooLarge, "the task would grow beyond %d bytes with this message; start a new one in the same context", most)
-}
