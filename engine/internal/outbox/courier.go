@@ -235,12 +235,17 @@ func (w *courier) attempt(ctx context.Context, en *a2a.Entry, ev *a2a.StreamResp
 		// The failure goes on: if the next event has waited as long as this one, it is not
 		// tried for another day.
 		p.Progress = store.Progress{Cursor: en.Seq, Since: p.Since, Reason: out.Reason}
-		w.say(&w.d.host.givenUp, at, "the delivery of a webhook is given up; it is a dead letter", "seq", en.Seq, "reason", out.Reason)
+		if more, ok := w.say(&w.d.host.givenUp, at); ok {
+			w.e.Log.Warn("the delivery of a webhook is given up; it is a dead letter", "task", p.Key.ID, "config", p.ID, "host", p.Host,
+				"seq", en.Seq, "reason", out.Reason, "more", more)
+		}
 		stop = out.Down // others have their turns before it fails once more
 	case a2a.DisableConfig:
 		p.Progress = store.Progress{Cursor: en.Seq - 1, Reason: out.Reason}
 		adv.Live, stop = false, true
-		w.say(&w.d.host.disabled, at, "a webhook is disabled", "reason", out.Reason)
+		if more, ok := w.say(&w.d.host.disabled, at); ok {
+			w.e.Log.Warn("a webhook is disabled", "task", p.Key.ID, "config", p.ID, "host", p.Host, "reason", out.Reason, "more", more)
+		}
 	}
 	adv.Progress = p.Progress
 	if err := w.record(ctx, adv); err != nil {
@@ -364,15 +369,11 @@ func (w *courier) stays(ctx context.Context, adv *store.Advance) (bool, error) {
 	return gone, err
 }
 
-// say logs what became of an event, unless the log says that of many events of the host.
-func (w *courier) say(m *murmur, at time.Time, what string, about ...any) {
+// say is murmur.say for a murmur of the receiver.
+func (w *courier) say(m *murmur, at time.Time) (more int, ok bool) {
 	w.mu.Lock()
-	more, ok := m.say(at)
-	w.mu.Unlock()
-	if ok {
-		about = append([]any{"task", w.push.Key.ID, "config", w.push.ID, "host", w.push.Host}, about...)
-		w.e.Log.Warn(what, append(about, "more", more)...)
-	}
+	defer w.mu.Unlock()
+	return m.say(at)
 }
 
 // deliveryID returns the id of a delivery, which is the same in every attempt and unique. It
