@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -30,15 +29,12 @@ type caller interface {
 
 // call is one call under way.
 type call struct {
+	ctx  context.Context // of the request; it ends when nothing listens any more
 	asks chan *question
-	hint chan struct{} // capacity 1: there is progress
-	over chan struct{} // closed when nothing listens any more
-	done chan struct{} // closed when there is a result
+	news chan *mcp.ProgressNotificationParams // capacity 1: the latest progress
+	done chan struct{}                        // closed when there is a result
 	res  *mcp.CallToolResult
 	err  error // both are set before done is closed
-
-	mu     sync.Mutex // protects latest
-	latest *mcp.ProgressNotificationParams
 }
 
 // question is a question of the server, with the channel for its answer.
@@ -53,7 +49,7 @@ func (c *call) ask(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult,
 	q := &question{ctx, p, make(chan *mcp.ElicitResult, 1)}
 	select {
 	case c.asks <- q:
-	case <-c.over:
+	case <-c.ctx.Done():
 		return &mcp.ElicitResult{Action: "cancel"}, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
@@ -61,16 +57,24 @@ func (c *call) ask(ctx context.Context, p *mcp.ElicitParams) (*mcp.ElicitResult,
 	select {
 	case a := <-q.answer:
 		return a, nil
-	case <-c.over:
+	case <-c.ctx.Done():
 		return &mcp.ElicitResult{Action: "cancel"}, nil
 	}
 }
 
+// progress keeps the latest progress until it is passed on.
 func (c *call) progress(p *mcp.ProgressNotificationParams) {
-	c.mu.Lock()
-	c.latest = p
-	c.mu.Unlock()
-	wake.Nudge(c.hint)
+	for {
+		select {
+		case c.news <- p:
+			return
+		default:
+		}
+		select {
+		case <-c.news:
+		default:
+		}
+	}
 }
 
 const (
@@ -148,8 +152,11 @@ func (t *Tools) tryCall(ctx context.Context, p *mcp.CallToolParams, once bool, w
 }
 
 func (t *Tools) callOn(ctx context.Context, s *session, p *mcp.CallToolParams, once bool, who caller) (*mcp.CallToolResult, error) {
-	c := &call{asks: make(chan *question), hint: make(chan struct{}, 1), over: make(chan struct{}), done: make(chan struct{})}
-	defer close(c.over)
+	// The call outlives ctx: a call that must not be repeated has some time left when
+	// the server stops.
+	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	c := &call{ctx: own, asks: make(chan *question), news: make(chan *mcp.ProgressNotificationParams, 1), done: make(chan struct{})}
 	token := t.begin(s, c)
 	defer t.end(s, token)
 
@@ -167,10 +174,6 @@ func (t *Tools) callOn(ctx context.Context, s *session, p *mcp.CallToolParams, o
 	}
 	params.SetProgressToken(token)
 
-	// The call outlives ctx: a call that must not be repeated has some time left when
-	// the server stops.
-	own, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	defer cancel()
 	lasts, end := context.WithCancel(ctx) // while the call goes on
 	defer end()
 	go func() {
@@ -218,7 +221,7 @@ func (t *Tools) follow(ctx, lasts context.Context, c *call, once bool, who calle
 		}
 	}
 	alive()
-	hint, stop, told, asked := c.hint, ctx.Done(), 0, 0
+	news, stop, told, asked := c.news, ctx.Done(), 0, 0
 	for {
 		select {
 		case <-c.done:
@@ -242,23 +245,20 @@ func (t *Tools) follow(ctx, lasts context.Context, c *call, once bool, who calle
 				q.answer <- a
 			}
 			alive()
-		case <-hint:
+		case p := <-news:
 			alive()
 			if who == nil {
 				continue
 			}
-			c.mu.Lock()
-			latest := c.latest
-			c.mu.Unlock()
-			if err := who.moved(latest); err != nil {
+			if err := who.moved(p); err != nil {
 				return err
 			}
 			alive() // passing it on may have taken time
 			told++
-			hint = nil // until the pace allows it
+			news = nil // until the pace allows it
 			pace.Reset(paceAfter(told))
 		case <-pace.C:
-			hint = c.hint
+			news = c.news
 		case <-silence.C:
 			return errSilent
 		case <-stop:

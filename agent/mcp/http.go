@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -99,13 +100,11 @@ func (b *bounded) RoundTrip(req *http.Request) (*http.Response, error) {
 		cancel()
 		return nil, err
 	}
-	resp.Body = &lastingBody{resp.Body, func() { over(); cancel() }}
-	// Events of a stream are limited one by one, and in their rate.
-	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind != "text/event-stream" {
-		resp.Body = &boundedBody{resp.Body, b.most}
-	} else {
-		resp.Body = &pacedBody{resp.Body, newPace(req.Context(), linesOfEvent)}
+	limited := &body{ReadCloser: resp.Body, left: b.most, over: func() { over(); cancel() }}
+	if kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type")); kind == "text/event-stream" {
+		limited.pace = newPace(req.Context(), linesOfEvent)
 	}
+	resp.Body = limited
 	return resp, nil
 }
 
@@ -115,26 +114,25 @@ func (b *bounded) CloseIdleConnections() {
 	}
 }
 
-// lastingBody is a body whose request lasts until the body is closed.
-type lastingBody struct {
+// body is the body of an answer. Its request lasts until it is closed.
+type body struct {
 	io.ReadCloser
+	left int64 // how many bytes it may still have
+	pace *pace // of a stream, whose events are limited one by one, and in their rate; or nil
 	over func()
 }
 
-func (b *lastingBody) Close() error {
-	defer b.over()
-	return b.ReadCloser.Close()
-}
-
-type boundedBody struct {
-	io.ReadCloser
-	left int64
-}
-
-func (b *boundedBody) Read(p []byte) (int, error) {
+func (b *body) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
-	if b.left -= int64(n); b.left < 0 {
+	if b.pace != nil {
+		b.pace.wait(bytes.Count(p[:n], []byte{'\n'}))
+	} else if b.left -= int64(n); b.left < 0 {
 		return 0, errLongBody
 	}
 	return n, err
+}
+
+func (b *body) Close() error {
+	defer b.over()
+	return b.ReadCloser.Close()
 }

@@ -1,9 +1,7 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
-	"io"
 
 	"golang.org/x/time/rate"
 )
@@ -34,16 +32,4 @@ func (p *pace) wait(n int) {
 		_ = p.lim.WaitN(p.ctx, some) // if ctx ends, reading ends, too
 		n -= some
 	}
-}
-
-// pacedBody is a stream of events with a limited rate.
-type pacedBody struct {
-	io.ReadCloser
-	pace *pace
-}
-
-func (b *pacedBody) Read(p []byte) (int, error) {
-	n, err := b.ReadCloser.Read(p)
-	b.pace.wait(bytes.Count(p[:n], []byte{'\n'}))
-	return n, err
 }

@@ -22,7 +22,7 @@ func TestSlowTaskIsNotSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tools := &Tools{opts: &Options{Timeout: time.Minute}}
 		for range 50 { // a choice is made at random where two things are there
-			c := &call{hint: make(chan struct{}, 1), done: make(chan struct{})}
+			c := &call{news: make(chan *mcp.ProgressNotificationParams, 1), done: make(chan struct{})}
 			c.progress(&mcp.ProgressNotificationParams{Progress: 1})
 			time.AfterFunc(time.Second, func() { close(c.done) })
 			if err := tools.follow(context.Background(), t.Context(), c, false, slowCaller{}); err != nil {
