@@ -207,35 +207,23 @@ func (f *form) answer(m *a2a.Message) (*mcp.ElicitResult, string) {
 	if size > maxQuestion {
 		return nil, fmt.Sprintf("The answer has %d bytes; the limit is %d.", size, maxQuestion)
 	}
-	for _, p := range m.Parts {
-		if p.Kind != a2a.PartData || !isObject(p.Data) {
-			continue
-		}
-		var content map[string]any
-		if json.Unmarshal(p.Data, &content) != nil {
-			continue
-		}
-		return f.data(content)
-	}
-	var texts []string
-	for _, p := range m.Parts {
-		if p.Kind == a2a.PartText {
-			texts = append(texts, p.Text)
-		}
-	}
+	objects, texts := contentOf(m)
 	text := strings.TrimSpace(strings.Join(texts, "\n"))
+	if len(objects) == 0 && isObject([]byte(text)) && f.url == "" {
+		objects = append(objects, json.RawMessage(text))
+	}
+	for _, doc := range objects {
+		var content map[string]any
+		if json.Unmarshal(doc, &content) == nil {
+			return f.data(content)
+		}
+	}
 	switch strings.ToLower(text) {
 	case "decline", "cancel":
 		return &mcp.ElicitResult{Action: strings.ToLower(text)}, ""
 	}
 	if f.url != "" {
 		return &mcp.ElicitResult{Action: "accept"}, ""
-	}
-	if isObject([]byte(text)) {
-		var content map[string]any
-		if json.Unmarshal([]byte(text), &content) == nil {
-			return f.data(content)
-		}
 	}
 	switch len(f.fields) {
 	case 0:

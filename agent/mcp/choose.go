@@ -31,18 +31,7 @@ func choose(tools []*mcp.Tool, m *a2a.Message, request a2a.JSON) (w wanted, prob
 	if err != nil {
 		return w, err.Error()
 	}
-	var data []json.RawMessage // objects
-	var texts []string
-	for _, p := range m.Parts {
-		switch p.Kind {
-		case a2a.PartData:
-			if isObject(p.Data) {
-				data = append(data, json.RawMessage(p.Data))
-			}
-		case a2a.PartText:
-			texts = append(texts, p.Text)
-		}
-	}
+	data, texts := contentOf(m)
 	text := strings.Join(texts, "\n")
 
 	var named []wanted // each is a complete call
@@ -103,6 +92,19 @@ func choose(tools []*mcp.Tool, m *a2a.Message, request a2a.JSON) (w wanted, prob
 		return w, fmt.Sprintf("the tool %s needs arguments. %s", tool.Name, help(tools))
 	}
 	return checked(w)
+}
+
+// contentOf returns the objects and the texts of a message.
+func contentOf(m *a2a.Message) (objects []json.RawMessage, texts []string) {
+	for _, p := range m.Parts {
+		switch {
+		case p.Kind == a2a.PartText:
+			texts = append(texts, p.Text)
+		case p.Kind == a2a.PartData && isObject(p.Data):
+			objects = append(objects, json.RawMessage(p.Data))
+		}
+	}
+	return objects, texts
 }
 
 // parseWanted reads an object that names a tool.
