@@ -209,7 +209,7 @@ func (f *form) answer(m *a2a.Message) (*mcp.ElicitResult, string) {
 	}
 	objects, texts := contentOf(m)
 	text := strings.TrimSpace(strings.Join(texts, "\n"))
-	if len(objects) == 0 && isObject([]byte(text)) && f.url == "" {
+	if len(objects) == 0 && isObject([]byte(text)) {
 		objects = append(objects, json.RawMessage(text))
 	}
 	for _, doc := range objects {

@@ -254,3 +254,20 @@ func TestPlaceToGoToFirst(t *testing.T) {
 	want(t, second.sendTo(task.ID, a2a.TextPart("done")), a2a.TaskStateCompleted, "sent")
 	second.stop()
 }
+
+// MCP's own form of an answer counts for a question with a URL, as data and as text.
+func TestAnswersToAURL(t *testing.T) {
+	f, err := newForm(&mcp.ElicitParams{Mode: "url", URL: "https://example.com/login"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const declined = `{"action": "decline"}`
+	for _, p := range []*a2a.Part{a2a.DataPart(a2a.JSON(declined)), a2a.TextPart(declined), a2a.TextPart("decline")} {
+		if a, problem := f.answer(&a2a.Message{Parts: []*a2a.Part{p}}); problem != "" || a.Action != "decline" {
+			t.Errorf("%s: %+v, %q", p.AppendJSON(nil), a, problem)
+		}
+	}
+	if a, problem := f.answer(&a2a.Message{Parts: []*a2a.Part{a2a.TextPart("done")}}); problem != "" || a.Action != "accept" {
+		t.Errorf("done: %+v, %q", a, problem)
+	}
+}
