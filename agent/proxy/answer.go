@@ -31,11 +31,12 @@ func (r *run) deliver(ctx context.Context, m *a2a.Message) error {
 	if s := &r.status; err == nil && s.Timestamp.IsZero() && (s.Message == nil || s.Message.MessageID == "") {
 		r.asked = "" // the next question may look the same as this one
 	}
+	v := judge(err)
 	switch {
-	case maybeTaken(err):
+	case v == lost:
 		r.log.Info("it is not known whether the agent accepted an answer", "error", err)
-	case err == nil && r.spoke:
-	case err != nil && refusal(err):
+	case v == fine && r.spoke:
+	case v == refused:
 		r.log.Info("the agent refused an answer", "error", err)
 	default:
 		return err
@@ -44,9 +45,9 @@ func (r *run) deliver(ctx context.Context, m *a2a.Message) error {
 	switch {
 	case why != nil:
 		return why
-	case question(&task.Status) != r.asked || maybeTaken(err) && took(task, m.MessageID):
+	case question(&task.Status) != r.asked || v == lost && took(task, m.MessageID):
 		return nil // it has gone on, is about to, or had ended
-	case err != nil && refusal(err):
+	case v == refused:
 		if err := r.t.Status(reason(err, true)); err != nil {
 			return &fault{err}
 		}

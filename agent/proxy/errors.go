@@ -30,60 +30,52 @@ func misled(err error) bool {
 	return named || refused
 }
 
-// later reports whether the agent cannot have taken the request, and may take it later.
-func later(err error) bool {
-	if card, ok := errors.AsType[*a2aclient.CardError](err); ok {
-		return card.Kind == a2aclient.CardUnreachable && !misled(err)
-	}
-	e := said(err)
-	return unreachable(err) || e != nil && e.Peer && e.Code == a2a.CodeRateLimited
-}
+// verdict says what an error means for a request to the agent.
+type verdict int
 
-// maybeTaken reports whether err leaves open whether a message was taken.
-func maybeTaken(err error) bool {
-	if _, card := errors.AsType[*a2aclient.CardError](err); card || misled(err) {
-		return false
-	}
-	if t, ok := errors.AsType[*a2aclient.TransportError](err); ok {
-		return !t.Unreachable
-	}
-	e := said(err)
-	return e != nil && e.Peer && e.Code == a2a.CodeUnavailable
-}
+const (
+	fine    verdict = iota // no error
+	away                   // the agent cannot have taken the request, and may take it later
+	lost                   // the agent may have taken it
+	refused                // the agent refuses the message itself
+	final                  // it is no use to ask again
+	other                  // the agent answered with another error
+)
 
-// refusal reports whether the agent refused the message itself.
-func refusal(err error) bool {
+func judge(err error) verdict {
 	e := said(err)
-	if e == nil || !e.Peer {
-		return false
+	_, own := errors.AsType[*fault](err)
+	card, ofCard := errors.AsType[*a2aclient.CardError](err)
+	transport, ofTransport := errors.AsType[*a2aclient.TransportError](err)
+	switch {
+	case err == nil:
+		return fine
+	case own, misled(err), ofCard && card.Kind != a2aclient.CardUnreachable:
+		return final
+	case ofCard, ofTransport && transport.Unreachable:
+		return away
+	case ofTransport:
+		return lost
+	case e == nil:
+		return final
 	}
 	switch e.Code {
+	case a2a.CodeTaskNotFound, a2a.CodeUnauthenticated, a2a.CodePermissionDenied, a2a.CodeVersionNotSupported:
+		return final
+	}
+	if !e.Peer {
+		return other
+	}
+	switch e.Code {
+	case a2a.CodeRateLimited:
+		return away
+	case a2a.CodeUnavailable:
+		return lost
 	case a2a.CodeUnsupportedOperation, a2a.CodeInvalidParams, a2a.CodeInvalidRequest, a2a.CodeContentTypeNotSupported,
 		a2a.CodeTooLarge, a2a.CodeConflict:
-		return true
+		return refused
 	}
-	return false
-}
-
-// fatal reports whether it is no use to ask for the task again.
-func fatal(err error) bool {
-	_, own := errors.AsType[*fault](err)
-	_, transport := errors.AsType[*a2aclient.TransportError](err)
-	card, ofCard := errors.AsType[*a2aclient.CardError](err)
-	switch e := said(err); {
-	case own, misled(err):
-		return true
-	case ofCard:
-		return card.Kind != a2aclient.CardUnreachable
-	case e == nil:
-		return !transport
-	default:
-		switch e.Code {
-		case a2a.CodeTaskNotFound, a2a.CodeUnauthenticated, a2a.CodePermissionDenied, a2a.CodeVersionNotSupported:
-			return true
-		}
-		return false
-	}
+	return other
 }
 
 // explain turns an error into a reason for callers, and ends the agent's task if this
@@ -123,7 +115,7 @@ func reason(err error, within bool) string {
 		return "this server does not trust the card of the agent behind this one"
 	case errors.As(err, &card) && card.Kind != a2aclient.CardUnreachable:
 		return "there is no agent where this server looks for the one behind this one"
-	case later(err) && (e == nil || e.Code != a2a.CodeRateLimited):
+	case judge(err) == away && (e == nil || e.Code != a2a.CodeRateLimited):
 		if within {
 			return "the agent behind this one can no longer be reached"
 		}

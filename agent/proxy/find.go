@@ -15,7 +15,7 @@ func (r *run) find(ctx context.Context, m *a2a.Message) (found bool, err error) 
 		if err = r.redial(ctx); err == nil {
 			found, err = r.findOnce(ctx, m)
 		}
-		if err == nil || !later(err) && !maybeTaken(err) { // also if the error is on this side
+		if v := judge(err); v != away && v != lost { // also if the error is on this side
 			return found, err
 		}
 		if err := r.pause(ctx, n, err); err != nil {
@@ -41,7 +41,7 @@ func (r *run) findOnce(ctx context.Context, m *a2a.Message) (bool, error) {
 	}
 	if m.ContextID != "" && !r.c.Outdated() {
 		res, err := r.c.ListTasks(ctx, &a2a.ListTasksRequest{ContextID: m.ContextID, HistoryLength: new(int32(historyLength))})
-		if err != nil && (later(err) || maybeTaken(err)) {
+		if v := judge(err); v == away || v == lost {
 			return false, err
 		}
 		if err == nil {

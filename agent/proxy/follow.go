@@ -39,7 +39,7 @@ func (r *run) follow(ctx context.Context) error {
 				return err
 			}
 			n++
-		case fatal(err):
+		case judge(err) == final:
 			return err
 		default:
 			if err := r.pause(ctx, failures, err); err != nil {
@@ -77,7 +77,7 @@ func (r *run) get(ctx context.Context) (task *a2a.Task, err error) {
 		if err = r.redial(ctx); err == nil {
 			task, err = r.getOnce(ctx)
 		}
-		if err == nil || fatal(err) {
+		if v := judge(err); v == fine || v == final {
 			return task, err
 		}
 		if err := r.pause(ctx, n, err); err != nil {
@@ -102,7 +102,7 @@ func (r *run) subscribe(ctx context.Context) error {
 			}
 		}
 	})
-	if e := said(err); e != nil && e.Peer && !later(err) && !fatal(err) && first {
+	if e, v := said(err), judge(err); e != nil && e.Peer && v != away && v != final && first {
 		r.noSubs = true // the task has ended, as the next look tells, or cannot be subscribed to
 		return nil
 	}

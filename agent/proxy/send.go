@@ -118,7 +118,8 @@ func (r *run) send(ctx context.Context, m *a2a.Message) error {
 		if err == nil {
 			before := r.doubt
 			r.doubt = true
-			if err = r.sendOnce(ctx, m); later(err) || refusal(err) {
+			err = r.sendOnce(ctx, m)
+			if v := judge(err); v == away || v == refused {
 				r.doubt = before
 			}
 		}
@@ -130,13 +131,14 @@ func (r *run) send(ctx context.Context, m *a2a.Message) error {
 			r.log.Debug("the agent's stream ended", "error", err)
 			return nil
 		}
-		switch {
+		switch v := judge(err); {
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case r.yield(m, err):
 			r.doubt = false
 			continue
-		case maybeTaken(err) && (r.c == nil || r.c.Repeats() <= time.Since(began)), !maybeTaken(err) && !later(err):
+		case v == away, v == lost && r.c != nil && r.c.Repeats() > time.Since(began): // it is sent again
+		default:
 			return err
 		}
 		if err := r.pause(ctx, n, err); err != nil {
