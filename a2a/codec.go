@@ -52,9 +52,9 @@ var (
 
 // The codecs of types that occur inside the types above, or in a log.
 var (
-	_                       = json.For(json.Hooks[Role]{Names: roleNames[:], Read: readRole})
-	_                       = json.For(json.Hooks[ElicitationState]{Names: elicitationNames[:], Read: readElicitationState})
-	_                       = json.For(json.Hooks[TaskState]{Names: taskStateNames[:], Read: readTaskState})
+	_                       = json.For(json.Hooks[Role]{Names: roles.names, Read: roles.read})
+	_                       = json.For(json.Hooks[ElicitationState]{Names: elicitationStates.names, Read: elicitationStates.read})
+	_                       = json.For(json.Hooks[TaskState]{Names: taskStates.names, Read: taskStates.read})
 	securityRequirementJSON = json.For(json.Hooks[SecurityRequirement]{Read: readRequirement})
 	_                       = json.For(json.Hooks[[]SecurityRequirement]{Append: appendRequirements, Read: readRequirements, Empty: hasNone})
 	_                       = json.For(json.Hooks[map[string]*SecurityScheme]{Append: appendSchemes, Read: readSchemes, Empty: hasNoSchemes})

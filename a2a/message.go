@@ -9,15 +9,16 @@ const (
 	RoleAgent       Role = 2
 )
 
-var roleNames = [...]string{"ROLE_UNSPECIFIED", "ROLE_USER", "ROLE_AGENT"}
+var roles = newEnum[Role]("a role", "ROLE_", "ROLE_UNSPECIFIED", "ROLE_USER", "ROLE_AGENT")
 
 // String returns the ProtoJSON name, such as ROLE_USER.
-func (r Role) String() string {
-	if r < 0 || int(r) >= len(roleNames) {
-		return roleNames[0]
-	}
-	return roleNames[r]
-}
+func (r Role) String() string { return roles.name(r) }
+
+// MarshalText returns the ProtoJSON name.
+func (r Role) MarshalText() ([]byte, error) { return []byte(r.String()), nil }
+
+// UnmarshalText reads a ProtoJSON name or a spelling of version 0.x, such as user.
+func (r *Role) UnmarshalText(name []byte) error { return roles.unmarshalText(name, r) }
 
 // Message is one turn of a conversation (§4.1.4).
 type Message struct {

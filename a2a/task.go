@@ -21,12 +21,14 @@ const (
 	TaskStateAuthRequired  TaskState = 8
 )
 
-// taskStateNames are the names on the wire, indexed by number.
-var taskStateNames = [...]string{
-	"TASK_STATE_UNSPECIFIED", "TASK_STATE_SUBMITTED", "TASK_STATE_WORKING",
-	"TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_CANCELED",
-	"TASK_STATE_INPUT_REQUIRED", "TASK_STATE_REJECTED", "TASK_STATE_AUTH_REQUIRED",
-}
+var taskStates = func() *enum[TaskState] {
+	e := newEnum[TaskState]("a task state", "TASK_STATE_",
+		"TASK_STATE_UNSPECIFIED", "TASK_STATE_SUBMITTED", "TASK_STATE_WORKING",
+		"TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_CANCELED",
+		"TASK_STATE_INPUT_REQUIRED", "TASK_STATE_REJECTED", "TASK_STATE_AUTH_REQUIRED")
+	e.values["cancelled"], e.values["TASK_STATE_CANCELLED"] = TaskStateCanceled, TaskStateCanceled
+	return e
+}()
 
 // TaskStates lists every real state, in the order of their numbers.
 func TaskStates() []TaskState {
@@ -37,15 +39,17 @@ func TaskStates() []TaskState {
 }
 
 // String returns the ProtoJSON name, such as TASK_STATE_WORKING.
-func (s TaskState) String() string {
-	if s < 0 || int(s) >= len(taskStateNames) {
-		return taskStateNames[0]
-	}
-	return taskStateNames[s]
-}
+func (s TaskState) String() string { return taskStates.name(s) }
+
+// MarshalText returns the ProtoJSON name.
+func (s TaskState) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// UnmarshalText reads a ProtoJSON name or a spelling of version 0.x, such as
+// input-required.
+func (s *TaskState) UnmarshalText(name []byte) error { return taskStates.unmarshalText(name, s) }
 
 // Valid reports whether s is one of the eight real states.
-func (s TaskState) Valid() bool { return s > 0 && int(s) < len(taskStateNames) }
+func (s TaskState) Valid() bool { return s > 0 && int(s) < len(taskStates.names) }
 
 // Terminal reports whether a task in this state is finished for good.
 func (s TaskState) Terminal() bool {
@@ -64,7 +68,7 @@ func (s TaskState) Interrupted() bool {
 // ParseTaskState reads a ProtoJSON name. The second result is false if the
 // name is not one of the enumeration's.
 func ParseTaskState(name string) (TaskState, bool) {
-	i := slices.Index(taskStateNames[:], name)
+	i := slices.Index(taskStates.names, name)
 	return TaskState(max(i, 0)), i >= 0
 }
 

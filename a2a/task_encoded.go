@@ -77,6 +77,18 @@ func (e *EncodedTask) append(b []byte, generation int64) []byte {
 	return append(b, '}')
 }
 
+// appendEncoded writes a task that is Encoded.
+func appendEncoded(b []byte, t *Task, plain bool) ([]byte, bool) {
+	if t.Encoded == nil {
+		return b, false
+	}
+	generation := t.Generation
+	if plain {
+		generation = 0
+	}
+	return t.Encoded.append(b, generation), true
+}
+
 // encodedSlack is the most that the JSON form of an encoded task has besides its stored
 // bytes.
 const encodedSlack = 64

@@ -3,9 +3,6 @@ package a2a
 import (
 	"iter"
 	"slices"
-	"strings"
-
-	"github.com/parley-a2a/parley/internal/json"
 )
 
 // Additions of the 1.1 draft to the history of a task (docs/draft-1.1.md).
@@ -32,15 +29,11 @@ const (
 	ElicitationResolved    ElicitationState = 3 // answered, or withdrawn
 )
 
-var elicitationNames = [...]string{"ELICITATION_STATE_UNSPECIFIED", "ELICITATION_STATE_WAITING", "ELICITATION_STATE_BLOCKED", "ELICITATION_STATE_RESOLVED"}
+var elicitationStates = newEnum[ElicitationState]("the state of an elicitation", "",
+	"ELICITATION_STATE_UNSPECIFIED", "ELICITATION_STATE_WAITING", "ELICITATION_STATE_BLOCKED", "ELICITATION_STATE_RESOLVED")
 
 // String returns the ProtoJSON name, such as ELICITATION_STATE_BLOCKED.
-func (s ElicitationState) String() string {
-	if s < 0 || int(s) >= len(elicitationNames) {
-		return elicitationNames[0]
-	}
-	return elicitationNames[s]
-}
+func (s ElicitationState) String() string { return elicitationStates.name(s) }
 
 // Elicitation is a question of the agent's to its client. Its id is unique in its task.
 type Elicitation struct {
@@ -214,14 +207,4 @@ func (t *Timeline) Of(task *Task, n int) *Task {
 		}
 	}
 	return &c
-}
-
-// elicitationList is how errors list the states.
-var elicitationList = strings.Join(elicitationNames[1:len(elicitationNames)-1], ", ") + " or " + elicitationNames[len(elicitationNames)-1]
-
-func readElicitationState(r *json.Reader, v *ElicitationState) *json.Fault {
-	return readEnum(r, v, func(name string) (ElicitationState, bool) {
-		i := slices.Index(elicitationNames[:], name)
-		return ElicitationState(max(i, 0)), i >= 0
-	}, ElicitationResolved, "the state of an elicitation", elicitationList)
 }

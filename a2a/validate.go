@@ -233,7 +233,7 @@ func (r *ListTasksRequest) Validate() error {
 	v.id("tenant", r.Tenant)
 	v.id("contextId", r.ContextID)
 	if r.Status != TaskStateUnspecified && !r.Status.Valid() {
-		v.add("status", "is not a task state; use %s", taskStateList)
+		v.add("status", "is not a task state; use %s", taskStates.valid)
 	}
 	if n := r.PageSize; n != nil && (*n < 1 || *n > MaxPageSize) {
 		v.add("pageSize", "must be from 1 to %d, got %d", MaxPageSize, *n)
