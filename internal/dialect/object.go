@@ -157,16 +157,22 @@ func (o *object) has(names ...string) bool {
 	return raw != nil
 }
 
-// text reads a string; "" if it is absent.
-func (o *object) text(names ...string) string {
+// value reads a member, which parse has to understand; false if it is absent.
+func value[T any](o *object, names []string, fault string, parse func(raw []byte) (T, bool)) (v T, there bool) {
 	raw, name := o.find(names)
 	if raw == nil {
-		return ""
+		return v, false
 	}
-	s, ok := json.Unquote(raw)
+	v, ok := parse(raw)
 	if !ok {
-		o.bad(o.at(name), "expected a string")
+		o.bad(o.at(name), fault)
 	}
+	return v, true
+}
+
+// text reads a string; "" if it is absent.
+func (o *object) text(names ...string) string {
+	s, _ := value(o, names, "expected a string", json.Unquote)
 	return s
 }
 
@@ -193,41 +199,41 @@ func (o *object) texts(names ...string) []string {
 
 // bool reads true or false; nil if it is absent.
 func (o *object) bool(names ...string) *bool {
-	raw, name := o.find(names)
-	if raw == nil {
+	v, there := value(o, names, "expected true or false", func(raw []byte) (v, ok bool) {
+		v = string(raw) == "true"
+		return v, v || string(raw) == "false"
+	})
+	if !there {
 		return nil
 	}
-	v := new(bool)
-	if stdjson.Unmarshal(raw, v) != nil {
-		o.bad(o.at(name), "expected true or false")
-	}
-	return v
+	return &v
+}
+
+// truth is bool for a member that is false if it is absent.
+func (o *object) truth(names ...string) bool {
+	v := o.bool(names...)
+	return v != nil && *v
 }
 
 // int32 reads a whole number, or one written as a string; nil if it is absent.
 func (o *object) int32(names ...string) *int32 {
-	raw, name := o.find(names)
-	if raw == nil {
+	n, there := value(o, names, "expected a whole number", func(raw []byte) (int32, bool) {
+		n, fault := json.Read(raw).Int32()
+		return n, fault == nil
+	})
+	if !there {
 		return nil
-	}
-	n, fault := json.Read(raw).Int32()
-	if fault != nil {
-		o.bad(o.at(name), "expected a whole number")
 	}
 	return &n
 }
 
 // time reads a timestamp: ISO 8601, in UTC if it has no offset.
 func (o *object) time(names ...string) time.Time {
-	raw, name := o.find(names)
-	if raw == nil {
-		return time.Time{}
-	}
-	var st a2a.TaskStatus
-	if st.UnmarshalJSON(wrap("timestamp", raw)) != nil {
-		o.bad(o.at(name), "expected a timestamp such as 2026-01-02T03:04:05Z")
-	}
-	return st.Timestamp
+	t, _ := value(o, names, "expected a timestamp such as 2026-01-02T03:04:05Z", func(raw []byte) (time.Time, bool) {
+		s, _ := json.Unquote(raw)
+		return json.ParseTime([]byte(s))
+	})
+	return t
 }
 
 // wrap makes an object of one member, for a decoder of package a2a.
@@ -250,21 +256,16 @@ func (o *object) json(names ...string) a2a.JSON {
 
 // bytes reads base64, standard or URL-safe, padded or not.
 func (o *object) bytes(names ...string) []byte {
-	raw, name := o.find(names)
-	if raw == nil {
-		return nil
-	}
-	if s, ok := json.Unquote(raw); ok {
+	b, _ := value(o, names, "expected a string in base64", func(raw []byte) ([]byte, bool) {
+		s, ok := json.Unquote(raw)
 		s = strings.TrimRight(s, "=")
 		if strings.ContainsAny(s, "-_") {
 			s = strings.NewReplacer("-", "+", "_", "/").Replace(s)
 		}
-		if b, err := base64.RawStdEncoding.DecodeString(s); err == nil {
-			return b
-		}
-	}
-	o.bad(o.at(name), "expected a string in base64")
-	return nil
+		b, err := base64.RawStdEncoding.DecodeString(s)
+		return b, ok && err == nil
+	})
+	return b
 }
 
 // object opens a member; nil if it is absent.
@@ -319,33 +320,31 @@ func (o *object) part() bool {
 // state reads a task state in any spelling, or its number; unspecified if it is
 // absent or "unknown".
 func (o *object) state(names ...string) a2a.TaskState {
-	raw, name := o.find(names)
-	if raw == nil || string(raw) == `"unknown"` {
-		return a2a.TaskStateUnspecified
-	}
-	var st a2a.TaskStatus
-	if st.UnmarshalJSON(wrap("state", raw)) != nil {
-		o.bad(o.at(name), "is not a task state")
-	}
-	return st.State
+	state, _ := value(o, names, "is not a task state", func(raw []byte) (a2a.TaskState, bool) {
+		if string(raw) == `"unknown"` {
+			return a2a.TaskStateUnspecified, true
+		}
+		var st a2a.TaskStatus
+		err := st.UnmarshalJSON(wrap("state", raw))
+		return st.State, err == nil
+	})
+	return state
 }
 
 // role reads a role in any spelling, or its number; unspecified if it is absent.
 func (o *object) role(names ...string) a2a.Role {
-	raw, name := o.find(names)
-	switch string(raw) {
-	case "":
-		return a2a.RoleUnspecified
-	case `"user"`:
-		return a2a.RoleUser
-	case `"agent"`:
-		return a2a.RoleAgent
-	}
-	var m a2a.Message
-	if m.UnmarshalJSON(wrap("role", raw)) != nil {
-		o.bad(o.at(name), "is not a role: use user or agent")
-	}
-	return m.Role
+	role, _ := value(o, names, "is not a role: use user or agent", func(raw []byte) (a2a.Role, bool) {
+		switch string(raw) { // without the codec, as nearly all are written
+		case `"user"`:
+			return a2a.RoleUser, true
+		case `"agent"`:
+			return a2a.RoleAgent, true
+		}
+		var m a2a.Message
+		err := m.UnmarshalJSON(wrap("role", raw))
+		return m.Role, err == nil
+	})
+	return role
 }
 
 // unquoteText returns what a JSON string says; "" for another value.

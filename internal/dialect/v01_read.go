@@ -80,12 +80,6 @@ func (o *object) v01Event(req any) []*a2a.StreamResponse {
 	return els
 }
 
-// truth reads a bool; a missing one is false.
-func (o *object) truth(names ...string) bool {
-	v := o.bool(names...)
-	return v != nil && *v
-}
-
 func (o *object) v01Task(req any) *a2a.Task {
 	t := &a2a.Task{Metadata: o.json("metadata")}
 	t.ID, t.ContextID = v01Asked(req)
