@@ -2,6 +2,7 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -44,9 +45,9 @@ func (o *Options) given(flag string) bool { return o.Given != nil && o.Given(fla
 
 // File is the content of a parley.yaml.
 type File struct {
-	Name     string // as given to Load
-	Settings []Setting
-	Agents   []Agent // in the order of the file; at most one is the Default
+	Name     string    // as given to Load
+	Settings []Setting // in the order of the file
+	Agents   []Agent   // in the order of the file; at most one is the Default
 
 	tree *value
 }
@@ -170,60 +171,29 @@ func invalid(line []byte) int {
 	return n
 }
 
-// settings returns the file's values of flags, in the order of the table.
+// settings checks the values whose rules a flag knows, and returns those of flags.
 func (r *reader) settings(tree *value) (list []Setting) {
-	var visit func(f *field, v *value)
-	visit = func(f *field, v *value) {
-		if v == nil || v.bad && f.flag != "" {
-			return
+	for v := range tree.all() {
+		f := v.field
+		flag := cmp.Or(f.flag, f.like)
+		if flag == "" || v.bad {
+			continue
 		}
-		if f.flag == "" {
-			for _, c := range f.fields {
-				visit(c, v.member(c.name))
-			}
-			return
-		}
-		s := Setting{Path: v.path, Flag: f.flag, Yields: f.yields, Line: v.line, Column: v.column, Source: v.source}
+		s := Setting{Path: v.path, Flag: flag, Yields: f.yields, Line: v.line, Column: v.column, Source: v.source}
 		for _, part := range v.flagValues() {
 			if part.at.bad {
 				continue
 			}
-			if part.at.source != "" {
-				s.Source = part.at.source
-			}
+			s.Source = cmp.Or(part.at.source, s.Source)
 			s.Values = append(s.Values, part.text)
 			s.Shown = append(s.Shown, part.shown())
-			r.check(f.flag, part)
+			r.check(flag, part)
 		}
-		if len(s.Values) > 0 {
+		if f.flag != "" && len(s.Values) > 0 {
 			list = append(list, s)
 		}
 	}
-	for _, f := range serverFields {
-		visit(f, tree.member(f.name))
-	}
-	r.alike(tree.member("agents"))
 	return list
-}
-
-// alike checks agents' values whose rules a flag knows.
-func (r *reader) alike(v *value) {
-	if v == nil || v.field == nil {
-		return
-	}
-	if flag := v.field.like; flag != "" && !v.bad {
-		for _, part := range v.flagValues() {
-			if !part.at.bad {
-				r.check(flag, part)
-			}
-		}
-	}
-	for _, m := range v.members {
-		r.alike(m.value)
-	}
-	for _, item := range v.items {
-		r.alike(item)
-	}
 }
 
 // flagValue is one value of a flag, and its place in the file.

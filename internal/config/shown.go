@@ -2,6 +2,7 @@ package config
 
 import (
 	"encoding/json"
+	"iter"
 	"net/url"
 	"regexp"
 	"slices"
@@ -58,35 +59,45 @@ func (f *File) Secrets() (all []string) {
 			}
 		}
 	}
-	f.tree.each(false, func(v *value, private bool) {
-		switch {
-		case v.field.kind == secret:
+	for v, private := range f.tree.all() {
+		if v.field.kind == secret {
 			add(v.text)
 			if _, token, ok := strings.Cut(v.text, " "); ok { // Bearer token
 				add(token)
 			}
-			fallthrough
-		case private || v.field.kind == address:
-			add(v.parts...)
-			if v.source != "" && v.field.kind == address {
-				add(passwords(v.text)...)
-			}
 		}
-	})
+		if v.field.kind == secret || v.field.kind == address || private {
+			add(v.parts...)
+		}
+		if v.field.kind == address && v.source != "" {
+			add(passwords(v.text)...)
+		}
+	}
 	return all
 }
 
-// each calls f for v and all values below it; private says that a value is in env, or that its
-// meaning is unknown.
-func (v *value) each(private bool, f func(v *value, private bool)) {
+// all yields v and all values below it, in the order of the file; private says that a value is
+// in env, or that its meaning is unknown.
+func (v *value) all() iter.Seq2[*value, bool] {
+	return func(yield func(*value, bool) bool) { v.visit(false, yield) }
+}
+
+func (v *value) visit(private bool, yield func(*value, bool) bool) bool {
 	private = private || v.field.kind == dict && (v.field.name == "env" || v.field.elem.kind == anything)
-	f(v, private)
+	if !yield(v, private) {
+		return false
+	}
 	for _, m := range v.members {
-		m.value.each(private, f)
+		if !m.value.visit(private, yield) {
+			return false
+		}
 	}
 	for _, item := range v.items {
-		item.each(private, f)
+		if !item.visit(private, yield) {
+			return false
+		}
 	}
+	return true
 }
 
 // passwords returns the passwords in an address.
@@ -116,19 +127,20 @@ const leastValue = 8
 // Variables returns the values that no message may contain: texts from the environment, which
 // may be secrets in any setting.
 func (f *File) Variables() (all []Variable) {
-	f.tree.each(false, func(v *value, _ bool) {
+	for v := range f.tree.all() {
 		switch v.field.kind {
 		case boolean, integer, number, duration, size, word:
-		default:
-			if v.written != "" {
-				for _, s := range append(v.parts, v.text) {
-					if len(s) >= leastValue {
-						all = append(all, Variable{v.source, s})
-					}
-				}
+			continue
+		}
+		if v.written == "" {
+			continue
+		}
+		for _, s := range append(v.parts, v.text) {
+			if len(s) >= leastValue {
+				all = append(all, Variable{v.source, s})
 			}
 		}
-	})
+	}
 	return all
 }
 
