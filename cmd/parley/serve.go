@@ -49,7 +49,7 @@ with --allow-anonymous.`,
 				return err
 			}
 			defer h.Close()
-			if err := h.Status().Print(a.stdout, version(), a.around.itself, a.screen.IsTerminal()); err != nil {
+			if err := h.Print(a.stdout, version(), a.around.itself, a.screen.IsTerminal()); err != nil {
 				return failure.New(failure.CodeServe, "print: "+err.Error(), err)
 			}
 			return h.Run(cmd.Context())

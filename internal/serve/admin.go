@@ -370,10 +370,9 @@ func (a *administration) publish() (remove func()) {
 	if name == "" {
 		return func() {}
 	}
-	l := &admin.Local{URL: LocalURL(a.h.addr, a.h.now.settings.tls.given()), Token: a.token, PID: os.Getpid(), Audit: a.h.audit.where()}
-	if st := a.h.Status(); st.Console != "" {
-		l.Console = a2a.Secret(cmp.Or(st.Link, st.Console))
-	}
+	l := &admin.Local{URL: a.h.URL(), Token: a.token, PID: os.Getpid(), Audit: a.h.audit.where()}
+	console, link := a.h.console()
+	l.Console = a2a.Secret(cmp.Or(link, console))
 	l.Host = a.anotherHost(hostOf(l.URL))
 	err := os.MkdirAll(filepath.Dir(name), 0o700)
 	if err == nil {

@@ -53,7 +53,7 @@ func runHost(t *testing.T, flags ...Flag) *running {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- h.Run(ctx) }()
-	r := &running{Host: h, url: h.Status().URL}
+	r := &running{Host: h, url: h.URL()}
 	var once sync.Once
 	r.stop = func() {
 		once.Do(func() {

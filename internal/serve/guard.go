@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aserver"
@@ -67,6 +68,26 @@ func (s *Settings) admit(local bool, addr net.Addr) error {
 		hint = "auth: {keys: true} lets in callers with a key (parley key create), and docs/config.md has other ways; auth: {anonymous: true} lets everybody in"
 	}
 	return failure.Usagef("everybody who can reach %s could call %s: nothing says who may", addr, what).WithHint("%s", hint)
+}
+
+// local reports whether only this machine can call a server at an address, even through
+// a proxy in front.
+func (f *flags) local(at net.Addr) bool {
+	tcp, ok := at.(*net.TCPAddr)
+	return ok && tcp.IP.IsLoopback() && f.publicURL == "" && len(f.proxies) == 0
+}
+
+// caution returns a warning about callers that may be intended; "" if there is none.
+func (f *flags) caution(at net.Addr, local bool, public string) string {
+	switch {
+	case f.auth.any() && !f.tls.given() && !local && !strings.HasPrefix(public, "https://"):
+		return "credentials come to " + at.String() + " without encryption: give --tls-cert and --tls-key, or say with --public-url https://... that something in front has TLS"
+	case !local && !f.auth.any():
+		return "everybody who can reach " + at.String() + " may call this agent, and sees the tasks of all others"
+	case f.auth.any() && f.auth.anonymous:
+		return "callers without credentials are served, too, and share what they make (--allow-anonymous)"
+	}
+	return ""
 }
 
 // authenticate identifies the caller of a request to a path beside the agents. A

@@ -32,9 +32,16 @@ func TestHostComesUpAndEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := h.Status()
-	if len(s.Agents) != 1 || !s.Demo || !s.Keeps || s.Shared || s.Public != "" || s.Callers != "everybody on this machine" || s.First != "" {
-		t.Errorf("the status is %+v", s)
+	var banner strings.Builder
+	if err := h.Print(&banner, "test", "parley", false); err != nil {
+		t.Error(err)
+	}
+	for text, want := range map[string]bool{
+		"  Agent      demo\n": true, "--stream": true, "Ctrl-C; unfinished tasks resume at the next start": true, "Callers    everybody on this machine": true, "  Public": false, "  First": false,
+	} {
+		if strings.Contains(banner.String(), text) != want {
+			t.Errorf("%q in the banner: %t, want %t\n%s", text, !want, want, banner.String())
+		}
 	}
 	file := h.location.AdminFile() // there before anybody is told of the server
 	if _, err := os.Stat(file); err != nil {
@@ -43,13 +50,13 @@ func TestHostComesUpAndEnds(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ran := make(chan error)
 	go func() { ran <- h.Run(ctx) }()
-	resp, err := http.Get(s.URL + "/.well-known/agent-card.json") // waits in the listener until the host runs
+	resp, err := http.Get(h.URL() + "/.well-known/agent-card.json") // waits in the listener until the host runs
 	if err != nil {
 		t.Fatal(err)
 	}
 	doc, err := io.ReadAll(resp.Body)
 	resp.Body.Close()
-	if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(doc), s.URL) {
+	if err != nil || resp.StatusCode != http.StatusOK || !strings.Contains(string(doc), h.URL()) {
 		t.Errorf("the card: %s, %v, %s", resp.Status, err, doc)
 	}
 	stop()
@@ -60,7 +67,7 @@ func TestHostComesUpAndEnds(t *testing.T) {
 	if _, err := os.Stat(file); err == nil {
 		t.Error("commands of parley admin still find the host")
 	}
-	l, err := net.Listen("tcp", s.Addr.String())
+	l, err := net.Listen("tcp", h.addr.String())
 	if err != nil {
 		t.Fatalf("the address is still in use: %v", err)
 	}
@@ -80,7 +87,7 @@ func TestHostSaysWhatIsLeft(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ran := make(chan error)
 		go func() { ran <- h.Run(ctx) }()
-		client, err := a2aclient.Dial(t.Context(), h.Status().URL, nil)
+		client, err := a2aclient.Dial(t.Context(), h.URL(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -87,7 +87,7 @@ func TestMetricsAreOffered(t *testing.T) {
 	ran := make(chan error)
 	go func() { ran <- h.Run(ctx) }()
 	own := "http://" + h.metrics.Addr().String()
-	client, err := a2aclient.Dial(t.Context(), h.Status().URL, &a2aclient.Options{APIKey: keys["caller"]})
+	client, err := a2aclient.Dial(t.Context(), h.URL(), &a2aclient.Options{APIKey: keys["caller"]})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -109,7 +109,7 @@ func TestMetricsAreOffered(t *testing.T) {
 			t.Errorf("%s: %d: %s", path, code, text)
 		}
 	}
-	main := h.Status().URL
+	main := h.URL()
 	for role, want := range map[string]int{"": 401, "caller": 403, "tenant": 403, "metrics": 200} {
 		if code, text := scraped(t, main+"/metrics", keys[role]); code != want || code == 200 && !strings.Contains(text, started) {
 			t.Errorf("%q gets %d at the main address: %s", role, code, text)
@@ -142,7 +142,7 @@ func TestMetricsWithoutAuthentication(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		ran := make(chan error)
 		go func() { ran <- h.Run(ctx) }()
-		if code, text := scraped(t, h.Status().URL+"/metrics", ""); code != want {
+		if code, text := scraped(t, h.URL()+"/metrics", ""); code != want {
 			t.Errorf("%q: %d, want %d: %s", args, code, want, text)
 		}
 		stop()

@@ -12,14 +12,18 @@ import (
 	"testing"
 )
 
-// up runs a host and returns its status.
-func up(t *testing.T, args ...string) *Status {
+// place is where a host is.
+type place struct{ URL, Console, Link string }
+
+// up runs a host and returns where it is.
+func up(t *testing.T, args ...string) place {
 	t.Helper()
 	h, err := Open(t.Context(), testEnv(t, t.Output()), lineOf(t, append(args, "--listen=127.0.0.1:0", "--data=d")...), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := h.Status()
+	s := place{URL: h.URL()}
+	s.Console, s.Link = h.console()
 	ctx, stop := context.WithCancel(t.Context())
 	ran := make(chan error, 1)
 	go func() { ran <- h.Run(ctx) }()
@@ -184,7 +188,7 @@ func TestConsoleSamplesItsServer(t *testing.T) {
 	r := new(recent)
 	r.take(t.Context(), h)
 	for range 2 { // on one connection the first is over, and measured, when the second is answered
-		if res, body := ask(t, browser(t), "GET", h.Status().URL+"/tasks/none", "A2A-Version", "1.0"); res.StatusCode != http.StatusNotFound {
+		if res, body := ask(t, browser(t), "GET", h.URL()+"/tasks/none", "A2A-Version", "1.0"); res.StatusCode != http.StatusNotFound {
 			t.Fatalf("%s: %s", res.Status, body)
 		}
 	}

@@ -57,13 +57,13 @@ func TestHostSendsTraces(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if to := h.Status().Traces; to != "http/protobuf to "+s.URL {
+			if to := h.telemetry.Traces; to != "http/protobuf to "+s.URL {
 				t.Errorf("traces go to %q", to)
 			}
 			ctx, stop := context.WithCancel(t.Context())
 			ran := make(chan error)
 			go func() { ran <- h.Run(ctx) }()
-			client, err := a2aclient.Dial(t.Context(), h.Status().URL, nil)
+			client, err := a2aclient.Dial(t.Context(), h.URL(), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
