@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -107,10 +108,7 @@ type FieldViolation struct {
 }
 
 func (e *Error) Error() string {
-	msg := e.Message
-	if msg == "" {
-		msg = e.Code.String()
-	}
+	msg := cmp.Or(e.Message, e.Code.String())
 	if e.Cause != nil {
 		return msg + ": " + e.Cause.Error()
 	}

@@ -1,6 +1,7 @@
 package a2a
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -102,12 +103,7 @@ func (t *Task) ApplyEvent(r *StreamResponse) {
 
 // name gives ids to a task whose stream did not begin with a Task.
 func (t *Task) name(id, contextID string) {
-	if t.ID == "" {
-		t.ID = id
-	}
-	if t.ContextID == "" {
-		t.ContextID = contextID
-	}
+	t.ID, t.ContextID = cmp.Or(t.ID, id), cmp.Or(t.ContextID, contextID)
 }
 
 func (t *Task) addMessage(m *Message) {
@@ -190,12 +186,7 @@ func (a *Artifact) head() *Artifact {
 
 func (a *Artifact) add(chunk *Artifact) {
 	a.Parts = append(a.Parts, chunk.Parts...)
-	if chunk.Name != "" {
-		a.Name = chunk.Name
-	}
-	if chunk.Description != "" {
-		a.Description = chunk.Description
-	}
+	a.Name, a.Description = cmp.Or(chunk.Name, a.Name), cmp.Or(chunk.Description, a.Description)
 	if len(chunk.Metadata) > 0 {
 		a.Metadata = chunk.Metadata
 	}

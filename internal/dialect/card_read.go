@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -161,10 +162,7 @@ func inVersions(i *a2a.AgentInterface, versions []string) []*a2a.AgentInterface 
 func (o *object) oldInterfaces(drafts []string) []*a2a.AgentInterface {
 	versions := drafts
 	if len(versions) == 0 {
-		versions = []string{"0.2"} // said nowhere before 0.2.5
-		if v := Minor(o.text("protocolVersion")); v != "" {
-			versions[0] = v
-		}
+		versions = []string{cmp.Or(Minor(o.text("protocolVersion")), "0.2")} // said nowhere before 0.2.5
 	}
 	var all []*a2a.AgentInterface
 	add := func(url, binding string) {
@@ -179,11 +177,7 @@ func (o *object) oldInterfaces(drafts []string) []*a2a.AgentInterface {
 		}
 		all = append(all, inVersions(i, versions)...)
 	}
-	main := o.text("preferredTransport")
-	if main == "" {
-		main = a2a.BindingJSONRPC // by rule (0.3 §5.6.1)
-	}
-	add(o.text("url"), main)
+	add(o.text("url"), cmp.Or(o.text("preferredTransport"), a2a.BindingJSONRPC)) // by rule (0.3 §5.6.1)
 	o.each(func(in *object) { add(in.text("url"), in.text("transport")) }, "additionalInterfaces")
 	return all
 }

@@ -31,16 +31,8 @@ func ErrorFromRPC(status, code int, message string, data []byte) *a2a.Error {
 		code, message, data = in.Code, in.Message, in.Data
 	}
 	e := &a2a.Error{Peer: true, PeerCode: strconv.Itoa(code), Message: clip(message, maxErrorText)}
-	row := readDetails(e, data)
-	if row == nil {
-		row = rowOfGate(status, code)
-	}
-	if row == nil {
-		row = findRow(func(r *ErrorRow) bool { return r.RPC == code && r.HTTP == status })
-	}
-	if row == nil {
-		row = rowOfRPC(code)
-	}
+	row := cmp.Or(readDetails(e, data), rowOfGate(status, code),
+		findRow(func(r *ErrorRow) bool { return r.RPC == code && r.HTTP == status }), rowOfRPC(code))
 	if row == nil {
 		of := a2a.CodeInternal
 		if status >= 400 { // it says more than an unknown code
@@ -153,12 +145,7 @@ func parseErrorBody(body []byte) (*errorBody, bool) {
 }
 
 func (d *errorBody) text() string {
-	for _, s := range []string{d.inner.Message, d.Message, d.Detail, d.Title} {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
+	return cmp.Or(d.inner.Message, d.Message, d.Detail, d.Title)
 }
 
 // row returns the row that the body stands for, or nil, and copies its details into e.
@@ -274,9 +261,8 @@ func readDetails(e *a2a.Error, data []byte) *ErrorRow {
 	}
 	var row *ErrorRow
 	for _, d := range list {
-		if found := takeDetail(e, d); row == nil {
-			row = found
-		}
+		found := takeDetail(e, d)
+		row = cmp.Or(row, found)
 	}
 	return row
 }

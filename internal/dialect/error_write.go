@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -69,12 +70,7 @@ func AppendStatus(dst []byte, d Dialect, e *a2a.Error) []byte {
 	return w.b
 }
 
-func messageOf(row *ErrorRow, e *a2a.Error) string {
-	if e.Message == "" {
-		return row.Message
-	}
-	return e.Message
-}
+func messageOf(row *ErrorRow, e *a2a.Error) string { return cmp.Or(e.Message, row.Message) }
 
 // errorDetails writes a list of details.
 func (w *jsonWriter) errorDetails(name string, row *ErrorRow, e *a2a.Error) {

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -74,9 +75,8 @@ func ErrorFromStatus(s *statuspb.Status) *a2a.Error {
 				d.FieldViolations = append(d.FieldViolations, a2a.FieldViolation{Field: f.GetField(), Description: f.GetDescription()})
 			}
 		}
-		if found := takeDetail(e, d); row == nil {
-			row = found
-		}
+		found := takeDetail(e, d)
+		row = cmp.Or(row, found)
 	}
 	code, text := cutWord(e.Message)
 	if text != "" {

@@ -227,6 +227,14 @@ func (o *object) int32(names ...string) *int32 {
 	return &n
 }
 
+// number is int32 for a member that is 0 if it is absent.
+func (o *object) number(names ...string) int32 {
+	if n := o.int32(names...); n != nil {
+		return *n
+	}
+	return 0
+}
+
 // time reads a timestamp: ISO 8601, in UTC if it has no offset.
 func (o *object) time(names ...string) time.Time {
 	t, _ := value(o, names, "expected a timestamp such as 2026-01-02T03:04:05Z", func(raw []byte) (time.Time, bool) {

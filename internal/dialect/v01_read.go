@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
@@ -83,9 +84,7 @@ func (o *object) v01Event(req any) []*a2a.StreamResponse {
 func (o *object) v01Task(req any) *a2a.Task {
 	t := &a2a.Task{Metadata: o.json("metadata")}
 	t.ID, t.ContextID = v01Asked(req)
-	if s := o.text("sessionId", "contextId"); s != "" {
-		t.ContextID = s
-	}
+	t.ContextID = cmp.Or(o.text("sessionId", "contextId"), t.ContextID)
 	if !o.has("status", "state") {
 		o.bad("status", "is required")
 	}
@@ -126,10 +125,7 @@ func (o *object) v01Status(id, contextID string) a2a.TaskStatus {
 
 // v01Message reads a message of a server's. Its id is derived from its content.
 func (o *object) v01Message(taskID, contextID string, role a2a.Role) *a2a.Message {
-	m := &a2a.Message{Role: role, Parts: o.parts(), Metadata: o.json("metadata")}
-	if r := o.role("role"); r != a2a.RoleUnspecified {
-		m.Role = r
-	}
+	m := &a2a.Message{Parts: o.parts(), Metadata: o.json("metadata"), Role: cmp.Or(o.role("role"), role)}
 	if m.MessageID = o.text("messageId"); m.MessageID == "" {
 		sum := sha256.Sum256(m.AppendJSON(nil))
 		m.MessageID = hex.EncodeToString(sum[:16])

@@ -1,6 +1,10 @@
 package dialect
 
-import "github.com/parley-a2a/parley/a2a"
+import (
+	"cmp"
+
+	"github.com/parley-a2a/parley/a2a"
+)
 
 func (w *oldWriter) v01Begin(id string) {
 	w.open('{')
@@ -78,11 +82,9 @@ func sameWords(a, b *a2a.Message) bool {
 // v01Answer returns the task that stands for a direct answer in 0.1, which has no other
 // result. id is the client's name for the task.
 func v01Answer(id string, m *a2a.Message) *a2a.Task {
-	t := &a2a.Task{ID: m.TaskID, ContextID: m.ContextID, Status: a2a.TaskStatus{State: a2a.TaskStateCompleted, Message: m}}
-	if t.ID == "" {
-		t.ID = id
+	return &a2a.Task{
+		ID: cmp.Or(m.TaskID, id), ContextID: m.ContextID, Status: a2a.TaskStatus{State: a2a.TaskStateCompleted, Message: m},
 	}
-	return t
 }
 
 // v01Artifact writes an artifact or, with u, a chunk of one.

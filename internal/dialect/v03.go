@@ -156,12 +156,7 @@ func (o *object) v03Result(op Op, req any) any {
 			cutHistory(t, req.(*a2a.ListTasksRequest).HistoryLength)
 			res.Tasks = append(res.Tasks, t)
 		}, "tasks")
-		if n := o.int32("pageSize"); n != nil {
-			res.PageSize = *n
-		}
-		if n := o.int32("totalSize"); n != nil {
-			res.TotalSize = *n
-		}
+		res.PageSize, res.TotalSize = o.number("pageSize"), o.number("totalSize")
 		return res
 	case CreateTaskPushNotificationConfig, GetTaskPushNotificationConfig:
 		return o.v03Webhook()

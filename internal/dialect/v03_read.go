@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"strings"
 	"time"
@@ -41,9 +42,7 @@ func (o *object) v03Message() *a2a.Message {
 // v03Answer reads a message that can only be the agent's: samples of 0.3 omit its role.
 func (o *object) v03Answer() *a2a.Message {
 	m := o.v03Message()
-	if m.Role == a2a.RoleUnspecified {
-		m.Role = a2a.RoleAgent
-	}
+	m.Role = cmp.Or(m.Role, a2a.RoleAgent)
 	return m
 }
 
@@ -126,14 +125,8 @@ func (o *object) v03Webhook() *a2a.TaskPushNotificationConfig {
 	}
 	for _, in := range []*object{o, outer} {
 		task, id := cutWebhookName(in.text("name"), c.ID)
-		if c.ID == "" {
-			c.ID = id
-		}
-		for _, t := range []string{in.text("taskId"), cutTaskName(in.text("parent")), task} {
-			if c.TaskID == "" {
-				c.TaskID = t
-			}
-		}
+		c.ID = cmp.Or(c.ID, id)
+		c.TaskID = cmp.Or(c.TaskID, in.text("taskId"), cutTaskName(in.text("parent")), task)
 	}
 	return c
 }

@@ -25,11 +25,7 @@ func (o *object) v03Request(op Op) any {
 		task, id := o.v03WebhookKey() // before 0.2.5 there was no id
 		return &a2a.GetTaskPushNotificationConfigRequest{TaskID: task, ID: id, Legacy: &a2a.Legacy{Version: "0.3"}}
 	case ListTaskPushNotificationConfigs:
-		r := &a2a.ListTaskPushNotificationConfigsRequest{TaskID: o.v03ID("parent"), PageToken: o.text("pageToken")}
-		if n := o.int32("pageSize"); n != nil {
-			r.PageSize = *n
-		}
-		return r
+		return &a2a.ListTaskPushNotificationConfigsRequest{TaskID: o.v03ID("parent"), PageToken: o.text("pageToken"), PageSize: o.number("pageSize")}
 	case DeleteTaskPushNotificationConfig:
 		task, id := o.v03WebhookKey()
 		if id == "" && task != "" {
