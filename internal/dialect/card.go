@@ -195,9 +195,7 @@ func (w *cardWriter) capabilities(c *a2a.AgentCapabilities) {
 }
 
 func (w *cardWriter) skill(s *a2a.AgentSkill) {
-	if s == nil {
-		s = new(a2a.AgentSkill)
-	}
+	s = orEmpty(s)
 	w.open('{')
 	w.text("id", s.ID)
 	w.text("name", s.Name)

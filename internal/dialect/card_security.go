@@ -43,11 +43,7 @@ func (w *cardWriter) securitySchemes(all map[string]*a2a.SecurityScheme) {
 	w.object("securitySchemes")
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		w.member(name)
-		s := all[name]
-		if s == nil {
-			s = new(a2a.SecurityScheme)
-		}
-		w.scheme(s)
+		w.scheme(orEmpty(all[name]))
 	}
 	w.close('}')
 }

@@ -57,12 +57,8 @@ func v03ElementPB(el *a2a.StreamResponse, final bool) (out *v03.StreamResponse, 
 		}}
 	case el.ArtifactUpdate != nil:
 		u := el.ArtifactUpdate
-		a := u.Artifact
-		if a == nil {
-			a = new(a2a.Artifact)
-		}
 		out.Payload = &v03.StreamResponse_ArtifactUpdate{ArtifactUpdate: &v03.TaskArtifactUpdateEvent{
-			TaskId: utf(u.TaskID), ContextId: utf(u.ContextID), Artifact: c.artifact(a), Append: u.Append, LastChunk: u.LastChunk,
+			TaskId: utf(u.TaskID), ContextId: utf(u.ContextID), Artifact: c.artifact(orEmpty(u.Artifact)), Append: u.Append, LastChunk: u.LastChunk,
 			Metadata: c.json(u.Metadata),
 		}}
 	default:

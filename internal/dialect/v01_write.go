@@ -12,10 +12,7 @@ func (w *oldWriter) v01Begin(id string) {
 }
 
 func (w *oldWriter) v01Send(r *a2a.SendMessageRequest) {
-	m := r.Message
-	if m == nil {
-		m = new(a2a.Message)
-	}
+	m := orEmpty(r.Message)
 	w.v01Begin(m.TaskID)
 	w.optText("sessionId", m.ContextID)
 	w.key("message")
@@ -41,9 +38,7 @@ func positive(n *int32) *int32 {
 
 // v01Task writes a task. n is how much history was asked for.
 func (w *oldWriter) v01Task(t *a2a.Task, n *int32) {
-	if t == nil {
-		t = new(a2a.Task)
-	}
+	t = orEmpty(t)
 	w.v01Begin(t.ID)
 	w.optText("sessionId", t.ContextID)
 	w.status(&t.Status)
@@ -89,9 +84,7 @@ func v01Answer(id string, m *a2a.Message) *a2a.Task {
 
 // v01Artifact writes an artifact or, with u, a chunk of one.
 func (w *oldWriter) v01Artifact(a *a2a.Artifact, index int, u *a2a.TaskArtifactUpdateEvent) {
-	if a == nil {
-		a = new(a2a.Artifact)
-	}
+	a = orEmpty(a)
 	w.open('{')
 	w.optText("name", a.Name)
 	w.optText("description", a.Description)

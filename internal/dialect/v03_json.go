@@ -111,6 +111,15 @@ func (w *jsonWriter) optTime(name string, t time.Time) {
 	}
 }
 
+// orEmpty returns p; or, for nil, a mistake of the program's, an empty value, so that the
+// document stays readable.
+func orEmpty[T any](p *T) *T {
+	if p == nil {
+		return new(T)
+	}
+	return p
+}
+
 // list writes an array whose items do writes.
 func list[T any](w *jsonWriter, name string, items []T, do func(T)) {
 	w.key(name)
@@ -129,9 +138,7 @@ func objects[T any, P interface {
 	appender
 }](w *jsonWriter, name string, items []P) {
 	list(w, name, items, func(p P) {
-		if p == nil {
-			p = new(T)
-		}
+		p = orEmpty(p)
 		w.b = p.AppendJSON(w.b)
 	})
 }

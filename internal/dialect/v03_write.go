@@ -74,9 +74,7 @@ func (w *oldWriter) begin(member, kind string) {
 }
 
 func (w *oldWriter) task(t *a2a.Task) {
-	if t == nil {
-		t = new(a2a.Task)
-	}
+	t = orEmpty(t)
 	w.begin(namesIn[w.form].kind, "task")
 	w.text("id", t.ID)
 	w.text("contextId", t.ContextID)
@@ -103,9 +101,7 @@ func (w *oldWriter) status(s *a2a.TaskStatus) {
 }
 
 func (w *oldWriter) message(m *a2a.Message) {
-	if m == nil {
-		m = new(a2a.Message)
-	}
+	m = orEmpty(m)
 	w.begin(namesIn[w.form].kind, "message")
 	if w.form != form01 {
 		w.text("messageId", m.MessageID)
@@ -123,9 +119,7 @@ func (w *oldWriter) message(m *a2a.Message) {
 }
 
 func (w *oldWriter) artifact(a *a2a.Artifact) {
-	if a == nil {
-		a = new(a2a.Artifact)
-	}
+	a = orEmpty(a)
 	w.open('{')
 	w.text("artifactId", a.ArtifactID)
 	w.optText("name", a.Name)
@@ -137,9 +131,7 @@ func (w *oldWriter) artifact(a *a2a.Artifact) {
 }
 
 func (w *oldWriter) part(p *a2a.Part) {
-	if p == nil {
-		p = new(a2a.Part)
-	}
+	p = orEmpty(p)
 	metadata := p.Metadata
 	switch p.Kind {
 	case a2a.PartRaw, a2a.PartURL:
@@ -243,9 +235,7 @@ func (w *oldWriter) webhook(name string, c *a2a.TaskPushNotificationConfig) {
 
 // taskWebhook writes a TaskPushNotificationConfig.
 func (w *oldWriter) taskWebhook(c *a2a.TaskPushNotificationConfig) {
-	if c == nil {
-		c = new(a2a.TaskPushNotificationConfig)
-	}
+	c = orEmpty(c)
 	w.open('{')
 	switch {
 	case w.form == form01:

@@ -31,17 +31,14 @@ func utfs(list []string) []string {
 	return list
 }
 
-// each converts a list. nil, a mistake of the program's, becomes the empty message.
+// each converts a list.
 func each[T, P any](list []*T, convert func(*T) *P) []*P {
 	if len(list) == 0 {
 		return nil
 	}
 	out := make([]*P, len(list))
 	for i, v := range list {
-		if v == nil {
-			v = new(T)
-		}
-		out[i] = convert(v)
+		out[i] = convert(orEmpty(v))
 	}
 	return out
 }

@@ -28,17 +28,12 @@ func (r *Reader) unquoted() []byte {
 
 // Texts reads an array of strings.
 func (r *Reader) Texts() (list []string, f *Fault) {
-	if r.Peek() != '[' {
-		return nil, r.Expected("an array")
-	}
-	for r.Enter(); r.More(); {
+	f = r.Elements(func() *Fault {
 		s, f := r.Text()
-		if f != nil {
-			return nil, f.at(len(list))
-		}
 		list = append(list, s)
-	}
-	return list, nil
+		return f
+	})
+	return list, f
 }
 
 // Elements reads an array: element reads each of its elements.
