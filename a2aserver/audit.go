@@ -55,17 +55,18 @@ const (
 // AuditRequest is the message of the records of Options.Requests.
 const AuditRequest = audit.Request
 
-// audits begins the record of a request that has arrived.
-func (s *Server) audits(c *audit.Record, q *request) {
-	if s.audit == nil {
+// record begins the audit record of a request that has arrived.
+func (x *exchange) record() {
+	log := x.s.audit
+	if log == nil {
 		return
 	}
 	remote := ""
-	if s.audit.Writes() { // else it only counts
-		remote = q.remote
-		if a := s.opts.clientAddr(q.remote, q.headers); a.IsValid() {
+	if log.Writes() { // else it only counts
+		remote = x.remote
+		if a := x.s.opts.clientAddr(x.remote, x.headers); a.IsValid() {
 			remote = a.String()
 		}
 	}
-	c.Begin(s.audit, q.binding, remote, s.name)
+	x.audit.Begin(log, x.binding, remote, x.s.name)
 }

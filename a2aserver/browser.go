@@ -103,7 +103,7 @@ func (s *Server) refuseOrigin(w http.ResponseWriter, r *http.Request) {
 	}
 	x := s.newHTTPCall(w, r, binding, media, d)
 	defer x.end()
-	s.audits(&x.audit, &x.request)
+	x.record()
 	x.fail(a2a.Errorf(a2a.CodePermissionDenied, "web pages of other origins may not call this agent; its operator can allow single origins"))
 }
 

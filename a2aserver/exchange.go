@@ -25,10 +25,9 @@ type exchange struct {
 	ctx context.Context // the request's, with the caller
 
 	audit   audit.Record
-	span    *callSpan       // nil: the call has none, or it was dropped
+	span    *callSpan       // nil: not begun yet, or nothing is traced
 	since   time.Time       // when the caller was let in
 	known   bool            // enter has succeeded
-	begun   bool            // the span was begun or dropped
 	op      dialect.Op      // 0 until it is known
 	dialect dialect.Dialect // for errors, until op is known
 	query   url.Values      // nil if the binding has none
@@ -74,17 +73,6 @@ func (x *exchange) key() callerKey { return x.s.keyOf(x.ctx, &x.request) }
 // BudgetKey implements budget.Caller.
 func (x *exchange) BudgetKey() any { return x.key() }
 
-// enter begins the audit record and identifies the caller.
-func (x *exchange) enter() (err error) {
-	x.s.audits(&x.audit, &x.request)
-	x.ctx, err = x.s.enter(x.ctx, &x.request)
-	x.known = err == nil
-	if x.s.opts.Identity != nil {
-		x.since = time.Now()
-	}
-	return err
-}
-
 // operation notes which operation a call performs.
 func (x *exchange) operation(d dialect.Dialect, op dialect.Op) {
 	x.dialect, x.op = d, op
@@ -110,7 +98,7 @@ func (x *exchange) perform(to answerer, op dialect.Op, req any) (err error) {
 	x.decoded(op)
 	x.audit.Request(req)
 	x.begin(req)
-	if err := x.s.stillIn(x.ctx, x.since, &x.request); err != nil {
+	if err := x.stillIn(); err != nil {
 		return err
 	}
 	if err := x.s.opts.Limits.check(req); err != nil {

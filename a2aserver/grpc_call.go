@@ -143,7 +143,7 @@ func grpcHandler(to Site, d dialect.Dialect, op dialect.Op) grpc.StreamHandler {
 // enter identifies the caller, if the call is for a host that we serve.
 func (x *grpcCall) enter() error {
 	if !x.s.servesHost(x.host) {
-		x.s.audits(&x.audit, &x.request)
+		x.record()
 		return a2a.Errorf(a2a.CodeInvalidRequest, "this server does not answer for the host that the call names: call it by its own name")
 	}
 	return x.exchange.enter()
@@ -166,17 +166,15 @@ func (x *grpcCall) detect() error {
 // goTo finds the agent that a request is for, and says in the answer which of the
 // requested extensions are active there.
 func (x *grpcCall) goTo(to Site, req any) error {
-	if _, one := to.(*Server); !one {
-		tenant := dialect.SubjectOf(req).Tenant
-		if tenant == nil {
-			tenant = new(string)
-		}
-		s, rest := to.of(*tenant)
-		if s == nil {
-			return a2a.Errorf(a2a.CodeMethodNotFound, "there is no such agent; an agent's card says which tenant to name over gRPC")
-		}
-		x.s, *tenant, x.audit.Agent = s, rest, s.name
+	tenant := dialect.SubjectOf(req).Tenant
+	if tenant == nil {
+		tenant = new(string)
 	}
+	s, rest := to.of(*tenant)
+	if s == nil {
+		return a2a.Errorf(a2a.CodeMethodNotFound, "there is no such agent; an agent's card says which tenant to name over gRPC")
+	}
+	x.s, *tenant, x.audit.Agent = s, rest, s.name
 	if active := x.s.activeExtensions(requestedExtensions(x.headers)); len(active) > 0 {
 		x.header(dialect.ExtensionsHeader(x.dialect), strings.Join(active, ", "))
 	}

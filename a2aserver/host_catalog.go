@@ -27,25 +27,30 @@ func (t *table) serveListed(w http.ResponseWriter, r *http.Request, path string,
 	}
 	x := t.root.plainCall(w, r)
 	defer x.protect()
-	err := x.enter()
-	var base string
-	if err == nil {
-		base, err = t.root.baseURL(r, path)
-	}
-	var doc any
-	if err == nil {
-		doc, err = document(x, base)
-	}
-	var b []byte
-	if err == nil {
-		b, err = json.MarshalIndent(doc, "", "  ")
-	}
-	if err != nil {
+	if err := x.list(path, document); err != nil {
 		x.fail(err)
-		return
+	}
+}
+
+func (x *httpCall) list(path string, document func(x *httpCall, base string) (any, error)) error {
+	if err := x.enter(); err != nil {
+		return err
+	}
+	base, err := x.s.baseURL(x.r, path)
+	if err != nil {
+		return err
+	}
+	doc, err := document(x, base)
+	if err != nil {
+		return err
+	}
+	b, err := json.MarshalIndent(doc, "", "  ")
+	if err != nil {
+		return err
 	}
 	x.audit.Skip() // a list of agents is no operation
 	x.write(http.StatusOK, append(b, '\n'))
+	return nil
 }
 
 // entries returns the agents as entries of a catalog.

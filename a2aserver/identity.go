@@ -1,8 +1,8 @@
 package a2aserver
 
 import (
-	"context"
 	"net/http"
+	"time"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/dialect"
@@ -29,35 +29,39 @@ type Identity interface {
 	Challenges(e *a2a.Error) []string
 }
 
-// enter identifies the caller of a request, reads how many agents it came through, and
-// counts it. Every binding calls it first, before it reads any of the request's body.
-// Without an Identity, a handler in front may have set the caller; otherwise every
-// caller is anonymous. The context carries the caller, even if the request is refused
-// because there were too many.
-func (s *Server) enter(ctx context.Context, q *request) (context.Context, error) {
-	caller := a2a.CallerFrom(ctx)
-	if id := s.opts.Identity; id != nil {
+// enter begins the audit record, identifies the caller, reads how many agents the request
+// came through, and counts it. Every binding calls it before it reads any of the
+// request's body. Without an Identity, a handler in front may have set the caller;
+// otherwise every caller is anonymous. The context carries the caller, even if the
+// request is refused because there were too many.
+func (x *exchange) enter() error {
+	x.record()
+	caller := a2a.CallerFrom(x.ctx)
+	id := x.s.opts.Identity
+	if id != nil {
 		var err error
-		if caller, err = id.Authenticate(q.forIdentity(ctx)); err != nil {
-			return ctx, err
+		if caller, err = id.Authenticate(x.forIdentity(x.ctx)); err != nil {
+			return err
 		}
+		x.since = time.Now()
 	}
-	hops := s.opts.Limits.countHops(&caller, q.headers)
-	if trace := q.headers[dialect.TraceHeader]; len(trace) > 0 {
+	hops := x.s.opts.Limits.countHops(&caller, x.headers)
+	if trace := x.headers[dialect.TraceHeader]; len(trace) > 0 {
 		caller.Trace, caller.TraceState = dialect.ReadTrace(trace), ""
-		if state := q.headers[dialect.TraceStateHeader]; len(state) > 0 && caller.Trace != "" {
+		if state := x.headers[dialect.TraceStateHeader]; len(state) > 0 && caller.Trace != "" {
 			caller.TraceState = dialect.ReadTraceState(state)
 		}
 	}
-	if s.opts.Identity != nil || caller.Hops > 0 || caller.Trace != "" {
-		ctx = a2a.WithCaller(ctx, caller)
+	if id != nil || caller.Hops > 0 || caller.Trace != "" {
+		x.ctx = a2a.WithCaller(x.ctx, caller)
 	}
-	if s.rates != nil {
-		if err := s.rates.count(s.keyOf(ctx, q)); err != nil {
-			return ctx, err
+	if x.s.rates != nil {
+		if err := x.s.rates.count(x.key()); err != nil {
+			return err
 		}
 	}
-	return ctx, hops
+	x.known = hops == nil
+	return hops
 }
 
 // challenge says in an answer how to authenticate, or which scope is missing.

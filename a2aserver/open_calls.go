@@ -119,18 +119,17 @@ func (o *Options) asks() bool { return o.Identity != nil && o.recheck() >= 0 }
 
 // stillIn returns why a call whose request took long to arrive must not begin: its
 // credentials may no longer be good, or the server may ask for credentials by now.
-// since is when the caller was let in.
-func (s *Server) stillIn(ctx context.Context, since time.Time, q *request) error {
-	switch o := s.newest.Load(); {
+func (x *exchange) stillIn() error {
+	switch o := x.s.newest.Load(); {
 	case !o.asks():
 		return nil
-	case s.opts.Identity == nil:
+	case x.s.opts.Identity == nil:
 		return errAsked
-	case time.Since(since) < o.recheck():
+	case time.Since(x.since) < o.recheck():
 		return nil
 	}
-	was := a2a.CallerFrom(ctx)
-	return s.recheck(ctx, q, &was)
+	was := a2a.CallerFrom(x.ctx)
+	return x.s.recheck(x.ctx, &x.request, &was)
 }
 
 // recheck returns why a caller who was let in with q would not be let in now, or not as

@@ -12,16 +12,20 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
+	"go.opentelemetry.io/otel/trace/noop"
 )
 
 // callSpan is the span of a call, from its arrival to its answer or to the end of its
-// stream. It belongs to the goroutine of the call's handler. A nil one does nothing.
+// stream. It belongs to the goroutine of the call's handler.
 type callSpan struct {
 	task    string // the id, once the span has it
 	context string // the context that the request names
 	events  int64  // of a stream, sent
 	span    trace.Span
 }
+
+// dropped is the span of all calls that a sampler leaves out. It does nothing.
+var dropped = &callSpan{span: noop.Span{}}
 
 // tracing is what the spans of an agent's calls have in common.
 type tracing struct {
@@ -62,16 +66,16 @@ var (
 // span with the context and, as text, with the caller. req is nil if it could not be
 // read.
 func (x *exchange) beginSpan(caller *a2a.Caller, req any) {
-	if x.begun || x.op == 0 || x.s.tracing.tracer == nil {
+	if x.span != nil || x.op == 0 || x.s.tracing.tracer == nil {
 		return
 	}
-	x.begun = true
 	parent := x.callerSpan(caller.Trace, caller.TraceState)
 	ctx, span, is := telemetry.Begin(parent, x.s.tracing.tracer, x.op.String(), func() []trace.SpanStartOption {
 		return []trace.SpanStartOption{ofServer, ofOperation[x.op], trace.WithTimestamp(x.audit.Arrived)}
 	})
 	caller.Trace, caller.TraceState = telemetry.Format(is)
 	if span == nil { // what the call causes is dropped, too: the caller's Trace says so
+		x.span = dropped
 		return
 	}
 	x.ctx, x.span = ctx, &callSpan{span: span}
@@ -122,7 +126,7 @@ func (x *exchange) beginRefused(e *a2a.Error) {
 		parent, state = dialect.ReadTrace(x.headers[dialect.TraceHeader]), dialect.ReadTraceState(x.headers[dialect.TraceStateHeader])
 	}
 	_, span := x.s.tracing.tracer.Start(x.callerSpan(parent, state), name, ofServer, trace.WithAttributes(about...), trace.WithTimestamp(x.audit.Arrived))
-	x.begun, x.span = true, &callSpan{span: span}
+	x.span = &callSpan{span: span}
 	if span.IsRecording() {
 		span.SetAttributes(x.appendAddresses([]attribute.KeyValue{telemetry.Binding.String(x.binding)})...)
 	}
@@ -191,14 +195,14 @@ func (x *exchange) result(res any) {
 }
 
 func (c *callSpan) result(res any) {
+	if !c.span.IsRecording() {
+		return
+	}
 	if el, ok := res.(*a2a.StreamResponse); ok {
 		c.events++
 		if el.ArtifactUpdate != nil && c.task != "" {
 			return // the usual case, which says nothing new
 		}
-	}
-	if !c.span.IsRecording() {
-		return
 	}
 	task, context, state := about(res)
 	if task != "" && c.task == "" {
@@ -250,7 +254,7 @@ func (x *exchange) fails(e *a2a.Error) {
 	x.audit.Fail(x.ctx, e)
 	d := x.dialect
 	switch { // a call that was refused has no span yet
-	case x.begun || x.s.tracing.tracer == nil:
+	case x.span != nil || x.s.tracing.tracer == nil:
 	case x.op == 0:
 		d = dialect.V10
 		x.beginRefused(e)
