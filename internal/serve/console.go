@@ -46,7 +46,7 @@ const (
 // requests returns the logger for the lines of calls; nil for none.
 func (h *Host) requests(f *Settings) *slog.Logger {
 	on := f.requests
-	if _, said := f.from["log-requests"]; !said {
+	if !f.set.Changed("log-requests") {
 		on = h.env.Terminal || f.logLevel == "debug"
 	}
 	if !on {

@@ -2,11 +2,11 @@ package serve
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -20,34 +20,26 @@ import (
 // DefaultFile is read if no flag or command says what to serve.
 const DefaultFile = "parley.yaml"
 
-// Settings are the flags of a host, merged with those of its file, and the origin of
-// each.
+// Settings are the flags of a host, merged with those of its file.
 type Settings struct {
 	*flags
 	File *config.File // nil without one
 
 	set     *pflag.FlagSet
-	from    map[string]origin // by flag; flags that are not in it have their default
-	fromEnv bool              // the address of the database comes from its variable
-}
-
-// origin says where the value of a flag comes from.
-type origin struct {
-	inFile bool   // otherwise it is on the command line
-	where  string // "flag --listen", or file:line:column
+	ofFile  map[string]config.Setting // the file's settings in force, by flag
+	fromEnv bool                      // the address of the database comes from its variable
 }
 
 // Load returns the settings of a command line merged with its file. command says that
 // the command line has a command after --. Load may be called again when the file has
 // changed.
 func (e *Env) Load(line Line, command bool) (*Settings, error) {
-	s := &Settings{flags: new(flags), from: map[string]origin{}}
+	s := &Settings{flags: new(flags), ofFile: map[string]config.Setting{}}
 	s.set = s.flagSet()
 	for _, g := range line {
 		if err := s.set.Set(g.Name, g.Value); err != nil {
 			return nil, failure.Usagef("%v", err)
 		}
-		s.from[g.Name] = origin{false, "flag --" + g.Name}
 	}
 	if err := s.findFile(line, command); err != nil {
 		return nil, err
@@ -127,7 +119,6 @@ func (s *Settings) overlay(e *Env, line Line) error {
 		stored, s.fromEnv = env, true
 	}
 	for _, set := range file.Settings {
-		at := s.path + ":" + strconv.Itoa(set.Line) + ":" + strconv.Itoa(set.Column)
 		switch {
 		case line.Sets(set.Flag):
 			continue
@@ -135,13 +126,13 @@ func (s *Settings) overlay(e *Env, line Line) error {
 		case slices.Contains([]string{"store", "ephemeral", "data"}, set.Flag) && stored != "", line.turnsOn(set.Yields...):
 			continue
 		}
-		s.from[set.Flag] = origin{true, at}
+		s.ofFile[set.Flag] = set
 		if e.Elsewhere && set.Source != "" {
 			continue
 		}
 		for _, v := range set.Values {
 			if err := s.set.Set(set.Flag, v); err != nil { // config has already checked the value
-				return failure.Usagef("%s: %s: %v", at, set.Path, errors.Unwrap(err))
+				return failure.Usagef("%s: %s: %v", s.place(set.Line, set.Column), set.Path, errors.Unwrap(err))
 			}
 		}
 	}
@@ -191,17 +182,16 @@ func (s *Settings) inFile(err error) error {
 	if s.File == nil || !errors.As(err, &f) {
 		return err
 	}
-	places := map[string]config.Setting{}
-	for _, set := range s.File.Settings {
-		if s.from[set.Flag].inFile {
-			places["--"+set.Flag] = set
-		}
-	}
 	f.Message = flagName.ReplaceAllStringFunc(f.Message, func(name string) string {
-		if set, ok := places[name]; ok {
-			return set.Path + " (" + s.from[set.Flag].where + ")"
+		if set, ok := s.ofFile[strings.TrimPrefix(name, "--")]; ok {
+			return set.Path + " (" + s.place(set.Line, set.Column) + ")"
 		}
 		return name
 	})
 	return f
+}
+
+// place returns a position in the file.
+func (s *Settings) place(line, column int) string {
+	return fmt.Sprintf("%s:%d:%d", s.path, line, column)
 }

@@ -1,8 +1,6 @@
 package serve
 
 import (
-	"cmp"
-	"fmt"
 	"net"
 	"net/netip"
 	"strings"
@@ -16,33 +14,27 @@ import (
 // Values returns all settings in the order of the reference, followed by the file's
 // settings for agents, if there is a file.
 func (s *Settings) Values(line Line) (list []admin.Setting) {
-	ofFile := map[string]config.Setting{}
-	file := cmp.Or(s.File, new(config.File))
-	for _, set := range file.Settings {
-		ofFile[set.Flag] = set
-	}
 	for _, row := range config.Rows() {
-		from, said := s.from[row.Flag]
+		set, inFile := s.ofFile[row.Flag]
 		v := admin.Setting{Name: row.Path, Value: strings.ReplaceAll(row.Default, "`", ""), Source: "default"} // the reference is in Markdown
+		starred, ok := strings.CutSuffix(row.Default, "*")
 		switch {
-		case row.Flag == "store" && !said && s.fromEnv:
+		case inFile:
+			v.Value, v.Source = strings.Join(set.Shown, ", "), s.place(set.Line, set.Column)
+		case line.Sets(row.Flag):
+			v.Value, v.Source = line.shown(row), "flag --"+row.Flag
+		case row.Flag == "store" && s.fromEnv:
 			v.Value, v.Source = s.location.String(), "environment variable "+database.Env
-		case !said:
-			if starred, ok := strings.CutSuffix(row.Default, "*"); ok {
-				v.Value = starred + " where others than this machine's users can call, else none"
-			}
-		case !from.inFile:
-			v.Value, v.Source = line.shown(row), from.where
-		default:
-			v.Value, v.Source = strings.Join(ofFile[row.Flag].Shown, ", "), from.where
+		case ok:
+			v.Value = starred + " where others than this machine's users can call, else none"
 		}
 		list = append(list, v)
 	}
 	if s.File == nil {
 		return list
 	}
-	for _, v := range file.Shown() {
-		list = append(list, admin.Setting{Name: v.Path, Value: v.Value, Source: fmt.Sprintf("%s:%d:%d", s.path, v.Line, v.Column)})
+	for _, v := range s.File.Shown() {
+		list = append(list, admin.Setting{Name: v.Path, Value: v.Value, Source: s.place(v.Line, v.Column)})
 	}
 	return list
 }
