@@ -41,8 +41,7 @@ type factory struct {
 // instance is an agent made by the factory.
 type instance struct {
 	from   config.Agent   // its description
-	onLost string         // what happens to its task when the server is lost
-	runs   int            // the number of lost runs after which a task fails
+	lost   agent.Lost     // what happens to its tasks when the server is lost
 	public string         // the URL on the cards at that time
 	trust  *keyfile.Trust // of a proxied agent: the keys that must sign its card
 
@@ -64,20 +63,17 @@ type instance struct {
 	what    string                                  // its name in the banner
 }
 
-// lost says what happens to tasks whose server is lost, for agents that do not say it
-// themselves.
-type lost struct {
-	onLost string
-	runs   int
+// lost says what happens to the tasks of an agent when the server is lost.
+func (f *flags) lost(c *config.Agent) agent.Lost {
+	if cmp.Or(c.OnLost, f.onLost) == lostFail {
+		return agent.Lost{Fail: lostReason}
+	}
+	return agent.Lost{Runs: cmp.Or(c.MaxRuns, f.maxRuns)}
 }
 
 // make returns the agent that c describes: the current one if its description is the
 // same, or a new one. With again, commands are always made anew.
-func (m *factory) make(c *config.Agent, l lost, again bool) (_ *instance, isNew bool, err error) {
-	l.onLost = cmp.Or(c.OnLost, l.onLost)
-	if c.MaxRuns > 0 {
-		l.runs = c.MaxRuns
-	}
+func (m *factory) make(c *config.Agent, lost agent.Lost, again bool) (_ *instance, isNew bool, err error) {
 	var trust *keyfile.Trust
 	if c.Proxy != nil {
 		if trust, err = trustOf(c.Proxy.Verify); err != nil {
@@ -88,10 +84,10 @@ func (m *factory) make(c *config.Agent, l lost, again bool) (_ *instance, isNew 
 	stale := func(old *instance) bool {
 		return c.Proxy != nil && (c.Proxy.Push && old.public != m.public || !reflect.DeepEqual(old.trust, trust))
 	}
-	if old := m.current[c.Name]; old != nil && !(again && isCommand(c)) && !stale(old) && old.onLost == l.onLost && old.runs == l.runs && reflect.DeepEqual(old.from, *c) {
+	if old := m.current[c.Name]; old != nil && !(again && isCommand(c)) && !stale(old) && old.lost == lost && reflect.DeepEqual(old.from, *c) {
 		return old, false, nil
 	}
-	n := &instance{from: *c, onLost: l.onLost, runs: l.runs, public: m.public, trust: trust}
+	n := &instance{from: *c, lost: lost, public: m.public, trust: trust}
 	log := m.log
 	if c.Name != "" {
 		log = log.With("agent", c.Name)
@@ -120,11 +116,7 @@ func (m *factory) make(c *config.Agent, l lost, again bool) (_ *instance, isNew 
 	if closer, ok := n.agent.(io.Closer); ok && n.close == nil {
 		n.close = closer.Close
 	}
-	if l.onLost == lostFail {
-		n.agent = agent.OnLost(n.agent, agent.Lost{Fail: lostReason})
-	} else {
-		n.agent = agent.OnLost(n.agent, agent.Lost{Runs: l.runs})
-	}
+	n.agent = agent.OnLost(n.agent, lost)
 	return n, true, nil
 }
 

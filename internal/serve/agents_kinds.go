@@ -51,7 +51,7 @@ func (m *factory) http(n *instance, c *config.HTTP, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	n.agent, n.close = a, a.Close
+	n.agent = a
 	n.card, n.madeUp = httpagent.Card(cmp.Or(n.from.Name, hostOf(c.URL))), true
 	if c.Body != "" {
 		n.card.DefaultInputModes = []string{"text/plain", "text/*", "application/json"}
@@ -148,7 +148,7 @@ func (m *factory) mcp(n *instance, c *config.MCP, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	n.agent, n.close, n.changed, n.fetch = a, a.Close, changed, a.Card
+	n.agent, n.changed, n.fetch = a, changed, a.Card
 	n.what = "MCP server " + QuoteAll(c.Command)
 	if c.URL != "" {
 		n.what = "MCP server at " + hostOf(c.URL)
@@ -197,7 +197,7 @@ func (m *factory) proxy(n *instance, c *config.Proxy, log *slog.Logger) error {
 	if err != nil {
 		return err
 	}
-	n.agent, n.close, n.fetch = a, a.Close, a.Card
+	n.agent, n.fetch = a, a.Card
 	if c.Push {
 		n.callbacks = a.Handler()
 	}

@@ -194,7 +194,7 @@ func (d *doctor) makeAgents(ctx context.Context, r *report) {
 	}
 	m.public = d.rev.public
 	for i := range d.described {
-		n, _, err := m.make(&d.described[i], lost{d.onLost, d.maxRuns}, false)
+		n, _, err := m.make(&d.described[i], d.lost(&d.described[i]), false)
 		if err != nil {
 			r.fail(err, "parley serve would not start: correct what describes this agent")
 			continue

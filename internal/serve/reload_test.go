@@ -20,6 +20,7 @@ import (
 	"github.com/go-jose/go-jose/v4"
 
 	"github.com/parley-a2a/parley/a2a"
+	"github.com/parley-a2a/parley/agent"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/config"
 )
@@ -100,7 +101,7 @@ func TestReloadMovesPushes(t *testing.T) {
 		isNew  bool
 	}{{"https://a.example", true}, {"https://a.example", false}, {"https://b.example", true}, {"https://b.example", false}} {
 		m.public = want.public
-		n, isNew, err := m.make(c, lost{}, false)
+		n, isNew, err := m.make(c, agent.Lost{}, false)
 		if err != nil || isNew != want.isNew {
 			t.Fatalf("at %s it is new: %t, %v", want.public, isNew, err)
 		}
@@ -145,7 +146,7 @@ func TestReloadReadsTheKeysOfCards(t *testing.T) {
 	m := &factory{log: slog.New(slog.DiscardHandler), current: map[string]*instance{}}
 	reload := func(makes, good bool) {
 		t.Helper()
-		n, isNew, err := m.make(&config.Agent{Name: "x", Proxy: &config.Proxy{Agent: behind.URL, Verify: []string{"trust.jwk"}}}, lost{}, false)
+		n, isNew, err := m.make(&config.Agent{Name: "x", Proxy: &config.Proxy{Agent: behind.URL, Verify: []string{"trust.jwk"}}}, agent.Lost{}, false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -56,7 +56,7 @@ func (h *Host) revise(ctx context.Context, f *Settings, agents []config.Agent, a
 	}
 	h.factory.public = r.public
 	for i := range agents {
-		n, isNew, err := h.factory.make(&agents[i], lost{f.onLost, f.maxRuns}, again)
+		n, isNew, err := h.factory.make(&agents[i], f.lost(&agents[i]), again)
 		if err != nil {
 			r.discard(h.log)
 			return nil, err
