@@ -7,9 +7,7 @@ import (
 	"github.com/parley-a2a/parley/engine/internal/stored"
 	"github.com/parley-a2a/parley/engine/internal/task"
 	"github.com/parley-a2a/parley/engine/internal/topic"
-	"github.com/parley-a2a/parley/internal/telemetry"
 	"github.com/parley-a2a/parley/store"
-	"go.opentelemetry.io/otel/trace"
 )
 
 // accepted is the outcome of a message: a task, or a direct answer.
@@ -121,11 +119,4 @@ func (e *Engine) overBefore(ctx context.Context, rec *store.Record, seq int64) (
 		began = begins
 	}
 	return over, nil
-}
-
-// traceReplay records in the span of a call that its message was a repeated one.
-func (d *accepted) traceReplay(ctx context.Context) {
-	if d.again && !d.forwarded {
-		trace.SpanFromContext(ctx).SetAttributes(telemetry.Replayed.Bool(true))
-	}
 }

@@ -15,25 +15,17 @@ import (
 	"github.com/parley-a2a/parley/internal/telemetry"
 	"github.com/parley-a2a/parley/internal/wake"
 	"github.com/parley-a2a/parley/store"
+	"go.opentelemetry.io/otel/trace"
 )
 
 // SendMessage implements a2a.Service (specification §3.1.1, §3.2.2).
 func (s *service) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) (*a2a.SendMessageResponse, error) {
 	e := s.e
-	a, err := s.enter(ctx, req.Tenant, a2a.ScopeTasksWrite)
-	if err != nil {
-		return nil, err
-	}
-	if err := a.role.gate.send(ctx, a, req, false); err != nil {
-		return nil, err
-	}
-	d, err := e.deliver(ctx, a, req, false)
-	budget.From(ctx).Close() // the task has the message now, and counts it
+	d, err := s.accept(ctx, req, false)
 	if err != nil {
 		return nil, err
 	}
 	defer d.leave(e)
-	d.traceReplay(ctx)
 	conf := req.Configuration
 	if conf == nil {
 		conf = &a2a.SendMessageConfiguration{}
@@ -65,22 +57,12 @@ func (s *service) SendMessage(ctx context.Context, req *a2a.SendMessageRequest) 
 func (s *service) SendStreamingMessage(ctx context.Context, req *a2a.SendMessageRequest) iter.Seq2[*a2a.StreamResponse, error] {
 	return func(yield func(*a2a.StreamResponse, error) bool) {
 		e := s.e
-		a, err := s.enter(ctx, req.Tenant, a2a.ScopeTasksWrite)
-		if err == nil {
-			err = a.role.gate.send(ctx, a, req, true)
-		}
-		if err != nil {
-			yield(nil, err)
-			return
-		}
-		d, err := e.deliver(ctx, a, req, true)
-		budget.From(ctx).Close() // as in SendMessage
+		d, err := s.accept(ctx, req, true)
 		if err != nil {
 			yield(nil, err)
 			return
 		}
 		defer d.leave(e)
-		d.traceReplay(ctx)
 		if reply := d.post.Reply; reply != nil {
 			yield(&a2a.StreamResponse{Message: reply, More: true}, nil)
 			return
@@ -109,6 +91,23 @@ func (s *service) SendStreamingMessage(ctx context.Context, req *a2a.SendMessage
 			}
 		}
 	}
+}
+
+// accept lets a message in and delivers it. The caller must call the result's leave.
+func (s *service) accept(ctx context.Context, req *a2a.SendMessageRequest, stream bool) (accepted, error) {
+	a, err := s.enter(ctx, req.Tenant, a2a.ScopeTasksWrite)
+	if err == nil {
+		err = a.role.gate.send(ctx, a, req, stream)
+	}
+	if err != nil {
+		return accepted{}, err
+	}
+	d, err := s.e.deliver(ctx, a, req, stream)
+	budget.From(ctx).Close() // the task has the message now, and counts it
+	if d.again && !d.forwarded {
+		trace.SpanFromContext(ctx).SetAttributes(telemetry.Replayed.Bool(true))
+	}
+	return d, err
 }
 
 // endsStream reports whether a stream of a send ends at s: at the end of the task, or when the

@@ -179,10 +179,20 @@ func (o *Owner) settle(err error) bool {
 	if len(f.records) > len(few) {
 		entries = slices.Grow(o.reuse.entries[:0], len(f.records))
 	}
+	// If the records end the task, the task after them is known already. It is not used if a
+	// stream begins with an earlier state, which Publish then computes.
+	behind := f.sealed
 	for i := range f.records {
 		r := &f.records[i]
-		entries = append(entries, r.sized())
-		if r.entry.Kind == a2a.EntryCancel {
+		en := r.sized()
+		if p := r.post; p != nil {
+			p.Seq = en.Seq
+			if p.Stream {
+				en.Start, behind = &p.Start, nil
+			}
+		}
+		entries = append(entries, en)
+		if en.Kind == a2a.EntryCancel {
 			o.saved.canceled = true
 		}
 	}
@@ -193,24 +203,7 @@ func (o *Owner) settle(err error) bool {
 		o.revive(f.append.After, f.ended)
 	}
 	o.all.Read.Keep(&f.append)
-	// If the records end the task, the task after them is known already. It is not used if a
-	// stream begins with an earlier state, which Publish then computes.
-	behind := f.sealed
-	for i := range f.records {
-		if p := f.records[i].post; p != nil {
-			p.Seq = f.records[i].entry.Seq
-			if p.Stream {
-				behind = nil
-			}
-		}
-	}
-	next := 0 // index of f.records
-	if !o.topic.Publish(o, entries, behind, func(_ *a2a.Entry, task *a2a.Task) {
-		if p := f.records[next].post; p != nil && p.Stream {
-			p.Start = task.Snapshot()
-		}
-		next++
-	}) {
+	if !o.topic.Publish(o, entries, behind) {
 		o.all.Outbox.News(o.key, o.saved.last)
 		o.mu.Lock()
 		o.settleFlightLocked(f) // the records are in the log, even if another process has the task by now

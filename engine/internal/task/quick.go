@@ -40,19 +40,10 @@ func crash() {
 	}
 }
 
-// takeRun takes only the news that the agent's Run returned.
-func (i *inbox) takeRun() (err error, finished bool) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	err, finished = i.ran, i.finished
-	i.ran, i.finished = nil, false
-	return err, finished
-}
-
 // gather lets an agent that is about to finish do so before its first events go to the disk:
 // then a quick task is one commit. It yields a few times and never waits. If other goroutines
 // were runnable, the agent has been scheduled by then, too. If a processor is idle, the agent
-// runs there and needs some microseconds.
+// runs there and needs some microseconds. No append is under way.
 func (o *Owner) gather() (finished bool) {
 	const few, many, most = 8, 48, 5 * time.Microsecond
 	begun := time.Now()
@@ -65,8 +56,8 @@ func (o *Owner) gather() (finished bool) {
 			return false
 		}
 		runtime.Gosched()
-		if err, finished := o.inbox.takeRun(); finished {
-			o.conclude(err)
+		if n := o.inbox.take(); n.finished {
+			o.conclude(n.ran)
 			return true
 		}
 		if spent = time.Since(begun); spent > crowded {

@@ -15,8 +15,11 @@ func (alone) left(*Topic)          {}
 func (alone) every() time.Duration { return poll }
 
 func (a alone) entries(ctx context.Context, t *Topic, cursor int64) ([]Entry, <-chan struct{}, error) {
-	some, err := a.ts.storedEntries(ctx, t, cursor)
-	return some, nil, err
+	if err := a.ts.read.MakeRoomFor(ctx, t.Key); err != nil {
+		return nil, nil, err
+	}
+	some, err := a.ts.behind(ctx, t.Key, cursor)
+	return t.published(some), nil, err
 }
 
 func (a alone) row(ctx context.Context, t *Topic) (*store.Row, error) {

@@ -12,7 +12,7 @@
 //	    Topics.batches
 //	        Topic.after             the newest entries, from memory
 //	        others.entries          for a task without an owner here
-//	            Topics.storedEntries    in alone.go: asks the store
+//	            alone.entries           in alone.go: asks the store
 //	            Peers.entries           in remote.go: what one reader reads is shared by all
 //	Topics.Await                    a blocking call: waits for a state, by Topic.watch
 //	Topics.LoadAt                   the task as it is now

@@ -196,15 +196,6 @@ func (ts *Topics) StoredLog(ctx context.Context, key store.Key, after int64, yie
 	}
 }
 
-// storedEntries returns the entries after a cursor from the store.
-func (ts *Topics) storedEntries(ctx context.Context, t *Topic, cursor int64) ([]Entry, error) {
-	if err := ts.read.MakeRoomFor(ctx, t.Key); err != nil {
-		return nil, err
-	}
-	entries, err := ts.behind(ctx, t.Key, cursor)
-	return t.published(entries), err
-}
-
 // showsOne reports whether there is an event among entries.
 func showsOne(entries []Entry) bool {
 	return slices.ContainsFunc(entries, func(en Entry) bool { return en.Shows() })

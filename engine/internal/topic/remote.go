@@ -266,7 +266,7 @@ func (t *Topic) addLocked(entries []Entry, more bool) {
 	for _, en := range entries {
 		// Entries of earlier releases have no generation: each reader stamps them.
 		en.ready = en.Kind == a2a.EntryStatus && en.Status.Generation == 0 || en.Kind == a2a.EntryArtifact && en.Artifact.Generation == 0
-		if en.Kind == a2a.EntryStatus && en.Status.Status.State.Terminal() {
+		if en.ends() {
 			t.ended = en.Seq
 		}
 		t.tail = append(t.tail, en)

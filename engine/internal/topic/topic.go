@@ -40,6 +40,7 @@ type Entry struct {
 	Body  []byte              // as it is stored, if streams show the same
 	ready bool                // event is set, if streams show the entry: see eventsLocked
 	event *a2a.StreamResponse // the event that all readers get
+	Start **a2a.Task          // if set, Publish puts the task as of the entry there
 }
 
 // The tail serves readers that keep up; those further behind read from the
@@ -90,9 +91,9 @@ func (t *Topic) unpublished(last int64) (*a2a.Task, int64) {
 }
 
 // Publish adds entries that o committed and wakes the readers. behind, if not nil, is the task
-// after them, which becomes t's; otherwise at, if not nil, is called for each entry with the
-// task as of that entry. Publish returns false if the task is no longer o's: see Owner.Evict.
-func (t *Topic) Publish(o Owner, entries []Entry, behind *a2a.Task, at func(*a2a.Entry, *a2a.Task)) bool {
+// after them, which becomes t's; then no entry has a Start. Publish returns false if the task is
+// no longer o's: see Owner.Evict.
+func (t *Topic) Publish(o Owner, entries []Entry, behind *a2a.Task) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.owner != o {
@@ -111,11 +112,11 @@ func (t *Topic) Publish(o Owner, entries []Entry, behind *a2a.Task, at func(*a2a
 		if en.ends() {
 			t.ended = en.Seq
 		}
+		if en.Start != nil {
+			*en.Start, en.Start = t.task.Snapshot(), nil
+		}
 		t.tail = append(t.tail, en)
 		t.bytes += en.Size
-		if at != nil && behind == nil {
-			at(en.Entry, t.task)
-		}
 	}
 	t.trimLocked()
 	t.changed.Ring()
