@@ -274,8 +274,8 @@ func TestNoRunBeforeTheCaller(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		if _, coming, err := o.RequestCancel(&a2a.CancelRequested{}); err != nil || !coming {
-			t.Errorf("the cancellation: %v, %v", coming, err)
+		if asked, _, err := o.RequestCancel(&a2a.CancelRequested{}); err != nil || asked == nil {
+			t.Errorf("the cancellation: %v, %v", asked, err)
 		}
 		o.Release()
 		synctest.Wait()

@@ -40,8 +40,7 @@ func (e *Engine) cancel(ctx context.Context, t *topic.Topic, last int64, c *a2a.
 	}
 }
 
-// cancelHere is cancel for a task of this process. If the end that the request is for is still
-// to come, it returns where the task ended before.
+// cancelHere is cancel for a task of this process: see Owner.RequestCancel.
 func (e *Engine) cancelHere(ctx context.Context, t *topic.Topic, c *a2a.CancelRequested) (after int64, _ error) {
 	if err := e.present(ctx); err != nil {
 		return 0, err
@@ -50,17 +49,10 @@ func (e *Engine) cancelHere(ctx context.Context, t *topic.Topic, c *a2a.CancelRe
 	if err != nil {
 		return 0, err
 	}
-	before := t.NewestEnd()
-	asked, coming, err := o.RequestCancel(c)
+	asked, after, err := o.RequestCancel(c)
 	o.Release()
-	if err != nil {
+	if asked == nil || err != nil {
 		return 0, err
-	}
-	if coming { // the task may have ended and been reopened since it was looked at
-		after = before
-	}
-	if asked == nil {
-		return after, nil
 	}
 	select {
 	case <-asked.Settled.Wait():

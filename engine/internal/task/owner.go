@@ -86,8 +86,7 @@ type turnState struct {
 	attempt  int32
 	lost     int32 // processes lost since the turn began or a question was answered
 
-	canceling bool  // a cancel request is pending or stored
-	asked     *Post // the cancel request, if this process received it
+	canceling *Post // the cancel request that is pending or stored; nil: there is none
 }
 
 // turnContext is the context of the agent's Run. It ends with a cause, at the latest when the

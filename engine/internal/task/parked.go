@@ -178,6 +178,6 @@ func (o *Owner) endedLocked() error {
 // waitsLocked reports whether o's task waits for its client alone: everything is stored, and no
 // caller is about to act on it.
 func (o *Owner) waitsLocked() bool {
-	return o.phase != phaseClosed && o.out.exists && o.holds == 0 && o.parking.bound+o.parking.steps == 0 && o.mem.coming == 0 && !o.turn.canceling &&
+	return o.phase != phaseClosed && o.out.exists && o.holds == 0 && o.parking.bound+o.parking.steps == 0 && o.mem.coming == 0 && o.turn.canceling == nil &&
 		len(o.out.pending) == 0 && len(o.out.ahead) == 0 && o.draft.state.Interrupted()
 }

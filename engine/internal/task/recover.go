@@ -329,7 +329,7 @@ const SlotTime = 250 * time.Millisecond
 func (o *Owner) occupy() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.adm.slot || o.phase == phaseClosed || o.draft.state.Terminal() || !active(o.draft.state) && !o.turn.canceling && o.phase != phaseResting {
+	if o.adm.slot || o.phase == phaseClosed || o.draft.state.Terminal() || !active(o.draft.state) && o.turn.canceling == nil && o.phase != phaseResting {
 		return false
 	}
 	o.adm.slot = true

@@ -90,11 +90,12 @@ func (o *Owner) load(ctx context.Context, drawn bool, patience time.Duration) er
 		case a2a.EntryStep:
 			o.turn.steps.replay(en.Step)
 		case a2a.EntryCancel:
-			o.turn.canceling = true
+			o.turn.canceling = &Post{}
+			o.turn.canceling.Settled.Give()
 		case a2a.EntryStatus:
 			if en.Status.Status.State == a2a.TaskStateSubmitted {
 				// The message that began this turn had come in the turn before.
-				o.turn.steps, o.turn.canceling = nil, false
+				o.turn.steps, o.turn.canceling = nil, nil
 			}
 		}
 	}
@@ -115,7 +116,7 @@ func (o *Owner) load(ctx context.Context, drawn bool, patience time.Duration) er
 		return nil
 	}
 	o.enterLocked(phaseIdle)
-	if o.draft.state.Terminal() || !active(o.draft.state) && !o.turn.canceling && !rec.Active {
+	if o.draft.state.Terminal() || !active(o.draft.state) && o.turn.canceling == nil && !rec.Active {
 		return nil
 	}
 	return o.resumeLocked(rec.Attempt > 0 && (o.turn.lost > 0 || or.ran))
@@ -176,7 +177,7 @@ func (o *Owner) resumeLocked(interrupted bool) error {
 		o.traceLostLocked()
 	}
 	switch {
-	case o.turn.canceling:
+	case o.turn.canceling != nil:
 		return o.emitLocked(o.status(a2a.TaskStateCanceled, nil))
 	case len(o.turn.messages) == 0:
 		return o.emitLocked(o.failure("the task was interrupted before its work began"))

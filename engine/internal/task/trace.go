@@ -144,7 +144,7 @@ func (o *Owner) endRun(err error) {
 	o.tracing.span, o.tracing.text = nil, spanText{}
 	state, drains := o.draft.state, context.Cause(o.ctx.Context) == agent.ErrDraining
 	open := !state.Terminal() && (o.phase == phaseRunning || o.phase == phaseEnding)
-	canceling, timedOut := o.turn.canceling, o.adm.timedOut
+	canceling, timedOut := o.turn.canceling != nil, o.adm.timedOut
 	said := o.draft.words
 	if reply := o.turn.messages[0].Reply; reply != nil {
 		said = reply

@@ -73,7 +73,7 @@ func (o *Owner) post(p *Post) error {
 		secret = hide(p)
 	}
 	reopens, waits := o.draft.state.Terminal(), o.draft.state.Interrupted()
-	must := secret != nil || o.turn.canceling || o.phase == phaseRunning && o.boundLocked()
+	must := secret != nil || o.turn.canceling != nil || o.phase == phaseRunning && o.boundLocked()
 	here, err := o.askLocked(p, must)
 	switch {
 	case err != nil:
@@ -259,7 +259,7 @@ func (o *Owner) conclude(err error) {
 	}
 	var end *a2a.Entry
 	switch {
-	case o.turn.canceling:
+	case o.turn.canceling != nil:
 		end = o.status(a2a.TaskStateCanceled, nil)
 	case o.adm.timedOut:
 		o.log().Info("task failed: its time is up", "error", err)
@@ -296,35 +296,38 @@ func (o *Owner) concludeLocked(end *a2a.Entry) {
 }
 
 // RequestCancel puts a cancel request into the log. An agent that runs is told once the request
-// is committed; if none runs, the task is canceled at once. coming reports whether the end is
-// still to come; the caller waits in any case, because an end that came may not be committed.
-// asked, if not nil, is settled when the request is committed or cannot be.
-func (o *Owner) RequestCancel(c *a2a.CancelRequested) (asked *Post, coming bool, _ error) {
+// is committed; if none runs, the task is canceled at once. asked is settled when the request is
+// committed or cannot be; it is nil if the task is finished, whose end may not be committed. The
+// end that the request is for comes after the seq after: the task may have ended and been
+// reopened since the caller looked at it.
+func (o *Owner) RequestCancel(c *a2a.CancelRequested) (asked *Post, after int64, _ error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
 	case o.phase == phaseClosed:
-		return nil, false, o.err
+		return nil, 0, o.err
 	case o.draft.state.Terminal():
-		return nil, false, nil
-	case o.turn.canceling:
-		return o.turn.asked, true, nil
+		return nil, 0, nil
+	}
+	after = o.topic.NewestEnd()
+	if o.turn.canceling != nil {
+		return o.turn.canceling, after, nil
 	}
 	if err := o.emitLocked(&a2a.Entry{Kind: a2a.EntryCancel, Cancel: c}); err != nil {
-		return nil, false, err
+		return nil, 0, err
 	}
-	o.turn.canceling = true
+	asked = &Post{}
+	o.turn.canceling = asked
 	o.turn.canceled = len(o.turn.messages)
-	o.turn.asked = &Post{}
-	o.out.pending[len(o.out.pending)-1].post = o.turn.asked
-	o.waiting = append(o.waiting, o.turn.asked)
+	o.out.pending[len(o.out.pending)-1].post = asked
+	o.waiting = append(o.waiting, asked)
 	switch o.phase {
 	case phaseRunning:
-		return o.turn.asked, true, nil
+		return asked, after, nil
 	case phaseResting, phaseStarting:
 		o.enterLocked(phaseIdle)
 	}
-	return o.turn.asked, true, o.emitLocked(o.status(a2a.TaskStateCanceled, nil))
+	return asked, after, o.emitLocked(o.status(a2a.TaskStateCanceled, nil))
 }
 
 // desert ends the task without its agent, which was told to stop and did not in time. The
@@ -341,7 +344,7 @@ func (o *Owner) desert() {
 		return
 	}
 	end := o.tooLong()
-	if o.turn.canceling {
+	if o.turn.canceling != nil {
 		end = o.status(a2a.TaskStateCanceled, nil)
 		o.log().Warn("agent ignores cancellation; task canceled without it")
 	} else {
