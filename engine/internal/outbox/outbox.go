@@ -123,7 +123,7 @@ type delivery struct {
 	waitsAt int64     // the cursor then
 	place   int       // in waiting; -1: not there
 	state   deliveryState
-	stale   bool  // the store may know better than cursor: the next run asks it; if set during a run, there is another one
+	doubted bool  // the store may know better than what the run under way returns
 	look    int64 // the newest look at the store that found it, or during which it was added
 	lane    *list.List
 	at      *list.Element           // in lane
@@ -186,7 +186,8 @@ func (o *Outbox) Again(ids []store.PushID) {
 		for _, d := range []*delivery{o.findLocked(id), o.letters[id]} {
 			if d != nil && d.state == deliveryWaiting {
 				o.waiting.remove(d)
-				d.due, d.since, d.stale = time.Time{}, time.Time{}, !d.letters
+				d.due, d.since = time.Time{}, time.Time{}
+				d.doubt()
 				o.settleLocked(d)
 			}
 		}
@@ -238,7 +239,7 @@ func (o *Outbox) foundLocked(p *store.PushConfig, last int64) {
 	}
 	old.look = o.looked
 	if !old.created.Equal(p.Created) {
-		old.stale = true
+		old.doubt()
 	}
 	o.newsLocked(old, last)
 }
@@ -249,7 +250,7 @@ func (o *Outbox) unfoundLocked() {
 	for _, all := range o.tasks {
 		for _, d := range slices.Backward(all) { // d may be forgotten
 			if d.look != o.looked {
-				d.stale = true
+				d.doubt()
 				o.newsLocked(d, d.last)
 			}
 		}
@@ -297,12 +298,17 @@ func (o *Outbox) News(key store.Key, last int64) {
 	}
 }
 
+// doubt notes that the store may know better how much is delivered: the next run asks it.
+func (d *delivery) doubt() { d.cursor, d.doubted = 0, true }
+
 // newsLocked notes how far a log goes. If last is less than was known, the news is old, or a
 // failover took back the end of the log: then the store has to be asked how much is delivered.
 func (o *Outbox) newsLocked(d *delivery, last int64) {
-	d.stale = d.stale || last < d.last
+	if last < d.last {
+		d.doubt()
+	}
 	d.last = max(d.last, last)
-	if d.state == deliveryIdle && (d.last > d.cursor || d.stale) {
+	if d.state == deliveryIdle && d.last > d.cursor {
 		o.settleLocked(d)
 		wake.Nudge(o.hint)
 	}
@@ -322,7 +328,7 @@ func (o *Outbox) Hear(hash uint64, owned func(store.Key) bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, d := range all {
-		d.stale = true
+		d.doubt()
 		o.newsLocked(d, d.last)
 	}
 }

@@ -38,9 +38,6 @@ func (o *Outbox) settleLocked(d *delivery) {
 		o.lessLocked(h)
 	}
 	d.state = deliveryIdle
-	if d.stale {
-		d.cursor = 0
-	}
 	if d.last <= d.cursor && !d.letters {
 		return
 	}
@@ -110,7 +107,7 @@ func (o *Outbox) beginLocked(ctx context.Context, work *sync.WaitGroup, d *deliv
 	h, probe := d.host, d.host.down()
 	ctx, d.stop = context.WithCancelCause(ctx)
 	stop, done, last := d.stop, make(chan struct{}), d.last
-	d.done, d.state, d.stale = done, deliveryRunning, false
+	d.done, d.state, d.doubted = done, deliveryRunning, false
 	o.countLocked(h, probe, 1)
 	work.Go(func() {
 		r := o.deliver(ctx, d)
@@ -135,6 +132,9 @@ func (o *Outbox) beginLocked(ctx context.Context, work *sync.WaitGroup, d *deliv
 				d.last = 0 // the run before only guessed that there was more
 			}
 			d.last = max(d.last, r.cursor, r.seen)
+			if d.doubted {
+				d.cursor = 0
+			}
 			o.settleLocked(d)
 		}
 		o.offerLocked(h)
