@@ -158,9 +158,12 @@ func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessage
 	if err := e.present(ctx); err != nil {
 		return accepted{}, err
 	}
-	legacy := req.Legacy
+	legacy, conf := req.Legacy, req.Configuration
 	if legacy == nil {
 		legacy = &a2a.Legacy{}
+	}
+	if conf == nil {
+		conf = &a2a.SendMessageConfiguration{}
 	}
 	both := &struct { // one allocation
 		birth task.Birth
@@ -168,37 +171,33 @@ func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessage
 	}{}
 	b, p := &both.birth, &both.post
 	*b = task.Birth{
+		Post:      p,
 		ContextID: req.Message.ContextID,
 		Version:   legacy.Version,
 		TaskOnly:  legacy.TaskOnly || legacy.CreateByID, // an id that the client chose names a task
 		Create:    e.opts.CreateAfter,
 	}
-	f := task.From{Caller: a.caller, Metadata: req.Metadata}
-	var expect *int64
-	if c := req.Configuration; c != nil {
-		f.Accepted, expect = c.AcceptedOutputModes, c.IfGenerationMatch
-		if c.ReturnImmediately {
-			b.Create /= 10
-		}
+	if b.ContextID == "" {
+		b.ContextID = stored.NewID()
 	}
-	if e.tracer != nil && !telemetry.Dropped(a.caller.Trace) && (req.Configuration == nil || !req.Configuration.ReturnImmediately || s.stream) {
-		f.Call = telemetry.Call(ctx)
+	if conf.ReturnImmediately {
+		b.Create /= 10
 	}
 	if b.TaskOnly {
 		// No need to wait for a direct answer, but a quick agent is worth a moment: then all it
 		// does is one commit.
 		b.Create = min(b.Create, time.Millisecond)
 	}
-	if b.ContextID == "" {
-		b.ContextID = stored.NewID()
+	p.Message, p.Stream, p.Expect, p.Reopen = req.Message, s.stream, conf.IfGenerationMatch, legacy.Reopen
+	p.From = task.From{Caller: a.caller, Accepted: conf.AcceptedOutputModes, Metadata: req.Metadata}
+	if e.tracer != nil && !telemetry.Dropped(a.caller.Trace) && (!conf.ReturnImmediately || s.stream) {
+		p.From.Call = telemetry.Call(ctx)
 	}
-	p.Message, p.From, p.Stream = req.Message, f, s.stream
 	if s.fate {
 		p.Fate = &wake.Signal{}
 	}
-	p.Expect, p.Reopen = expect, legacy.Reopen
 	posted := false
-	if c := req.Configuration; c != nil && c.TaskPushNotificationConfig != nil {
+	if conf.TaskPushNotificationConfig != nil {
 		push, added, err := e.pushWith(ctx, a, req)
 		if err != nil {
 			return accepted{}, err
@@ -213,7 +212,6 @@ func (e *Engine) deliverNew(ctx context.Context, a *access, req *a2a.SendMessage
 	if own != nil {
 		p.Identity = own.Identity
 	}
-	b.Post = p
 	t, o, err := e.place(ctx, a.scope, req.Message.TaskID, b, legacy.CreateByID)
 	if err != nil {
 		return accepted{}, err
@@ -243,12 +241,10 @@ func (e *Engine) place(ctx context.Context, key store.Key, id string, b *task.Bi
 		o, err = e.owners.Begin(ctx, key, b)
 	case createByID && mayBegin(id) == nil:
 		o, err = e.followUp(ctx, t, b.Post, b)
-	case createByID:
-		if o, err = e.followUp(ctx, t, b.Post, nil); errors.Is(err, a2a.ErrTaskNotFound) {
+	default:
+		if o, err = e.followUp(ctx, t, b.Post, nil); createByID && errors.Is(err, a2a.ErrTaskNotFound) {
 			err = mayBegin(id)
 		}
-	default:
-		o, err = e.followUp(ctx, t, b.Post, nil)
 	}
 	if err != nil {
 		e.topics.Leave(t)
