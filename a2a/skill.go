@@ -3,7 +3,6 @@ package a2a
 import (
 	"cmp"
 	"encoding/json"
-	"maps"
 	"slices"
 )
 
@@ -86,18 +85,24 @@ func InvalidSkill(pointer, what string) *Error {
 // schemas are JSON Schemas of the arguments, by the ids of skills; a skill without one
 // takes any object.
 func SkillsExtension(schemas map[string]JSON) *AgentExtension {
-	type skill struct {
-		InputSchema JSON `json:"inputSchema"`
-	}
-	skills := map[string]skill{}
+	params := skillsParams{map[string]skillParams{}}
 	for id, schema := range schemas {
-		skills[id] = skill{schema}
+		params.Skills[id] = skillParams{schema}
 	}
 	x := &AgentExtension{URI: SkillsURI, Description: "A message may name a skill and give it arguments, which are checked before the agent runs."}
-	if params, err := json.Marshal(map[string]any{"skills": skills}); err == nil && len(skills) > 0 {
-		x.Params = params
+	if doc, err := json.Marshal(params); err == nil && len(schemas) > 0 {
+		x.Params = doc
 	}
 	return x
+}
+
+// skillsParams are the params of the extension on a card, by the ids of skills.
+type skillsParams struct {
+	Skills map[string]skillParams `json:"skills"`
+}
+
+type skillParams struct {
+	InputSchema JSON `json:"inputSchema"`
 }
 
 // CallableSkills reports whether the card's skills can be called by id, and returns the
@@ -107,16 +112,12 @@ func (c *AgentCard) CallableSkills() (schemas map[string]JSON, ok bool) {
 		if x == nil || x.URI != SkillsURI {
 			continue
 		}
-		var params struct {
-			Skills map[string]struct {
-				InputSchema JSON `json:"inputSchema"`
-			} `json:"skills"`
-		}
+		var params skillsParams
 		schemas = map[string]JSON{}
 		if len(x.Params) > 0 && json.Unmarshal(x.Params, &params) == nil {
-			for _, id := range slices.Sorted(maps.Keys(params.Skills)) {
-				if s := params.Skills[id].InputSchema; len(s) > 0 {
-					schemas[id] = s
+			for id, s := range params.Skills {
+				if len(s.InputSchema) > 0 {
+					schemas[id] = s.InputSchema
 				}
 			}
 		}

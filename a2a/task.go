@@ -31,11 +31,11 @@ var taskStates = func() *enum[TaskState] {
 }()
 
 // TaskStates lists every real state, in the order of their numbers.
-func TaskStates() []TaskState {
-	return []TaskState{
-		TaskStateSubmitted, TaskStateWorking, TaskStateCompleted, TaskStateFailed,
-		TaskStateCanceled, TaskStateInputRequired, TaskStateRejected, TaskStateAuthRequired,
+func TaskStates() (all []TaskState) {
+	for s := TaskStateSubmitted; s.Valid(); s++ {
+		all = append(all, s)
 	}
+	return all
 }
 
 // String returns the ProtoJSON name, such as TASK_STATE_WORKING.

@@ -66,18 +66,13 @@ func ParseVersion(version string) (Dialect, bool) {
 		if !ok || patch != "" && (len(patch) == 1 || patch[0] != '.' || !digits(patch[1:])) {
 			continue
 		}
-		switch known {
-		case "0.1":
-			return V01, true
-		case "0.2", "0.3":
-			return V03, true
-		case "1.1":
-			return V11, true
-		}
-		return V10, true
+		return formOf[known], true
 	}
 	return 0, false
 }
+
+// formOf has the dialect of each of Versions.
+var formOf = map[string]Dialect{"0.1": V01, "0.2": V03, "0.3": V03, "1.0": V10, "1.1": V11}
 
 // Minor cuts a version to Major.Minor: a patch number is never sent (§3.6, §14.2.1).
 func Minor(version string) string {
