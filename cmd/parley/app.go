@@ -208,32 +208,25 @@ func (a *app) settleWait() error {
 // earlyPrinter returns a printer for failures of the command line itself. It determines the
 // format from the arguments as far as possible.
 func (a *app) earlyPrinter(args []string) output.Printer {
-	if i := slices.Index(args, "--"); i >= 0 {
-		args = args[:i]
-	}
-	form := ""
-	for i, arg := range args {
-		switch {
-		case (arg == "-o" || arg == "--output") && i+1 < len(args):
-			form = args[i+1]
-		case strings.HasPrefix(arg, "--output="):
-			form = strings.TrimPrefix(arg, "--output=")
-		case strings.HasPrefix(arg, "-o"):
-			form = strings.TrimPrefix(strings.TrimPrefix(arg, "-o"), "=")
-		}
-	}
-	if form == "" {
+	known := pflag.NewFlagSet("", pflag.ContinueOnError)
+	known.ParseErrorsAllowlist.UnknownFlags = true
+	known.SetOutput(io.Discard)
+	form := known.StringP("output", "o", "", "")
+	stream := known.String("stream", "", "")
+	known.Lookup("stream").NoOptDefVal = "true"
+	_ = known.Parse(args) // the failure is about them
+	if *form == "" {
 		if s, _, err := loadSettings(a.around, a.flags.config, a.flags.context); err == nil {
-			form, _ = s.find("output")
+			*form, _ = s.find("output")
 		} else {
-			form, _ = a.around.lookup(envName("output"))
+			*form, _ = a.around.lookup(envName("output"))
 		}
 	}
-	if strings.EqualFold(form, "json") {
-		return &output.JSON{Out: a.stdout, Lines: slices.Contains(args, "--stream")}
+	if strings.EqualFold(*form, "json") {
+		return &output.JSON{Out: a.stdout, Lines: *stream == "true"}
 	}
 	text := output.NewText(a.stdout, a.stderr, false, false, a.commands)
-	if form == "" && a.screen.IsTerminal() {
+	if *form == "" && a.screen.IsTerminal() {
 		return output.NewHuman(a.screen, a.stderr, text)
 	}
 	return text

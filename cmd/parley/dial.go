@@ -27,7 +27,7 @@ func (a *app) wantAgent(ctx context.Context) error {
 		return err
 	}
 	if a.flags.agentCard == "" {
-		if f := &a.flags; f.bearer != "" || f.apiKey != "" || f.basic.given() || a.certificate != nil {
+		if a.flags.credentials() || a.certificate != nil {
 			return failure.Usagef("which agent? There are credentials, and --agent-card does not say whose they are").
 				WithHint("to send them to this machine's agent: -a %s", serve.DefaultListen)
 		}
@@ -152,7 +152,7 @@ func (a *app) httpClientWith(t *tls.Config, debug bool) *http.Client {
 // warnCredentials warns, once for each kind, if the connection to a request's target is weak
 // (a2a-cli §6.5, §12.1).
 func (a *app) warnCredentials(where string) {
-	credentials := a.flags.bearer != "" || a.flags.apiKey != "" || a.flags.basic.given()
+	credentials := a.flags.credentials()
 	if a.flags.insecure && !a.warned.insecure {
 		a.warned.insecure = true
 		a.stderr.Note("Warning", "--insecure: TLS certificates are not verified; anybody on the way can read and change what is exchanged")

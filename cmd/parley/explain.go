@@ -195,9 +195,8 @@ func codeOf(e *a2a.Error) string {
 }
 
 func (a *app) credentials(message string, cause error) *failure.Error {
-	f := &a.flags
-	given := f.bearer != "" || f.apiKey != "" || f.basic.given() || len(a.certificate) > 0 || a.signedIn != nil && a.signedIn.Used()
-	for name := range f.svcParams {
+	given := a.flags.credentials() || len(a.certificate) > 0 || a.signedIn != nil && a.signedIn.Used()
+	for name := range a.flags.svcParams {
 		given = given || slices.Contains([]string{"Authorization", "Cookie", "X-Api-Key"}, name)
 	}
 	if given {

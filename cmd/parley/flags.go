@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/internal/flagvalue"
@@ -146,6 +147,9 @@ func (f *flags) setJQ(s string) (err error) {
 	return err
 }
 
+// credentials reports whether there are credentials for the agent, except a certificate.
+func (f *flags) credentials() bool { return f.bearer != "" || f.apiKey != "" || f.basic.given() }
+
 // machine reports whether standard output is only a document for programs.
 func (f *flags) machine() bool { return f.output != "text" || f.jq != nil }
 
@@ -220,9 +224,9 @@ func (f *flags) addParam(s string) error {
 	name, value, ok := strings.Cut(s, ":")
 	name, value = http.CanonicalHeaderKey(strings.TrimSpace(name)), strings.TrimSpace(value)
 	switch {
-	case !ok || name == "" || strings.Trim(name, tokenChars) != "":
+	case !ok || !httpguts.ValidHeaderFieldName(name):
 		return fmt.Errorf("must be name:value, the name as in an HTTP header")
-	case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+	case !httpguts.ValidHeaderFieldValue(value):
 		return fmt.Errorf("the value of %s has control characters", name)
 	case framing[name]:
 		return fmt.Errorf("%s is not a service parameter", name)
@@ -235,5 +239,3 @@ func (f *flags) addParam(s string) error {
 	f.svcParams.Add(name, value)
 	return nil
 }
-
-const tokenChars = "!#$%&'*+-.^_`|~0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
