@@ -79,7 +79,7 @@ func (a *app) export(ctx context.Context, src archive.Source, to io.Writer) (arc
 
 // exportTo writes an export to a new file.
 func (a *app) exportTo(ctx context.Context, src archive.Source, name string) (n archive.Count, sum string, err error) {
-	err = create(name, func(w io.Writer) (err error) {
+	err = create(name, 0o600, func(w io.Writer) (err error) {
 		n, sum, err = a.export(ctx, src, w)
 		return err
 	})

@@ -98,7 +98,7 @@ func (a *app) makeCardKey(alg, out string, end *keyEnd) error {
 	if err != nil {
 		return failure.New(failure.CodeInternal, err.Error(), err)
 	}
-	if err := create(out, func(w io.Writer) error {
+	if err := create(out, 0o600, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%s\n", bytes.TrimSuffix(doc, []byte("\n")))
 		return err
 	}); err != nil {
@@ -114,10 +114,9 @@ func (a *app) makeCardKey(alg, out string, end *keyEnd) error {
 	return a.say("%s", set)
 }
 
-// create makes a new file that only its owner can read, durably: with everything that write
-// writes, or not at all.
-func create(name string, write func(io.Writer) error) error {
-	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+// create makes a new file, durably: with everything that write writes, or not at all.
+func create(name string, mode fs.FileMode, write func(io.Writer) error) error {
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {
 		return err
 	}

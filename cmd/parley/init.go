@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -161,8 +163,11 @@ func (a *app) writeDraft(name string, d *config.Draft, agent string) error {
 		_, err := a.stdout.Write(text)
 		return err
 	}
-	if err := draft.Create(name, text); err != nil {
-		return err
+	if err := create(name, 0o644, func(w io.Writer) error { _, err := w.Write(text); return err }); err != nil {
+		if path, ok := errors.AsType[*fs.PathError](err); ok && path.Op == "open" {
+			return failure.Usagef("%v", err)
+		}
+		return failure.New(failure.CodeServe, fmt.Sprintf("write %s: %v", name, err), err)
 	}
 	if err := a.sayChecked(checkedFile{File: name, Agents: []string{agent}}); err != nil {
 		return err
