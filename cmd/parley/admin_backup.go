@@ -36,33 +36,33 @@ parley.db and serve that directory with --data. For PostgreSQL use pg_dump.`,
 			return db.Absent(err)
 		}
 		defer done(r, &err)
-		size := int64(0)
-		d, err := a.begin(&audit, db, a2aserver.AuditAdminBackup, fileOf(args))
-		if err != nil {
-			return err
-		}
-		defer func() { d.end(err, slog.Int64("bytes", size)) }()
-		var part atomic.Value // a string: the name of the growing file
-		total := r.Size(ctx)
-		stop := a.progress("copying", plain.Bytes, func() (int64, int64) {
-			name, _ := part.Load().(string)
-			st, err := os.Stat(name)
-			if err != nil {
-				return 0, total
-			}
-			return st.Size(), total
+		return a.audited(&audit, db, a2aserver.AuditAdminBackup, fileOf(args), func() ([]slog.Attr, error) {
+			size, err := a.backup(ctx, r, args[0])
+			return []slog.Attr{slog.Int64("bytes", size)}, err
 		})
-		err = r.Backup(ctx, args[0], func(file string) { part.Store(file) })
-		if stop(); err != nil {
-			return err
-		}
-		info, err := os.Stat(args[0])
-		if err != nil {
-			return err
-		}
-		size = info.Size()
-		return a.say("Backed up to %s, %s, checked", plain.Quote(args[0]), plain.Count(size, "byte"))
 	})
 	audit.Register(cmd.Flags(), auditUsage)
 	return cmd
+}
+
+func (a *app) backup(ctx context.Context, r *sqlite.Reader, to string) (size int64, err error) {
+	var part atomic.Value // a string: the name of the growing file
+	total := r.Size(ctx)
+	stop := a.progress("copying", plain.Bytes, func() (int64, int64) {
+		name, _ := part.Load().(string)
+		st, err := os.Stat(name)
+		if err != nil {
+			return 0, total
+		}
+		return st.Size(), total
+	})
+	err = r.Backup(ctx, to, func(file string) { part.Store(file) })
+	if stop(); err != nil {
+		return 0, err
+	}
+	st, err := os.Stat(to)
+	if err != nil {
+		return 0, err
+	}
+	return st.Size(), a.say("Backed up to %s, %s, checked", plain.Quote(to), plain.Count(st.Size(), "byte"))
 }

@@ -70,20 +70,19 @@ func (a *app) erase(ctx context.Context, db *database.Location, f *eraseFlags) (
 		return err
 	}
 	defer done(st, &err)
-	total, receipts := 0, 0
-	d, err := a.begin(&f.audit, db, a2aserver.AuditAdminErase,
-		slog.String("context", f.context), slog.String("agent", f.agent), slog.String("tenant", f.tenant), slog.String("subject", f.owner))
-	if err != nil {
-		return err
-	}
-	defer func() { d.end(err, slog.Int("tasks", total), slog.Int("receipts", receipts)) }()
-	erased, stop := a.counted("erasing", "task")
-	defer stop()
-	total, receipts, err = database.Erase(ctx, st, engine.TenantOf(f.agent, f.tenant), f.owner, f.context, erased)
-	if err != nil {
-		return err
-	}
-	stop()
+	what := []slog.Attr{slog.String("context", f.context), slog.String("agent", f.agent), slog.String("tenant", f.tenant), slog.String("subject", f.owner)}
+	return a.audited(&f.audit, db, a2aserver.AuditAdminErase, what, func() ([]slog.Attr, error) {
+		erased, stop := a.counted("erasing", "task")
+		total, receipts, err := database.Erase(ctx, st, engine.TenantOf(f.agent, f.tenant), f.owner, f.context, erased)
+		stop()
+		if err == nil {
+			err = a.sayErased(f, total, receipts)
+		}
+		return []slog.Attr{slog.Int("tasks", total), slog.Int("receipts", receipts)}, err
+	})
+}
+
+func (a *app) sayErased(f *eraseFlags, total, receipts int) error {
 	if total == 0 && receipts == 0 {
 		a.stderr.Note("Note", "there is no task of context %s%s; --owner, --tenant and --agent say whose context is meant", plain.Quote(f.context), f.whose())
 	}

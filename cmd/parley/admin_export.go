@@ -40,27 +40,22 @@ it like the database. API keys are not in it.`,
 		if err := database.Imported(ctx, r.Kept); err != nil {
 			return err
 		}
-		var n archive.Count
-		d, err := a.begin(&audit, db, a2aserver.AuditAdminExport, fileOf(args))
-		if err != nil {
-			return err
-		}
-		defer func() { d.end(err, counts(n)...) }()
-		if len(args) == 0 || args[0] == "-" {
-			var sum string
-			n, sum, err = a.export(ctx, r, a.stdout)
-			if err == nil {
-				a.stderr.Note("Exported", "%s, %s", plain.Count(n.Tasks, "task"), plain.Count(n.Entries, "entry"))
-				a.stderr.Note("Checksum", "%s", sum)
+		return a.audited(&audit, db, a2aserver.AuditAdminExport, fileOf(args), func() ([]slog.Attr, error) {
+			if len(args) == 0 || args[0] == "-" {
+				n, sum, err := a.export(ctx, r, a.stdout)
+				if err == nil {
+					a.stderr.Note("Exported", "%s, %s", plain.Count(n.Tasks, "task"), plain.Count(n.Entries, "entry"))
+					a.stderr.Note("Checksum", "%s", sum)
+				}
+				return counts(n), err
 			}
-			return err
-		}
-		var sum string
-		if n, sum, err = a.exportTo(ctx, r, args[0]); err != nil {
-			return err
-		}
-		a.stderr.Note("Checksum", "%s", sum)
-		return a.say("Exported %s, %s to %s", plain.Count(n.Tasks, "task"), plain.Count(n.Entries, "entry"), plain.Quote(args[0]))
+			n, sum, err := a.exportTo(ctx, r, args[0])
+			if err != nil {
+				return counts(n), err
+			}
+			a.stderr.Note("Checksum", "%s", sum)
+			return counts(n), a.say("Exported %s, %s to %s", plain.Count(n.Tasks, "task"), plain.Count(n.Entries, "entry"), plain.Quote(args[0]))
+		})
 	})
 	audit.Register(cmd.Flags(), auditUsage)
 	return cmd

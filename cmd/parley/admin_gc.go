@@ -83,26 +83,25 @@ func (a *app) gc(ctx context.Context, db *database.Location, f *gcFlags) (err er
 		}
 		defer done(st, &err)
 	}
-	did := &admin.Collected{States: map[string]int{}}
-	d, err := a.begin(&f.audit, db, a2aserver.AuditAdminGC, slog.String("older_than", f.olderThan.String()), slog.String("states", strings.Join(f.words(), " ")))
-	if err != nil {
-		return err
-	}
-	defer func() { d.end(err, slog.Int("tasks", did.Tasks), slog.Int("receipts", did.Receipts)) }()
-	if api == nil {
-		err = a.collect(ctx, st, f, did)
-	} else if res, failed := api.Collect(ctx, admin.Collection{OlderThan: admin.Duration(f.olderThan), States: f.words()}); failed != nil {
-		err = failed
-	} else {
-		did = res
-	}
-	if err != nil {
-		return err
-	}
-	if did.Receipts > 0 {
-		a.stderr.Note("Forgot", "%s of messages that came longer ago than the --retry-window was", plain.Count(did.Receipts, "receipt"))
-	}
-	return a.sayTasks("Deleted", f, did)
+	what := []slog.Attr{slog.String("older_than", f.olderThan.String()), slog.String("states", strings.Join(f.words(), " "))}
+	return a.audited(&f.audit, db, a2aserver.AuditAdminGC, what, func() ([]slog.Attr, error) {
+		did := &admin.Collected{States: map[string]int{}}
+		var err error
+		if api == nil {
+			err = a.collect(ctx, st, f, did)
+		} else if res, failed := api.Collect(ctx, admin.Collection{OlderThan: admin.Duration(f.olderThan), States: f.words()}); failed != nil {
+			err = failed
+		} else {
+			did = res
+		}
+		if err == nil && did.Receipts > 0 {
+			a.stderr.Note("Forgot", "%s of messages that came longer ago than the --retry-window was", plain.Count(did.Receipts, "receipt"))
+		}
+		if err == nil {
+			err = a.sayTasks("Deleted", f, did)
+		}
+		return []slog.Attr{slog.Int("tasks", did.Tasks), slog.Int("receipts", did.Receipts)}, err
+	})
 }
 
 // collect deletes without a server, and counts in did.

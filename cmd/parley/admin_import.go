@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -44,36 +45,37 @@ Unfinished tasks resume when it is served.`,
 			return err
 		}
 		defer done(st, &err)
-		var got archive.Imported
-		d, err := a.begin(&audit, db, a2aserver.AuditAdminImport, fileOf(args))
-		if err != nil {
-			return err
-		}
-		defer func() { d.end(err, counts(got.New)...) }()
-		var size int64
-		if st, err := in.Stat(); err == nil && st.Mode().IsRegular() {
-			size = st.Size()
-		}
-		from := &reading{ReadSeeker: in}
-		// It is read twice: to check it, and to import it.
-		stop := a.progress("checking and importing", plain.Bytes, func() (int64, int64) { return from.n.Load() / 2, size })
-		got, err = archive.Import(ctx, st, from, db.Shared())
-		if stop(); err != nil {
-			return importFailure(err)
-		}
-		if got.There.Tasks > 0 {
-			a.stderr.Note("Note", "%s had been there already", plain.Count(got.There.Tasks, "task"))
-		}
-		if got.There.Other > 0 {
-			a.stderr.Note("Note", "the database has keys of its own to sign webhooks with, and keeps them; receivers that know those of the export refuse what it delivers until they are told")
-		}
-		if err := a.say("Imported %s, %s", plain.Count(got.New.Tasks, "task"), plain.Count(got.New.Entries, "entry")); err != nil {
-			return err
-		}
-		return a.compare(ctx, st, in, size, &got)
+		return a.audited(&audit, db, a2aserver.AuditAdminImport, fileOf(args), func() ([]slog.Attr, error) {
+			got, err := a.importInto(ctx, st, in, db.Shared())
+			return counts(got.New), err
+		})
 	})
 	audit.Register(cmd.Flags(), auditUsage)
 	return cmd
+}
+
+func (a *app) importInto(ctx context.Context, st store.Store, in database.File, shared bool) (got archive.Imported, err error) {
+	var size int64
+	if st, err := in.Stat(); err == nil && st.Mode().IsRegular() {
+		size = st.Size()
+	}
+	from := &reading{ReadSeeker: in}
+	// It is read twice: to check it, and to import it.
+	stop := a.progress("checking and importing", plain.Bytes, func() (int64, int64) { return from.n.Load() / 2, size })
+	got, err = archive.Import(ctx, st, from, shared)
+	if stop(); err != nil {
+		return got, importFailure(err)
+	}
+	if got.There.Tasks > 0 {
+		a.stderr.Note("Note", "%s had been there already", plain.Count(got.There.Tasks, "task"))
+	}
+	if got.There.Other > 0 {
+		a.stderr.Note("Note", "the database has keys of its own to sign webhooks with, and keeps them; receivers that know those of the export refuse what it delivers until they are told")
+	}
+	if err := a.say("Imported %s, %s", plain.Count(got.New.Tasks, "task"), plain.Count(got.New.Entries, "entry")); err != nil {
+		return got, err
+	}
+	return got, a.compare(ctx, st, in, size, &got)
 }
 
 // compare reports whether a database holds everything in an export: by the checksum of its own

@@ -58,24 +58,21 @@ func (a *app) redeliver(ctx context.Context, db *database.Location, pick *pushPi
 		defer done(st, &err)
 		when = "At the next start"
 	}
-	var r database.Redelivered
-	d, err := a.begin(audit, db, a2aserver.AuditAdminRedeliver, slog.String("task", pick.task), slog.String("config", pick.config))
-	if err != nil {
-		return err
-	}
-	defer func() {
-		d.end(err, slog.Int("letters", r.Letters), slog.Int("enabled", r.Enabled), slog.Int("hastened", r.Hastened))
-	}()
-	if api != nil {
-		r, err = redeliverAt(ctx, api, pick)
-	} else {
-		r, err = database.Redeliver(ctx, st, pick.has)
-	}
-	if err != nil {
-		return err
-	}
-	return a.say("%s: %s sent again, %s enabled again, %s tried at once", when,
-		plain.Count(r.Letters, "dead letter"), plain.Count(r.Enabled, "webhook"), plain.Count(r.Hastened, "webhook"))
+	what := []slog.Attr{slog.String("task", pick.task), slog.String("config", pick.config)}
+	return a.audited(audit, db, a2aserver.AuditAdminRedeliver, what, func() ([]slog.Attr, error) {
+		var r database.Redelivered
+		var err error
+		if api != nil {
+			r, err = redeliverAt(ctx, api, pick)
+		} else {
+			r, err = database.Redeliver(ctx, st, pick.has)
+		}
+		if err == nil {
+			err = a.say("%s: %s sent again, %s enabled again, %s tried at once", when,
+				plain.Count(r.Letters, "dead letter"), plain.Count(r.Enabled, "webhook"), plain.Count(r.Hastened, "webhook"))
+		}
+		return []slog.Attr{slog.Int("letters", r.Letters), slog.Int("enabled", r.Enabled), slog.Int("hastened", r.Hastened)}, err
+	})
 }
 
 // redeliverAt asks a server to redeliver. A task that does not exist has nothing to send.

@@ -1,19 +1,15 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
-	"log/slog"
-	"os/user"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/parley-a2a/parley/auth"
-	"github.com/parley-a2a/parley/internal/admin"
 	"github.com/parley-a2a/parley/internal/database"
 	"github.com/parley-a2a/parley/internal/failure"
 	"github.com/parley-a2a/parley/internal/flagvalue"
@@ -63,42 +59,6 @@ func (a *app) keyCommand(cmd *cobra.Command, changes, makes bool, run func(conte
 		audit.Register(cmd.Flags(), auditUsage)
 	}
 	return cmd
-}
-
-const auditUsage = "record the command in this `file` of JSON lines; - is standard error, none disables it (default: the log of the server that runs with the database, or else " + serve.AuditName + " in --data)"
-
-// auditBeside opens the audit log of a database.
-func (a *app) auditBeside(f *serve.AuditFlags, db *database.Location) (*serve.AuditLog, error) {
-	if l, err := admin.ReadLocal(db.AdminFile()); err == nil { // otherwise no server runs here
-		f.Path = cmp.Or(f.Path, l.Audit)
-	}
-	return f.Open(db.Data, true, a.stderr, slog.New(warnings{a.stderr}))
-}
-
-// warnings is a log that shows warnings and errors to the user at the terminal.
-type warnings struct{ out *plain.Writer }
-
-func (w warnings) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
-func (w warnings) WithAttrs([]slog.Attr) slog.Handler           { return w }
-func (w warnings) WithGroup(string) slog.Handler                { return w }
-
-func (w warnings) Handle(_ context.Context, r slog.Record) error {
-	text := r.Message
-	r.Attrs(func(at slog.Attr) bool {
-		text += ": " + at.Value.String()
-		return true
-	})
-	w.out.Note("Warning", "%s", text)
-	return nil
-}
-
-// operator names the user who runs this program.
-func operator() string {
-	u, err := user.Current()
-	if err != nil {
-		return ""
-	}
-	return u.Username
 }
 
 // record writes a change of a key to the audit log.
