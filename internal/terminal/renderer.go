@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"hash"
 	"hash/fnv"
+	"slices"
 	"strings"
 
 	"github.com/parley-a2a/parley/a2a"
@@ -231,12 +232,7 @@ func (r *Renderer) content(parts []*a2a.Part, sep string) {
 }
 
 func fileLine(p *a2a.Part, more string) string {
-	var words []string
-	for _, w := range []string{p.Filename, p.MediaType, more} {
-		if w != "" {
-			words = append(words, w)
-		}
-	}
+	words := slices.DeleteFunc([]string{p.Filename, p.MediaType, more}, func(w string) bool { return w == "" })
 	return strings.Join(words, ", ")
 }
 

@@ -46,10 +46,8 @@ type Screen struct {
 // New returns the screen of two writers; lookup is os.LookupEnv.
 func New(out, err io.Writer, lookup func(string) (string, bool)) *Screen {
 	s := &Screen{out: out, err: err, widthOf: func() int { return 0 }}
-	dumb := false
-	if name, ok := lookup("TERM"); ok && (name == "dumb" || name == "") {
-		dumb = true
-	}
+	name, named := lookup("TERM")
+	dumb := named && (name == "dumb" || name == "")
 	if fd, ok := isTerminal(err); ok {
 		s.watched = true
 		s.errIs = !dumb && enableColors(fd)

@@ -1,7 +1,7 @@
 package terminal
 
 import (
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mattn/go-runewidth"
@@ -16,8 +16,7 @@ type Waiting struct {
 	// Stop ends the wait and removes its line. It may be called again.
 	Stop func()
 
-	mu   sync.Mutex // protects the field below
-	what string
+	what atomic.Pointer[string]
 }
 
 // silence is how long a wait shows nothing: most are shorter.
@@ -25,7 +24,8 @@ const silence = time.Second
 
 // Wait begins a wait. It must be stopped.
 func (s *Screen) Wait(what string) *Waiting {
-	w := &Waiting{s: s, since: time.Now(), what: what}
+	w := &Waiting{s: s, since: time.Now()}
+	w.Say(what)
 	w.Stop = s.repeat(silence, silence, w.show)
 	return w
 }
@@ -34,16 +34,9 @@ func (w *Waiting) show() {
 	if w.s.meters.Load() > 0 {
 		return
 	}
-	w.mu.Lock()
-	what := w.what
-	w.mu.Unlock()
 	lasted := " · " + time.Since(w.since).Truncate(time.Second).String()
-	w.s.Status(Cut(plain.Line(what), w.s.Width()-1-runewidth.StringWidth(lasted)) + lasted)
+	w.s.Status(Cut(plain.Line(*w.what.Load()), w.s.Width()-1-runewidth.StringWidth(lasted)) + lasted)
 }
 
 // Say replaces the subject; the time goes on.
-func (w *Waiting) Say(what string) {
-	w.mu.Lock()
-	w.what = what
-	w.mu.Unlock()
-}
+func (w *Waiting) Say(what string) { w.what.Store(&what) }
