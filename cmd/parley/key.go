@@ -22,18 +22,16 @@ func newKey(a *app) *cobra.Command {
 		newKeyCreate(a), newKeyList(a), newKeyRotate(a), newKeyRevoke(a), newKeyPassword(a))
 }
 
-// keyring is the API keys in a directory of --data, which a server may have open, and the log
-// of changes to them.
+// keyring is the API keys of a database, which a server may have open, and the log of changes to
+// them.
 type keyring struct {
 	*auth.Keys
 	audit *serve.AuditLog
-	by    string // the user of this machine who makes the changes
 }
 
-// keyCommand makes cmd a command on the API keys of a directory. It only needs write access to
-// the directory's files. changes says that the command is recorded; makes says that it creates
-// a database if there is none.
-func (a *app) keyCommand(cmd *cobra.Command, changes, makes bool, run func(context.Context, *keyring, []string) error) *cobra.Command {
+// changesKeys makes cmd change the API keys of a database, for which it only needs write access
+// to the files. makes says that it makes the database if there is none.
+func (a *app) changesKeys(cmd *cobra.Command, makes bool, run func(context.Context, *keyring, []string) error) *cobra.Command {
 	var audit serve.AuditFlags
 	cmd = a.admin(cmd, func(ctx context.Context, db *database.Location, args []string) (err error) {
 		v, err := db.Vault(ctx, false)
@@ -46,24 +44,20 @@ func (a *app) keyCommand(cmd *cobra.Command, changes, makes bool, run func(conte
 			return err
 		}
 		defer done(v, &err)
-		r := &keyring{Keys: auth.NewKeys(v, nil), by: operator()}
-		if changes {
-			if r.audit, err = a.auditBeside(&audit, db); err != nil {
-				return err
-			}
-			defer func() { _ = r.audit.Close() }() // write errors are logged
+		log, err := a.auditBeside(&audit, db)
+		if err != nil {
+			return err
 		}
-		return run(ctx, r, args)
+		defer func() { _ = log.Close() }() // write errors are logged
+		return run(ctx, &keyring{auth.NewKeys(v, nil), log}, args)
 	})
-	if changes {
-		audit.Register(cmd.Flags(), auditUsage)
-	}
+	audit.Register(cmd.Flags(), auditUsage)
 	return cmd
 }
 
 // record writes a change of a key to the audit log.
 func (r *keyring) record(event string, k *auth.APIKey) {
-	r.audit.Event(event, serve.OfKey(k, r.by)...)
+	r.audit.Event(event, serve.OfKey(k, operator())...)
 }
 
 // find returns the key for an argument: an id, a token, or a unique beginning of either.

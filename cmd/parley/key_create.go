@@ -23,7 +23,7 @@ func newKeyCreate(a *app) *cobra.Command {
 		spec   auth.KeySpec
 		output *string
 	)
-	cmd := a.keyCommand(&cobra.Command{
+	cmd := a.changesKeys(&cobra.Command{
 		Use:   "create",
 		Short: "Make an API key; the server may be running",
 		Long: `Make an API key for callers of parley serve --auth-keys, which accepts it at once.
@@ -47,7 +47,7 @@ them.`,
   parley key create --name support --scope own --scope tasks:read:tenant --tenant acme
   parley key create --name on-call --role operator --expires 2027-01-01`,
 		Args: cobra.NoArgs,
-	}, true, true, func(ctx context.Context, keys *keyring, _ []string) error {
+	}, true, func(ctx context.Context, keys *keyring, _ []string) error {
 		if !spec.Expires.IsZero() && !spec.Expires.After(time.Now()) {
 			return failure.Usagef("--expires %s has passed", plain.Date(spec.Expires))
 		}

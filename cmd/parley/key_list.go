@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/parley-a2a/parley/auth"
+	"github.com/parley-a2a/parley/internal/database"
 	"github.com/parley-a2a/parley/internal/plain"
 )
 
@@ -16,7 +17,7 @@ func newKeyList(a *app) *cobra.Command {
 		filter auth.KeyFilter
 		output *string
 	)
-	cmd := a.keyCommand(&cobra.Command{
+	cmd := a.admin(&cobra.Command{
 		Use:   "list [beginning of an id or token]",
 		Short: "List API keys; the server may be running",
 		Long: `List API keys, oldest first: all of them, or those whose id or token begins with the
@@ -26,9 +27,14 @@ minute.`,
   parley key list parley_3fb0c2
   parley key list --tenant acme -o json`,
 		Args: cobra.MaximumNArgs(1),
-	}, false, false, func(ctx context.Context, keys *keyring, args []string) error {
+	}, func(ctx context.Context, db *database.Location, args []string) (err error) {
+		v, err := db.Vault(ctx, false)
+		if err != nil {
+			return err
+		}
+		defer done(v, &err)
 		filter.Prefix = strings.Join(args, "")
-		list, err := keys.List(ctx, filter)
+		list, err := auth.NewKeys(v, nil).List(ctx, filter)
 		if err != nil {
 			return err
 		}

@@ -14,7 +14,7 @@ import (
 )
 
 func newKeyRevoke(a *app) *cobra.Command {
-	return a.keyCommand(&cobra.Command{
+	return a.changesKeys(&cobra.Command{
 		Use:   "revoke <id>...",
 		Short: "Revoke API keys; the server may be running",
 		Long: `Revoke API keys. A running server refuses them within a second, and their open streams
@@ -29,7 +29,7 @@ to tell it from others.`,
 			}
 			return nil
 		},
-	}, true, false, func(ctx context.Context, keys *keyring, args []string) error {
+	}, false, func(ctx context.Context, keys *keyring, args []string) error {
 		// A key that does not exist must not keep the others from being revoked.
 		var failed []*failure.Error
 		fail := func(arg string, err error) {

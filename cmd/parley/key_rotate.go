@@ -17,7 +17,7 @@ func newKeyRotate(a *app) *cobra.Command {
 		grace  time.Duration
 		output *string
 	)
-	cmd := a.keyCommand(&cobra.Command{
+	cmd := a.changesKeys(&cobra.Command{
 		Use:   "rotate <id>",
 		Short: "Replace the secret of an API key; the server may be running",
 		Long: `Replace the secret of an API key and print the new token, alone and once. The old token
@@ -25,7 +25,7 @@ works for --grace longer, so that you can replace it where it is in use. The key
 tasks and scopes stay. If a key leaked, revoke it, or rotate it with --grace 0.`,
 		Example: `  parley key rotate 3fb0c2x7ka > new-token`,
 		Args:    oneKey,
-	}, true, false, func(ctx context.Context, keys *keyring, args []string) error {
+	}, false, func(ctx context.Context, keys *keyring, args []string) error {
 		if grace < 0 {
 			return failure.Usagef("--grace cannot be negative").WithHint("0 ends the old secret at once")
 		}
