@@ -123,7 +123,7 @@ func (a *app) noteWaiting(ctx context.Context, api *admin.Client) error {
 }
 
 func newAdminStatus(a *app) *cobra.Command {
-	cmd := a.ofServer(&cobra.Command{
+	return a.ofServer(&cobra.Command{
 		Use:   "status",
 		Short: "Show whether a running server is ready, its agents and its database",
 		Example: `  parley admin status
@@ -187,7 +187,6 @@ func newAdminStatus(a *app) *cobra.Command {
 		out.Field("Trouble", st.Trouble)
 		return out.Flush()
 	})
-	return cmd
 }
 
 func newAdminConsole(a *app) *cobra.Command {

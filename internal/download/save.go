@@ -125,17 +125,13 @@ func Save(dir string, files []*File, force bool) (err error) {
 		return err
 	}
 	defer root.Close()
-	var temps []string
+	var list []*File
+	var temps []string // their names until all are written
 	defer func() {
 		for _, temp := range temps {
 			_ = root.Remove(temp) // those that were renamed no longer exist here
 		}
 	}()
-	type pending struct {
-		*File
-		temp string
-	}
-	var list []pending
 	for _, f := range files {
 		if f.URL != "" {
 			continue
@@ -148,24 +144,22 @@ func Save(dir string, files []*File, force bool) (err error) {
 		case err != nil && !errors.Is(err, fs.ErrNotExist):
 			return err
 		}
-		list = append(list, pending{File: f})
+		list = append(list, f)
+		temps = append(temps, ".parley-"+uuid.NewString())
 	}
-	for i := range list {
-		p := &list[i]
-		p.temp = ".parley-" + uuid.NewString()
-		temps = append(temps, p.temp)
-		if err := write(root, p.temp, p.Content); err != nil {
-			return fmt.Errorf("write %s: %w", filepath.Join(dir, p.Name), err)
+	for i, f := range list {
+		if err := write(root, temps[i], f.Content); err != nil {
+			return fmt.Errorf("write %s: %w", filepath.Join(dir, f.Name), err)
 		}
 	}
-	for _, p := range list {
-		if err := place(root, p.temp, p.Name, force); err != nil {
+	for i, f := range list {
+		if err := place(root, temps[i], f.Name, force); err != nil {
 			if errors.Is(err, fs.ErrExist) {
-				return &ExistsError{Path: filepath.Join(dir, p.Name)}
+				return &ExistsError{Path: filepath.Join(dir, f.Name)}
 			}
-			return fmt.Errorf("write %s: %w", filepath.Join(dir, p.Name), err)
+			return fmt.Errorf("write %s: %w", filepath.Join(dir, f.Name), err)
 		}
-		p.Path = filepath.Join(dir, p.Name)
+		f.Path = filepath.Join(dir, f.Name)
 	}
 	return nil
 }

@@ -49,16 +49,14 @@ func find(ctx context.Context, what string, s *serve.Settings, token a2a.Secret)
 	if u.User != nil {
 		return config.Agent{}, failure.Usagef("there are credentials in the URL, which do not belong in a file").WithHint("set %s to a token", serve.UpstreamEnv)
 	}
-	base, model, isModel, answered := models(ctx, probe, strings.TrimSuffix(strings.TrimRight(what, "/"), "/chat/completions"))
-	switch given := s.Model; {
-	case given != "":
-		model, isModel = given, true
-		base = cmp.Or(base, what)
-	case isModel && model == "":
-		return config.Agent{}, failure.Usagef("%s is the endpoint of models, and does not say which there are", plain.Quote(what)).WithHint("parley init %s --model NAME", plain.Quote(what))
+	base, model, answered := models(ctx, probe, strings.TrimSuffix(strings.TrimRight(what, "/"), "/chat/completions"))
+	if s.Model != "" {
+		base, model = cmp.Or(base, what), s.Model
 	}
 	switch {
-	case isModel:
+	case base != "" && model == "":
+		return config.Agent{}, failure.Usagef("%s is the endpoint of models, and does not say which there are", plain.Quote(what)).WithHint("parley init %s --model NAME", plain.Quote(what))
+	case base != "":
 		if token == "" && u.Scheme == "https" && u.Host == "api.openai.com" {
 			token = "${env:OPENAI_API_KEY}"
 		}
@@ -72,13 +70,13 @@ func find(ctx context.Context, what string, s *serve.Settings, token a2a.Secret)
 	return config.Agent{HTTP: &config.HTTP{URL: what, Headers: bearer}}, nil
 }
 
-// models requests an endpoint's models, and returns the first. answered says that something
-// answered at all.
-func models(ctx context.Context, c *http.Client, at string) (base, first string, ok, answered bool) {
+// models requests an endpoint's models, and returns the first; base is "" if it is no such
+// endpoint. answered says that something answered at all.
+func models(ctx context.Context, c *http.Client, at string) (base, first string, answered bool) {
 	for _, base := range []string{at, at + "/v1"} {
 		req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/models", nil)
 		if err != nil {
-			return "", "", false, false
+			return "", "", false
 		}
 		res, err := c.Do(req)
 		if err != nil {
@@ -94,15 +92,15 @@ func models(ctx context.Context, c *http.Client, at string) (base, first string,
 		}
 		switch {
 		case res.StatusCode == http.StatusUnauthorized && strings.HasSuffix(base, "/v1"):
-			return base, "", true, true // it requires credentials
+			return base, "", true // it requires credentials
 		case res.StatusCode == http.StatusOK && json.Unmarshal(doc, &list) == nil && list.Data != nil:
 			if len(list.Data) > 0 {
 				first = list.Data[0].ID
 			}
-			return base, first, true, true
+			return base, first, true
 		}
 	}
-	return "", "", false, answered
+	return "", "", answered
 }
 
 // script returns the agent for a file on this machine.

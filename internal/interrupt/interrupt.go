@@ -23,25 +23,23 @@ func Context() (_ context.Context, stop func()) {
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
 	stopped := make(chan struct{})
 	go func() {
-		for ctx.Err() == nil {
+		for ended := false; ; {
 			select {
-			case sig := <-signals:
-				if take := h.take.Load(); take != nil && sig == os.Interrupt {
-					(*take)()
-				} else {
-					cancel()
-				}
 			case <-stopped:
 				return
+			case sig := <-signals:
+				switch take := h.take.Load(); {
+				case ended && sig == os.Interrupt && ignored:
+					os.Exit(128 + int(syscall.SIGINT)) // as a shell reports it
+				case ended:
+					end(sig)
+				case sig == os.Interrupt && take != nil:
+					(*take)()
+				default:
+					ended = true
+					cancel()
+				}
 			}
-		}
-		select {
-		case sig := <-signals:
-			if sig == os.Interrupt && ignored {
-				os.Exit(128 + int(syscall.SIGINT)) // as a shell reports it
-			}
-			end(sig)
-		case <-stopped:
 		}
 	}()
 	return ctx, func() {
