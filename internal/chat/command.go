@@ -43,7 +43,7 @@ func (s *Session) command(ctx context.Context, line string) (leave bool, err err
 	case "/quit", "/exit":
 		return true, nil
 	case "/new":
-		s.TaskID, s.ContextID, s.last, s.parts, s.files = "", "", nil, nil, nil
+		s.TaskID, s.ContextID, s.last, s.parts = "", "", nil, nil
 		s.Say("the next message begins a new conversation")
 	case "/attach":
 		return false, s.attach(arg)
@@ -65,8 +65,12 @@ func (s *Session) attach(path string) error {
 	if err != nil {
 		return mistakef("/attach %s: %v", path, err)
 	}
-	s.parts, s.files = append(s.parts, part), append(s.files, part.Filename)
-	s.Say("the next message takes along: " + strings.Join(s.files, ", "))
+	s.parts = append(s.parts, part)
+	var files []string
+	for _, p := range s.parts {
+		files = append(files, p.Filename)
+	}
+	s.Say("the next message takes along: " + strings.Join(files, ", "))
 	return nil
 }
 

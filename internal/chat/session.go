@@ -54,23 +54,22 @@ type Session struct {
 	// TaskID and ContextID are those of the next message; "" begins anew.
 	TaskID, ContextID string
 
-	last   *a2a.Task   // of the latest turn; nil before that
-	parts  []*a2a.Part // for the next message
-	files  []string    // their names
-	warned bool        // the user was told how to leave
+	last  *a2a.Task   // of the latest turn; nil before that
+	parts []*a2a.Part // files for the next message
 }
 
 // Run converses until the user leaves. Unless Interactive, it returns the failure of a turn,
 // because the lines after it may rely on its success.
 func (s *Session) Run(ctx context.Context) error {
+	warned := false // the user was told how to leave
 	for {
 		line, err := s.Line(ctx, s.prompt())
 		switch {
 		case errors.Is(err, terminal.ErrAborted):
-			if s.warned {
+			if warned {
 				return nil
 			}
-			s.warned = true
+			warned = true
 			s.Say("press Ctrl-C again, or Ctrl-D, to leave")
 			continue
 		case errors.Is(err, io.EOF):
@@ -78,7 +77,7 @@ func (s *Session) Run(ctx context.Context) error {
 		case err != nil:
 			return err
 		}
-		s.warned = false
+		warned = false
 		leave, err := s.do(ctx, line)
 		if leave {
 			return nil
@@ -128,7 +127,7 @@ func (s *Session) turn(outer context.Context, text string) (leave bool, err erro
 	w.end()
 
 	if err == nil || w.taken {
-		s.parts, s.files = nil, nil // the agent has them
+		s.parts = nil // the agent has them
 	}
 	if context.Cause(w.ctx) == errStopped {
 		if id := w.taskID; id != "" {
