@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
@@ -108,8 +106,8 @@ func (a *app) chat(ctx context.Context, noHistory bool) error {
 
 // typed reports whether standard input is a terminal.
 func (a *app) typed() bool {
-	in, ok := a.stdin.(*os.File)
-	return ok && term.IsTerminal(int(in.Fd()))
+	_, is := terminal.Is(a.stdin)
+	return is
 }
 
 // session connects a conversation with the agent and the printer.

@@ -48,12 +48,12 @@ func New(out, err io.Writer, lookup func(string) (string, bool)) *Screen {
 	s := &Screen{out: out, err: err, widthOf: func() int { return 0 }}
 	name, named := lookup("TERM")
 	dumb := named && (name == "dumb" || name == "")
-	if fd, ok := isTerminal(err); ok {
+	if fd, ok := Is(err); ok {
 		s.watched = true
 		s.errIs = !dumb && enableColors(fd)
 		s.widthOf = widthOf(fd)
 	}
-	if fd, ok := isTerminal(out); ok {
+	if fd, ok := Is(out); ok {
 		s.outIs = true
 		noColor, _ := lookup("NO_COLOR")
 		s.colors = !dumb && noColor == "" && enableColors(fd)
@@ -62,8 +62,9 @@ func New(out, err io.Writer, lookup func(string) (string, bool)) *Screen {
 	return s
 }
 
-func isTerminal(w io.Writer) (fd int, ok bool) {
-	f, ok := w.(*os.File)
+// Is reports whether a stream is a terminal, and returns its file descriptor.
+func Is(stream any) (fd int, ok bool) {
+	f, ok := stream.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return 0, false
 	}

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"reflect"
 	"strings"
 	"time"
@@ -16,49 +15,47 @@ import (
 // Secrets reads secret lines: from a terminal with a prompt and without echo, from other inputs
 // line by line.
 type Secrets struct {
-	in    *os.File // the terminal; nil if there is none
-	lines *bufio.Reader
-	out   io.Writer
+	fd       int // of the terminal
+	terminal bool
+	lines    *bufio.Reader
+	out      io.Writer
 }
 
 // NewSecrets returns a reader of secrets; prompts go to out.
 func NewSecrets(in io.Reader, out io.Writer) *Secrets {
 	s := &Secrets{lines: bufio.NewReader(in), out: out}
-	if f, ok := in.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		s.in = f
-	}
+	s.fd, s.terminal = Is(in)
 	return s
 }
 
 // Terminal reports whether the input is a terminal.
-func (s *Secrets) Terminal() bool { return s.in != nil }
+func (s *Secrets) Terminal() bool { return s.terminal }
 
 // Line returns the next line without its end; "" if there is none.
 func (s *Secrets) Line(ctx context.Context, prompt string) (string, error) {
-	if s.in == nil {
+	if !s.terminal {
 		line, err := s.lines.ReadString('\n')
 		if err == io.EOF {
 			err = nil
 		}
 		return strings.TrimRight(line, "\r\n"), err
 	}
-	fd := int(s.in.Fd())
-	before, err := term.GetState(fd)
+	before, err := term.GetState(s.fd)
 	if err != nil {
 		return "", err
 	}
 	asked := make(chan struct{})
 	go func() {
 		defer close(asked)
-		hidden(ctx, fd, before)
+		hidden(ctx, s.fd, before)
 		fmt.Fprint(s.out, prompt+": ")
 	}()
 	line, err := within(ctx, func() (string, error) {
-		line, err := term.ReadPassword(fd)
+		line, err := term.ReadPassword(s.fd)
 		return string(line), err
 	})
 	if ctx.Err() != nil {
-		_ = term.Restore(fd, before) // the reader still runs, and would leave the terminal without echo
+		_ = term.Restore(s.fd, before) // the reader still runs, and would leave the terminal without echo
 	}
 	<-asked
 	fmt.Fprintln(s.out)
