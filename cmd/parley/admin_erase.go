@@ -72,7 +72,7 @@ func (a *app) erase(ctx context.Context, db *database.Location, f *eraseFlags) (
 	defer done(st, &err)
 	what := []slog.Attr{slog.String("context", f.context), slog.String("agent", f.agent), slog.String("tenant", f.tenant), slog.String("subject", f.owner)}
 	return a.audited(&f.audit, db, a2aserver.AuditAdminErase, what, func() ([]slog.Attr, error) {
-		erased, stop := a.counted("erasing", "task")
+		erased, stop := a.counted("erasing")
 		total, receipts, err := database.Erase(ctx, st, engine.TenantOf(f.agent, f.tenant), f.owner, f.context, erased)
 		stop()
 		if err == nil {

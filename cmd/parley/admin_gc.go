@@ -110,7 +110,7 @@ func (a *app) collect(ctx context.Context, st database.Store, f *gcFlags, did *a
 	if _, err := st.Delete(ctx, nil); err != nil { // left by a killed gc
 		return err
 	}
-	looked, stop := a.counted("deleting", "task")
+	looked, stop := a.counted("deleting")
 	defer stop()
 	if !a.screen.Rewrites() {
 		stop() // there is a line for each batch

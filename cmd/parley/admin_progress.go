@@ -13,10 +13,10 @@ func (a *app) progress(what string, word func(int64) string, look func() (done, 
 	return a.screen.Progress(what, look, word, func(line string) { a.stderr.Note("Progress", "%s", line) })
 }
 
-// counted shows how many things of a kind are done.
-func (a *app) counted(what, thing string) (done *atomic.Int64, stop func()) {
+// counted shows with how many tasks something is done.
+func (a *app) counted(what string) (done *atomic.Int64, stop func()) {
 	done = new(atomic.Int64)
-	return done, a.progress(what, func(n int64) string { return plain.Count(n, thing) }, func() (int64, int64) { return done.Load(), 0 })
+	return done, a.progress(what, func(n int64) string { return plain.Count(n, "task") }, func() (int64, int64) { return done.Load(), 0 })
 }
 
 // migrating shows the progress of a database's migration. The first line says that it is one.

@@ -18,8 +18,7 @@ func sayArgs(cmd *cobra.Command) {
 	if check := cmd.Args; check != nil {
 		cmd.Args = func(cmd *cobra.Command, args []string) error {
 			err := check(cmd, args)
-			var f *failure.Error
-			if err == nil || errors.As(err, &f) {
+			if _, ours := errors.AsType[*failure.Error](err); err == nil || ours {
 				return err
 			}
 			for n := len(args) - 1; n >= 0; n-- {

@@ -75,9 +75,8 @@ func printed(err error) error {
 // unwritten turns a write error, as of a full disk, into a failure. It returns other errors,
 // and failures, unchanged.
 func unwritten(err error) error {
-	var f *failure.Error
-	var path *fs.PathError
-	if !errors.As(err, &f) && errors.As(err, &path) && path.Op == "write" {
+	_, ours := errors.AsType[*failure.Error](err)
+	if path, ok := errors.AsType[*fs.PathError](err); ok && !ours && path.Op == "write" {
 		return printed(err)
 	}
 	return err

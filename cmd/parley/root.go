@@ -188,12 +188,11 @@ func usageOf(cmd *cobra.Command, err error) *failure.Error {
 	if f, ok := errors.AsType[*failure.Error](err); ok {
 		return f
 	}
-	var value *pflag.InvalidValueError
-	if errors.As(err, &value) && secrets[value.GetFlag().Name] { // its text contains the value
+	value, invalid := errors.AsType[*pflag.InvalidValueError](err)
+	if invalid && secrets[value.GetFlag().Name] { // its text contains the value
 		err = fmt.Errorf("invalid argument for --%s: %w", value.GetFlag().Name, value.Unwrap())
 	}
-	var number *strconv.NumError
-	if errors.As(err, &number) && value != nil { // it names a Go function
+	if number, ok := errors.AsType[*strconv.NumError](err); ok && invalid { // it names a Go function
 		must := "must be a whole number"
 		switch kind := value.GetFlag().Value.Type(); {
 		case errors.Is(err, strconv.ErrRange):

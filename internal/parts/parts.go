@@ -247,9 +247,8 @@ func ReadFile(name string) ([]byte, error) {
 			return b, nil
 		}
 	}
-	var pe *os.PathError
-	if errors.As(err, &pe) {
-		err = pe.Err // the caller names the file
+	if path, ok := errors.AsType[*os.PathError](err); ok {
+		err = path.Err // the caller names the file
 	}
 	return nil, err
 }
