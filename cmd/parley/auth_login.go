@@ -222,5 +222,5 @@ func (a *app) signInContext() string {
 	if a.settings.foreign {
 		return ""
 	}
-	return a.settings.named
+	return a.settings.loaded["context"]
 }

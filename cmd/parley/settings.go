@@ -43,6 +43,8 @@ type origin struct {
 	where string // "flag --output", "environment variable A2ACLI_OUTPUT", a file's name, "default"
 }
 
+var byDefault = origin{fromDefault, "default"}
+
 // surroundings are the sources of configuration; tests make their own.
 type surroundings struct {
 	lookup   func(string) (string, bool) // environment variables
@@ -68,9 +70,9 @@ type settings struct {
 	around        surroundings
 	local, global *dotenv.File // nil if there is none
 	from          map[string]origin
+	loaded        map[string]string // config and context, which say where other settings are
 
 	context   contexts.Context // nil if there is none
-	named     string           // its name
 	fromFlags bool             // the command line names it: it is stronger than variables and files
 	foreign   bool             // the agent is not the context's, so the context's credentials are not for it
 	broken    error            // why there is no context, though one is in use; commands without an agent ignore it
@@ -79,7 +81,10 @@ type settings struct {
 // loadSettings finds and reads the files. named is the value of --config, and context that of
 // --context. Warnings are about files that others could read or write.
 func loadSettings(around surroundings, named, context string) (*settings, []string, error) {
-	s := &settings{around: around, from: map[string]origin{}}
+	s := &settings{
+		around: around,
+		loaded: map[string]string{"config": "", "context": ""}, from: map[string]origin{"config": byDefault, "context": byDefault},
+	}
 	var warnings []string
 	read := func(path string) (*dotenv.File, error) {
 		f, err := dotenv.Read(path)
@@ -91,7 +96,9 @@ func loadSettings(around surroundings, named, context string) (*settings, []stri
 	}
 
 	if named == "" {
-		named, _ = around.lookup(envName("config"))
+		if named, _ = around.lookup(envName("config")); named != "" {
+			s.loaded["config"], s.from["config"] = named, origin{fromEnv, "environment variable " + envName("config")}
+		}
 	}
 	if named == "" && around.dir != "" {
 		if named = dotenv.FindUp(around.dir, ".env"); named == around.global {
@@ -119,16 +126,18 @@ func loadSettings(around surroundings, named, context string) (*settings, []stri
 // loadContext reads the context that the command line, a variable or a file names, or the one
 // in use.
 func (s *settings) loadContext(name string) (err error) {
+	var from origin
 	s.fromFlags = name != ""
 	if name == "" {
-		name, _ = s.find("context")
+		name, from = s.find("context")
 	}
 	if name == "" {
 		name, err = s.around.contexts.Current()
+		from = origin{fromContext, "parley context use"}
 	}
 	if err == nil && name != "" {
 		if s.context, err = s.around.contexts.Load(name); err == nil {
-			s.named = name
+			s.loaded["context"], s.from["context"] = name, from
 		}
 	}
 	if err != nil && !s.fromFlags {
@@ -185,27 +194,10 @@ func (s *settings) applyTo(f *pflag.Flag) error {
 		s.from[f.Name] = origin{fromFlag, "flag --" + f.Name}
 		return nil
 	}
-	if f.Name == "context" {
-		s.from[f.Name] = origin{fromDefault, "default"}
-		if s.named != "" {
-			s.from[f.Name] = origin{fromContext, "parley context use"}
-			if _, from := s.find(f.Name); from.level < fromContext {
-				s.from[f.Name] = from
-			}
-			return f.Value.Set(s.named)
-		}
-		return nil
+	value, loaded := s.loaded[f.Name]
+	if !loaded {
+		value, s.from[f.Name] = s.find(f.Name)
 	}
-	if f.Name == "config" { // no file can name the file itself
-		s.from[f.Name] = origin{fromDefault, "default"}
-		if path, ok := s.around.lookup(envName(f.Name)); ok && path != "" {
-			s.from[f.Name] = origin{fromEnv, "environment variable " + envName(f.Name)}
-			return f.Value.Set(path)
-		}
-		return nil
-	}
-	value, from := s.find(f.Name)
-	s.from[f.Name] = from
 	if value == "" {
 		return nil
 	}
@@ -218,14 +210,14 @@ func (s *settings) applyTo(f *pflag.Flag) error {
 			if secrets[f.Name] {
 				v = plain.Redacted
 			}
-			return failure.Usagef("%s, from %s: %q: %v", envName(f.Name), from.where, v, err)
+			return failure.Usagef("%s, from %s: %q: %v", envName(f.Name), s.from[f.Name].where, v, err)
 		}
 	}
 	return nil
 }
 
 // contextOrigin is the source name of the context's settings.
-func (s *settings) contextOrigin() string { return "context " + s.named }
+func (s *settings) contextOrigin() string { return "context " + s.loaded["context"] }
 
 // find returns the value of a flag below the command line.
 func (s *settings) find(flag string) (string, origin) {
@@ -248,7 +240,7 @@ func (s *settings) find(flag string) (string, origin) {
 	if known {
 		return ofContext, origin{fromContext, s.contextOrigin()}
 	}
-	return "", origin{fromDefault, "default"}
+	return "", byDefault
 }
 
 // prefer decides between two settings that exclude each other: the stronger source wins; sources
