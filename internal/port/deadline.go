@@ -9,7 +9,6 @@ import (
 // lateDeadline is the deadline of a connection's reads. The connection gets it only
 // when a read is about to wait. net/http sets several for each request, most of which
 // are replaced before anything reads, and each would go to the timers of the poller.
-// peerConn has the deadlines of writes.
 type lateDeadline struct {
 	set func(time.Time) error // of the connection
 
@@ -59,13 +58,5 @@ const past = 1 << 20
 func (d *lateDeadline) end() {
 	d.mu.Lock()
 	d.waiting--
-	d.mu.Unlock()
-}
-
-// forget drops a deadline that the connection has not got, because from now on its new
-// owner sets them.
-func (d *lateDeadline) forget() {
-	d.mu.Lock()
-	d.pending = false
 	d.mu.Unlock()
 }

@@ -24,6 +24,8 @@ type peerConn struct {
 	since time.Time
 	exact bool // the connection is one of TLS, which an early deadline breaks
 
+	reads lateDeadline
+
 	turn sync.Mutex // held by the write under way; protects the field below
 	pace Pace
 
@@ -38,7 +40,7 @@ type peerConn struct {
 func newPeerConn(c net.Conn, limit time.Duration) *peerConn {
 	_, secure := c.(*tls.Conn) // of a listener that is not ours
 	keepLittleUnsent(beneath(c))
-	return &peerConn{Conn: c, limit: limit, since: time.Now(), exact: secure}
+	return &peerConn{Conn: c, limit: limit, since: time.Now(), exact: secure, reads: lateDeadline{set: c.SetReadDeadline}}
 }
 
 // LimitWrites returns a listener whose connections have the limits of a [Port] on
@@ -66,6 +68,14 @@ func beneath(c net.Conn) net.Conn {
 		return t.NetConn()
 	}
 	return c
+}
+
+func (c *peerConn) Read(p []byte) (int, error) {
+	if err := c.reads.begin(); err != nil {
+		return 0, err
+	}
+	defer c.reads.end()
+	return c.Conn.Read(p)
 }
 
 func (c *peerConn) Write(p []byte) (n int, err error) {
@@ -150,6 +160,8 @@ func (c *peerConn) SetWriteDeadline(t time.Time) error {
 	}
 	return nil
 }
+
+func (c *peerConn) SetReadDeadline(t time.Time) error { return c.reads.to(t) }
 
 func (c *peerConn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))

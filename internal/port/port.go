@@ -206,7 +206,7 @@ func (l *portListener) Accept() (net.Conn, error) {
 	if l.tls != nil {
 		c = tls.Server(newHandshakeConn(c, l.p.turns), l.tls)
 	}
-	return newSniffed(c, l.p, slot), nil
+	return &sniffed{Conn: c, p: l.p, slot: slot}, nil
 }
 
 func (l *portListener) Close() error {

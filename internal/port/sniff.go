@@ -25,24 +25,12 @@ type sniffed struct {
 	from io.Reader            // set by the first Read
 	tls  *tls.ConnectionState // set by the first Read; nil in clear
 	left atomic.Bool          // the connection is the native server's now
-
-	reads lateDeadline // peerConn has the deadlines of writes
-}
-
-func newSniffed(c net.Conn, p *Port, slot *slot) *sniffed {
-	s := &sniffed{Conn: c, p: p, slot: slot}
-	s.reads.set = c.SetReadDeadline
-	return s
 }
 
 func (c *sniffed) Read(p []byte) (int, error) {
 	if c.left.Load() {
 		return 0, io.EOF
 	}
-	if err := c.reads.begin(); err != nil {
-		return 0, err
-	}
-	defer c.reads.end()
 	if c.from != nil {
 		return c.from.Read(p)
 	}
@@ -107,7 +95,6 @@ func (c *sniffed) handshake() error {
 func (c *sniffed) leave(h *http2Start) {
 	c.left.Store(true)
 	c.from = failed{io.EOF}
-	c.reads.forget()
 	_ = c.Conn.SetDeadline(time.Time{}) // a broken connection shows when it is read
 	on := &Conn{Conn: c.Conn, slot: c.slot, from: h, tls: c.tls}
 	on.slot.leave()
@@ -151,7 +138,7 @@ func (c *sniffed) SetReadDeadline(t time.Time) error {
 	if c.left.Load() {
 		return nil
 	}
-	return c.reads.to(t)
+	return c.Conn.SetReadDeadline(t)
 }
 
 func (c *sniffed) SetWriteDeadline(t time.Time) error {
