@@ -78,17 +78,11 @@ func (d *db) exec(ctx context.Context, what, sql string, args ...any) (n int, er
 // read calls f until it succeeds, fails for good, or was tried often enough. f must not
 // change anything.
 func (d *db) read(ctx context.Context, f func(ctx context.Context, q querier) error) error {
-	if err := d.usable(ctx); err != nil {
-		return err
-	}
 	return d.again(ctx, func(ctx context.Context) error { return f(ctx, d.pool) })
 }
 
 // snapshot is read for several queries that must see the same state.
 func (d *db) snapshot(ctx context.Context, f func(ctx context.Context, q querier) error) error {
-	if err := d.usable(ctx); err != nil {
-		return err
-	}
 	return d.again(ctx, func(ctx context.Context) error {
 		return pgx.BeginTxFunc(ctx, d.pool, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}, func(tx pgx.Tx) error {
 			return f(ctx, tx)
@@ -102,19 +96,13 @@ func (d *db) snapshot(ctx context.Context, f func(ctx context.Context, q querier
 // and gives f another context, because a caller that left early would not know whether the
 // write happened.
 func (d *db) write(ctx context.Context, f func(ctx context.Context, tx pgx.Tx) error) error {
-	if err := d.usable(ctx); err != nil {
-		return err
-	}
-	return d.again(context.WithoutCancel(ctx), func(ctx context.Context) error { return d.transact(ctx, f) })
+	return d.finish(ctx, func(ctx context.Context) error { return d.transact(ctx, f) })
 }
 
 // statement is write for a single statement that is its own transaction. It costs one round
 // trip.
 func (d *db) statement(ctx context.Context, f func(ctx context.Context, q querier) error) error {
-	if err := d.usable(ctx); err != nil {
-		return err
-	}
-	return d.again(context.WithoutCancel(ctx), func(ctx context.Context) error {
+	return d.finish(ctx, func(ctx context.Context) error {
 		c, err := d.pool.Acquire(ctx)
 		if err != nil {
 			return err
@@ -133,6 +121,14 @@ func (d *db) statement(ctx context.Context, f func(ctx context.Context, q querie
 		}
 		return &uncertain{err}
 	})
+}
+
+// finish is again for writes: once begun, they ignore the end of ctx.
+func (d *db) finish(ctx context.Context, f func(ctx context.Context) error) error {
+	if err := d.usable(ctx); err != nil {
+		return err
+	}
+	return d.again(context.WithoutCancel(ctx), f)
 }
 
 // writing are the options of transactions that change something, whatever the server's
@@ -171,6 +167,9 @@ var setIdle = "SELECT set_config('idle_in_transaction_session_timeout', '" + str
 
 // again calls f until it succeeds, fails for good, or was tried often enough.
 func (d *db) again(ctx context.Context, f func(ctx context.Context) error) error {
+	if err := d.usable(ctx); err != nil {
+		return err
+	}
 	for n := 1; ; n++ {
 		err := d.once(ctx, f)
 		if err == nil || n == tries || !passing(err) || ctx.Err() != nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"maps"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -30,10 +29,7 @@ type hints struct {
 
 // message is the content of one NOTIFY.
 type message struct {
-	tasks map[uint64]struct{}
-	nodes map[string]struct{}
-	work  bool
-	lost  bool
+	hints map[store.Hint]struct{}
 	here  bool // the sender is present
 }
 
@@ -43,7 +39,7 @@ const channel = "parley"
 // Limits of a message. Hints beyond them are replaced by Lost.
 const (
 	maxPayload = 7900 // bytes; the server accepts 7999
-	maxPending = 4096 // tasks and nodes not yet sent
+	maxPending = 4096 // hints not yet sent
 )
 
 // hereEvery is how often a store announces itself, which also tests that it hears. hereKept
@@ -78,30 +74,21 @@ func (h *hints) nudge() {
 }
 
 func (m *message) add(hints []store.Hint) {
-	for _, h := range hints {
-		m.work = m.work || h.Work
-		m.lost = m.lost || h.Lost
-		if h.Task != 0 {
-			if m.tasks == nil {
-				m.tasks = map[uint64]struct{}{}
-			}
-			m.tasks[h.Task] = struct{}{}
-		}
-		if h.Node != "" {
-			if m.nodes == nil {
-				m.nodes = map[string]struct{}{}
-			}
-			m.nodes[h.Node] = struct{}{}
-		}
+	if m.hints == nil {
+		m.hints = map[store.Hint]struct{}{}
 	}
-	if len(m.tasks)+len(m.nodes) > maxPending {
-		m.tasks, m.nodes, m.lost = nil, nil, true
+	for _, h := range hints {
+		m.hints[h] = struct{}{}
+	}
+	if len(m.hints) > maxPending {
+		m.hints = map[store.Hint]struct{}{lost: {}}
 	}
 }
 
-func (m *message) empty() bool {
-	return len(m.tasks)+len(m.nodes) == 0 && !m.work && !m.lost && !m.here
-}
+// lost replaces hints that are not sent; a receiver then checks everything.
+var lost = store.Hint{Lost: true}
+
+func (m *message) empty() bool { return len(m.hints) == 0 && !m.here }
 
 // take removes the queued message and returns it.
 func (h *hints) take() message {
@@ -132,7 +119,8 @@ func (s *Store) send() {
 			// The content of the message is lost; the next one that is sent says so.
 			s.o.Logger.Debug("hints could not be sent; trying again", "error", err)
 			s.hints.mu.Lock()
-			s.hints.next.lost, s.hints.next.here = true, s.hints.next.here || m.here
+			s.hints.next.add([]store.Hint{lost})
+			s.hints.next.here = s.hints.next.here || m.here
 			s.hints.mu.Unlock()
 			s.pause(s.over, time.Second)
 			s.hints.nudge()
@@ -162,7 +150,8 @@ func (h *hints) age(now time.Time) {
 func (h *hints) heard(peer string, now time.Time) {
 	if !h.counts(peer, now) {
 		h.mu.Lock()
-		h.next.lost, h.next.here = true, true
+		h.next.add([]store.Hint{lost})
+		h.next.here = true
 		h.mu.Unlock()
 		h.nudge()
 	}
@@ -197,36 +186,35 @@ var coding = base64.RawURLEncoding
 
 // encode returns the payload. It is ASCII, because the server requires text in its encoding.
 func (m *message) encode(sender string) string {
+	var nodes []string
+	var tasks []byte
+	work, over := false, false
+	size := len(sender) + len(" h w l t")
+	for h := range m.hints {
+		work, over = work || h.Work, over || h.Lost
+		if h.Node != "" {
+			word := wordNode + coding.EncodeToString([]byte(h.Node))
+			nodes = append(nodes, word)
+			size += 1 + len(word)
+		}
+		if h.Task != 0 {
+			tasks = binary.BigEndian.AppendUint64(tasks, h.Task)
+		}
+	}
 	words := []string{sender}
 	if m.here {
 		words = append(words, wordHere)
 	}
-	if m.work {
+	if work {
 		words = append(words, wordWork)
 	}
-	lost := m.lost
-	size := len(sender) + len(" h w l t")
-	for node := range m.nodes {
-		word := wordNode + coding.EncodeToString([]byte(node))
-		if size += 1 + len(word); size > maxPayload {
-			lost = true
-			break
+	if over || size+coding.EncodedLen(len(tasks)) > maxPayload {
+		words = append(words, wordLost)
+	} else {
+		words = append(words, nodes...)
+		if len(tasks) > 0 {
+			words = append(words, wordTasks+coding.EncodeToString(tasks))
 		}
-		words = append(words, word)
-	}
-	if size+coding.EncodedLen(8*len(m.tasks)) > maxPayload {
-		lost = true
-	}
-	switch {
-	case lost: // a receiver of Lost checks everything anyway
-		words = slices.DeleteFunc(words[1:], func(w string) bool { return w[:1] == wordNode })
-		words = append([]string{sender, wordLost}, words...)
-	case len(m.tasks) > 0:
-		b := make([]byte, 0, 8*len(m.tasks))
-		for task := range m.tasks {
-			b = binary.BigEndian.AppendUint64(b, task)
-		}
-		words = append(words, wordTasks+coding.EncodeToString(b))
 	}
 	return strings.Join(words, " ")
 }

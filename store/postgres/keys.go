@@ -13,28 +13,27 @@ const keyBlock = 1024
 type keys struct {
 	sequence string
 
-	mu         sync.Mutex // protects the fields below
-	next, last int64
+	mu        sync.Mutex // protects the fields below
+	next, end int64      // the rest of the current block; empty if they are equal
 }
 
-// take returns the first of n consecutive keys that no other row gets; n is at most keyBlock.
-// If the current block has too few left, they are skipped.
-func (k *keys) take(ctx context.Context, d *db, n int) (first int64, err error) {
+// take returns a key that no other row gets. If the current block is used up, it gets another
+// one by way of again: db.again, or one that is more patient.
+func (k *keys) take(ctx context.Context, d *db, again func(context.Context, func(context.Context) error) error) (int64, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if k.next == 0 || k.next+int64(n)-1 > k.last {
+	if k.next == k.end {
 		var v int64
-		err := d.read(ctx, func(ctx context.Context, q querier) error { // wasting a value does no harm
-			return q.QueryRow(ctx, "SELECT nextval('parley."+k.sequence+"')").Scan(&v)
+		err := again(ctx, func(ctx context.Context) error { // wasting a value does no harm
+			return d.pool.QueryRow(ctx, "SELECT nextval('parley."+k.sequence+"')").Scan(&v)
 		})
 		if err != nil {
 			return 0, err
 		}
-		k.next, k.last = (v-1)*keyBlock+1, v*keyBlock
+		k.next, k.end = (v-1)*keyBlock+1, v*keyBlock+1
 	}
-	first = k.next
-	k.next += int64(n)
-	return first, nil
+	k.next++
+	return k.next - 1, nil
 }
 
 // drop skips the rest of the block, because one of its keys was already in use. This happens
@@ -42,5 +41,5 @@ func (k *keys) take(ctx context.Context, d *db, n int) (first int64, err error) 
 func (k *keys) drop() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.next = 0
+	k.next = k.end
 }

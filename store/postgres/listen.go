@@ -105,7 +105,7 @@ func (s *Store) listenOnce() (heard bool, err error) {
 		return false, err
 	}
 	// From here on no hint is missed, but earlier ones may have been.
-	s.hub.Tell(store.Hint{Lost: true})
+	s.hub.Tell(lost)
 	s.hints.mu.Lock()
 	s.hints.next.here = true
 	s.hints.mu.Unlock()

@@ -27,10 +27,7 @@ func (s *Store) Post(ctx context.Context, all []store.Mail) error {
 	}
 	nodes, bodies := make([][]byte, len(all)), make([][]byte, len(all))
 	for i, l := range all {
-		nodes[i], bodies[i] = arg(l.Node), l.Body
-		if l.Body == nil {
-			bodies[i] = []byte{}
-		}
+		nodes[i], bodies[i] = arg(l.Node), full(l.Body)
 	}
 	err := s.statement(ctx, func(ctx context.Context, q querier) error {
 		_, err := q.Exec(ctx, postMail, nodes, bodies)
@@ -39,15 +36,9 @@ func (s *Store) Post(ctx context.Context, all []store.Mail) error {
 	if err != nil {
 		return wrap("post", err)
 	}
-	told := map[string]bool{}
-	var hints []store.Hint
 	for _, l := range all {
-		if !told[l.Node] {
-			told[l.Node] = true
-			hints = append(hints, store.Hint{Node: l.Node})
-		}
+		s.tell(store.Hint{Node: l.Node})
 	}
-	s.tell(hints...)
 	if s.sweeps.due(time.Now()) {
 		s.sweep(ctx, store.MailKept)
 	}

@@ -61,7 +61,7 @@ func (s *Store) SetPush(ctx context.Context, p *store.PushConfig) error {
 		return err
 	}
 	for n := 1; ; n++ {
-		key, err := s.pushes.take(ctx, s.db, 1)
+		key, err := s.pushes.take(ctx, s.db, s.again)
 		if err != nil {
 			return wrap("set push config", err)
 		}

@@ -114,30 +114,18 @@ func (c *change) final(all []*store.Append) *store.Append { return all[c.appends
 func (w *writer) fill(ctx context.Context, all []*store.Append, changes []change) error {
 	b := w.batch
 	b.reset()
-	made, pushes := 0, 0
+	pushes := 0
 	for i := range changes {
 		c := &changes[i]
-		if c.key = c.was.key; !c.old && !c.first(all).Alone() {
-			made++
+		c.key = c.was.key
+		if !c.old && !c.first(all).Alone() {
+			var err error
+			if c.key, err = w.s.tasks.take(ctx, w.s.db, w.patiently); err != nil {
+				return err
+			}
 		}
 		for _, at := range c.appends {
 			pushes += len(all[at].Pushes)
-		}
-	}
-	if made > 0 {
-		var key int64
-		err := w.patiently(ctx, func(ctx context.Context) (err error) {
-			key, err = w.s.tasks.take(ctx, w.s.db, made)
-			return err
-		})
-		if err != nil {
-			return err
-		}
-		for i := range changes {
-			if c := &changes[i]; !c.old && !c.first(all).Alone() {
-				c.key = key
-				key++
-			}
 		}
 	}
 	slices.SortFunc(changes, func(a, b change) int { return compareNames(&a.first(all).Row, &b.first(all).Row) })
@@ -266,13 +254,11 @@ func (w *writer) fillPushes(ctx context.Context, all []*store.Append, changes []
 	for _, a := range all { // including those that earlier or later statements write
 		for j := range a.Pushes {
 			if p := &a.Pushes[j]; w.places[p] == 0 {
-				err := w.patiently(ctx, func(ctx context.Context) (err error) {
-					w.places[p], err = w.s.pushes.take(ctx, w.s.db, 1)
-					return err
-				})
+				key, err := w.s.pushes.take(ctx, w.s.db, w.patiently)
 				if err != nil {
 					return err
 				}
+				w.places[p] = key
 			}
 		}
 	}
