@@ -151,6 +151,23 @@ func (a *Append) Validate() error {
 	return nil
 }
 
+// Refusal returns why a does not fit a task as stored, or nil: last is the seq of the last
+// entry of the task's log, and 0 if there is no such task. It is for drivers, which check the
+// receipts afterwards.
+func (a *Append) Refusal(last, epoch int64) error {
+	switch {
+	case last == 0 && a.After != 0:
+		return ErrNotFound
+	case last != 0 && a.After == 0:
+		return ErrConflict
+	case last != 0 && epoch != a.Epoch:
+		return ErrLeaseLost
+	case last != a.After:
+		return ErrConflict
+	}
+	return nil
+}
+
 // Append implements Store.
 func (m *Memory) Append(a *Append, done func(error)) { m.group.Append(a, done) }
 
@@ -177,15 +194,12 @@ func (d *memory) apply(a *Append) error {
 		return err
 	}
 	t := d.tasks[a.Row.Key]
-	switch {
-	case t == nil && a.After != 0:
-		return ErrNotFound
-	case t != nil && a.After == 0:
-		return ErrConflict
-	case t != nil && t.row.Epoch != a.Epoch:
-		return ErrLeaseLost
-	case t != nil && t.row.Last != a.After:
-		return ErrConflict
+	var was Row
+	if t != nil {
+		was = t.row
+	}
+	if err := a.Refusal(was.Last, was.Epoch); err != nil {
+		return err
 	}
 	if err := d.unused(a); err != nil {
 		return err

@@ -104,18 +104,18 @@ func (w *writer) know(ctx context.Context, all []*store.Append, changes []change
 	}
 	for i, was := range rows {
 		c := &changes[at[i]]
-		if a := c.first(all); was == nil || was.last != a.After || was.epoch != a.Epoch {
+		if c.first(all).Refusal(was.last, was.epoch) != nil {
 			return errOdd
 		}
-		c.was = *was
+		c.was = was
 	}
 	return nil
 }
 
-// look reads the rows of tasks. A missing task gives nil.
-func (w *writer) look(ctx context.Context, tasks []store.Key) ([]*stored, error) {
+// look reads the rows of tasks. For a missing task it returns zeros.
+func (w *writer) look(ctx context.Context, tasks []store.Key) ([]stored, error) {
 	tenants, owners, ids := split(tasks)
-	found := make([]*stored, len(tasks))
+	found := make([]stored, len(tasks))
 	err := w.patiently(ctx, func(ctx context.Context) error {
 		return each(ctx, w.s.pool, func(r pgx.Rows) error {
 			var i int64
@@ -123,7 +123,7 @@ func (w *writer) look(ctx context.Context, tasks []store.Key) ([]*stored, error)
 			if err := r.Scan(&i, &was.key, (*name)(&was.context), &was.state, &was.updated, &was.last, &was.epoch); err != nil {
 				return err
 			}
-			found[i-1] = &was
+			found[i-1] = was
 			return nil
 		}, lookUp, tenants, owners, ids)
 	})
@@ -155,21 +155,10 @@ func (w *writer) examine(ctx context.Context, all []*store.Append, changes []cha
 		return nil, err
 	}
 	for i := range changes {
-		a := changes[i].first(all)
-		was := rows[i]
-		if a.Alone() {
-			was = nil
+		if a := changes[i].first(all); !a.Alone() {
+			why[i] = a.Refusal(rows[i].last, rows[i].epoch)
 		}
-		switch {
-		case was == nil && a.After != 0:
-			why[i] = store.ErrNotFound
-		case was != nil && a.After == 0:
-			why[i] = store.ErrConflict
-		case was != nil && was.epoch != a.Epoch:
-			why[i] = store.ErrLeaseLost
-		case was != nil && was.last != a.After:
-			why[i] = store.ErrConflict
-		case taken[i]:
+		if why[i] == nil && taken[i] {
 			why[i] = store.ErrDuplicate
 		}
 	}

@@ -54,7 +54,7 @@ const (
 // SetLetters implements store.Store.
 func (s *Store) SetLetters(ctx context.Context, all []store.DeadLetter, gone bool) error {
 	if len(all) == 0 {
-		return s.read(ctx, func(context.Context, querier) error { return nil })
+		return s.usable(ctx)
 	}
 	sql := changeLetters
 	if gone {

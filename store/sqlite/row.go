@@ -1,6 +1,8 @@
 package sqlite
 
 import (
+	"cmp"
+
 	"github.com/ncruces/go-sqlite3"
 	"github.com/parley-a2a/parley/store"
 )
@@ -27,21 +29,17 @@ func (s *Store) place(a form) (task int64, refused, err error) {
 		return task, nil, err
 	}
 	was, err := c.look(a.Row.Key)
-	switch {
-	case err != nil:
+	if err != nil {
 		return 0, nil, err
-	case was == nil:
-		return 0, store.ErrNotFound, nil
-	case was.row.Epoch != a.Epoch:
-		return 0, store.ErrLeaseLost, nil
-	case was.row.Last != a.After:
-		return 0, store.ErrConflict, nil
+	}
+	if refused := a.Refusal(was.row.Last, was.row.Epoch); refused != nil {
+		return 0, refused, nil
 	}
 	if refused, err := c.counts(a.Append); refused != nil || err != nil {
 		return 0, refused, err
 	}
 	if was.packed {
-		if err := c.unfold(was); err != nil {
+		if err := c.unfold(&was); err != nil {
 			return 0, nil, err
 		}
 	} else if was.sealed && !a.apart() {
@@ -49,7 +47,7 @@ func (s *Store) place(a form) (task int64, refused, err error) {
 			return 0, nil, err
 		}
 	}
-	if err := c.update(was, a); err != nil {
+	if err := c.update(&was, a); err != nil {
 		return 0, nil, err
 	}
 	s.working.note(was.key, a.Append)
@@ -61,10 +59,9 @@ func (s *Store) begin(a form) (task int64, refused, err error) {
 	c := s.writer
 	refused, err = c.counts(a.Append)
 	if refused != nil {
-		var was *stored
-		if was, err = c.look(a.Row.Key); was != nil {
-			refused = store.ErrConflict
-		}
+		var was stored
+		was, err = c.look(a.Row.Key)
+		refused = cmp.Or(a.Refusal(was.row.Last, was.row.Epoch), refused)
 	}
 	if refused != nil || err != nil {
 		return 0, refused, err
@@ -135,12 +132,13 @@ func (o working) note(task int64, a *store.Append) {
 	was.row.Last = a.After + int64(len(a.Entries))
 }
 
-// look reads a task's row; nil: there is no such task.
-func (c *conn) look(k store.Key) (was *stored, err error) {
+// look reads a task's row. If there is no such task, it returns none, and so a row without
+// entries.
+func (c *conn) look(k store.Key) (was stored, err error) {
 	err = c.stmt("SELECT key, context, state, updated, active, node, epoch, last, head IS NOT NULL, head_size IS NOT NULL FROM task WHERE tenant = ? AND owner = ? AND id = ?").
 		text(k.Tenant).text(k.Owner).text(k.ID).
 		each(func(r *sqlite3.Stmt) error {
-			was = &stored{key: r.ColumnInt64(0), sealed: r.ColumnBool(8), packed: r.ColumnBool(9), row: store.Row{
+			was = stored{key: r.ColumnInt64(0), sealed: r.ColumnBool(8), packed: r.ColumnBool(9), row: store.Row{
 				Key:     k,
 				Context: r.ColumnText(1),
 				State:   int32(r.ColumnInt64(2)),
