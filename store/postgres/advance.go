@@ -57,52 +57,37 @@ func apart(all []store.Advance) int {
 
 // advances returns the arguments of advance.
 func advances(all []store.Advance) []any {
-	n := len(all)
-	tenants, owners, tasks, ids, nodes, reasons := make([][]byte, n), make([][]byte, n), make([][]byte, n), make([][]byte, n), make([][]byte, n), make([][]byte, n)
-	created, cursors, since, due := make([]int64, n), make([]int64, n), make([]*int64, n), make([]*int64, n)
-	tries, live := make([]int32, n), make([]bool, n)
-	l := noLetters()
+	places, dead := []int64{}, []store.DeadLetter(nil)
 	for i := range all {
-		a := &all[i]
-		tenants[i], owners[i], tasks[i], ids[i], nodes[i], reasons[i] = arg(a.Tenant), arg(a.Owner), arg(a.Key.ID), arg(a.ID), arg(a.Node), arg(a.Reason)
-		created[i], cursors[i], since[i], due[i] = a.Created.UnixMilli(), a.Cursor, maybe(a.Since), maybe(a.Due)
-		tries[i], live[i] = a.Tries, a.Live
-		for j := range a.Dead {
-			l.add(int64(i+1), &a.Dead[j])
+		for _, d := range lastOf(all[i].Dead, func(d store.DeadLetter) int64 { return d.Seq }) {
+			places, dead = append(places, int64(i+1)), append(dead, d)
 		}
 	}
-	return append([]any{tenants, owners, tasks, ids, created, nodes, cursors, tries, since, due, reasons, live}, l.args()...)
-}
-
-// letters are dead letters as arguments, without duplicates, each with the position of its
-// config.
-type letters struct {
-	at     map[[2]int64]int // index by position and seq
-	places []int64
-	seqs   []int64
-	times  []int64
-	tries  []int32
-	reason [][]byte
-	again  []bool
-}
-
-func noLetters() *letters {
-	// Not nil, because an empty array is not NULL.
-	return &letters{at: map[[2]int64]int{}, places: []int64{}, seqs: []int64{}, times: []int64{}, tries: []int32{}, reason: [][]byte{}, again: []bool{}}
-}
-
-// add adds a dead letter; of several for one entry, the last one wins.
-func (l *letters) add(place int64, d *store.DeadLetter) {
-	i, ok := l.at[[2]int64{place, d.Seq}]
-	if !ok {
-		i = len(l.places)
-		l.at[[2]int64{place, d.Seq}] = i
-		l.places, l.seqs, l.times, l.tries = append(l.places, place), append(l.seqs, d.Seq), append(l.times, 0), append(l.tries, 0)
-		l.reason, l.again = append(l.reason, nil), append(l.again, false)
+	args := []any{
+		values(all, func(a store.Advance) []byte { return arg(a.Tenant) }),
+		values(all, func(a store.Advance) []byte { return arg(a.Owner) }),
+		values(all, func(a store.Advance) []byte { return arg(a.Key.ID) }),
+		values(all, func(a store.Advance) []byte { return arg(a.ID) }),
+		values(all, func(a store.Advance) int64 { return a.Created.UnixMilli() }),
+		values(all, func(a store.Advance) []byte { return arg(a.Node) }),
+		values(all, func(a store.Advance) int64 { return a.Cursor }),
+		values(all, func(a store.Advance) int32 { return a.Tries }),
+		values(all, func(a store.Advance) *int64 { return maybe(a.Since) }),
+		values(all, func(a store.Advance) *int64 { return maybe(a.Due) }),
+		values(all, func(a store.Advance) []byte { return arg(a.Reason) }),
+		values(all, func(a store.Advance) bool { return a.Live }),
+		places,
 	}
-	l.times[i], l.tries[i], l.reason[i], l.again[i] = d.Time.UnixMilli(), d.Tries, arg(d.Reason), d.Again
+	return append(args, letterColumns(dead)...)
 }
 
-func (l *letters) args() []any {
-	return []any{l.places, l.seqs, l.times, l.tries, l.reason, l.again}
+// letterColumns returns seq, time, tries, reason and again of dead letters as arguments.
+func letterColumns(all []store.DeadLetter) []any {
+	return []any{
+		values(all, func(d store.DeadLetter) int64 { return d.Seq }),
+		values(all, func(d store.DeadLetter) int64 { return d.Time.UnixMilli() }),
+		values(all, func(d store.DeadLetter) int32 { return d.Tries }),
+		values(all, func(d store.DeadLetter) []byte { return arg(d.Reason) }),
+		values(all, func(d store.DeadLetter) bool { return d.Again }),
+	}
 }

@@ -60,20 +60,13 @@ func (s *Store) SetLetters(ctx context.Context, all []store.DeadLetter, gone boo
 	if gone {
 		sql = removeLetters
 	}
-	// If a dead letter occurs several times, the last one wins.
-	places, n := map[store.PushID]int64{}, 0
-	l := noLetters()
-	var tenants, owners, tasks, ids [][]byte
-	for i := range all {
-		id := all[i].PushID
-		if places[id] == 0 {
-			places[id] = int64(len(places) + 1)
-		}
-		if l.add(places[id], &all[i]); len(l.places) > n {
-			n++
-			tenants, owners, tasks, ids = append(tenants, arg(id.Tenant)), append(owners, arg(id.Owner)), append(tasks, arg(id.Key.ID)), append(ids, arg(id.ID))
-		}
+	type name struct {
+		store.PushID
+		seq int64
 	}
-	_, err := s.exec(ctx, "set dead letters", sql, append([]any{tenants, owners, tasks, ids}, l.args()[1:]...)...)
+	all = lastOf(all, func(d store.DeadLetter) name { return name{d.PushID, d.Seq} })
+	tenants, owners, tasks := split(values(all, func(d store.DeadLetter) store.Key { return d.Key }))
+	ids := values(all, func(d store.DeadLetter) []byte { return arg(d.ID) })
+	_, err := s.exec(ctx, "set dead letters", sql, append([]any{tenants, owners, tasks, ids}, letterColumns(all)...)...)
 	return err
 }

@@ -41,7 +41,7 @@ type writer struct {
 	at      map[store.Key]int        // index in changes, by task
 	names   map[receiptName]struct{} // names of the receipts in changes
 	batch   *batch
-	places  map[*store.PushConfig]int64 // keys of the appends' new push configs
+	places  map[store.PushID]int64 // keys of the appends' push configs, if these are new
 	moves   moves
 	sampled map[scopeName]struct{} // see grows
 	packed  []byte
@@ -50,7 +50,7 @@ type writer struct {
 }
 
 func newWriter(s *Store) *writer {
-	w := &writer{s: s, known: working{}, at: map[store.Key]int{}, names: map[receiptName]struct{}{}, sampled: map[scopeName]struct{}{}, places: map[*store.PushConfig]int64{}, batch: newBatch()}
+	w := &writer{s: s, known: working{}, at: map[store.Key]int{}, names: map[receiptName]struct{}{}, sampled: map[scopeName]struct{}{}, places: map[store.PushID]int64{}, batch: newBatch()}
 	w.group = store.NewGroup(w.commit)
 	return w
 }

@@ -25,10 +25,8 @@ func (s *Store) Post(ctx context.Context, all []store.Mail) error {
 	if len(all) == 0 {
 		return s.usable(ctx)
 	}
-	nodes, bodies := make([][]byte, len(all)), make([][]byte, len(all))
-	for i, l := range all {
-		nodes[i], bodies[i] = arg(l.Node), full(l.Body)
-	}
+	nodes := values(all, func(l store.Mail) []byte { return arg(l.Node) })
+	bodies := values(all, func(l store.Mail) []byte { return full(l.Body) })
 	err := s.statement(ctx, func(ctx context.Context, q querier) error {
 		_, err := q.Exec(ctx, postMail, nodes, bodies)
 		return err

@@ -269,10 +269,9 @@ const rowsOf = "SELECT t.* FROM unnest($1::bytea[], $2::bytea[], $3::bytea[]) AS
 
 // split returns the parts of keys as arguments.
 func split(keys []store.Key) (tenants, owners, ids [][]byte) {
-	for i := range keys {
-		tenants, owners, ids = append(tenants, arg(keys[i].Tenant)), append(owners, arg(keys[i].Owner)), append(ids, arg(keys[i].ID))
-	}
-	return tenants, owners, ids
+	return values(keys, func(k store.Key) []byte { return arg(k.Tenant) }),
+		values(keys, func(k store.Key) []byte { return arg(k.Owner) }),
+		values(keys, func(k store.Key) []byte { return arg(k.ID) })
 }
 
 // Tasks implements store.Store.

@@ -66,13 +66,10 @@ func (s *Store) Delete(ctx context.Context, rows []store.Row) (int, error) {
 // doom deletes those of rows that are unchanged, and notes their keys.
 func (s *Store) doom(ctx context.Context, rows []store.Row) (n int, err error) {
 	rows = slices.SortedFunc(slices.Values(rows), func(a, b store.Row) int { return a.Key.Compare(b.Key) }) // the order in which others lock them
-	var names []store.Key
-	var last, epoch, updated []int64
-	for i := range rows {
-		r := &rows[i]
-		names, last, epoch, updated = append(names, r.Key), append(last, r.Last), append(epoch, r.Epoch), append(updated, r.Updated.UnixMilli())
-	}
-	tenants, owners, ids := split(names)
+	tenants, owners, ids := split(values(rows, func(r store.Row) store.Key { return r.Key }))
+	last := values(rows, func(r store.Row) int64 { return r.Last })
+	epoch := values(rows, func(r store.Row) int64 { return r.Epoch })
+	updated := values(rows, func(r store.Row) int64 { return r.Updated.UnixMilli() })
 	err = s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
 		n = 0
 		if err := s.shareTally(ctx, tx); err != nil {

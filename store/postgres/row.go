@@ -3,7 +3,6 @@ package postgres
 import (
 	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"strings"
 
@@ -237,56 +236,38 @@ func (w *writer) fillBlobs(all []*store.Append, changes []change) {
 // one wins. New configs get their keys in the order of the appends, because they are listed
 // in the order of keys, even if the appends are written in another order.
 func (w *writer) fillPushes(ctx context.Context, all []*store.Append, changes []change) error {
-	type name struct {
-		task int64
-		id   string
-		seq  int64 // of a dead letter
-	}
-	tasks := map[int]int64{} // task keys, by index of the append
-	for i := range changes {
-		for _, at := range changes[i].appends {
-			tasks[at] = changes[i].key
-		}
-	}
-	var order, letters []name
-	var keys []int64 // parallel to order
-	pushes, dead := map[name]*store.PushConfig{}, map[name]*store.DeadLetter{}
 	for _, a := range all { // including those that earlier or later statements write
 		for j := range a.Pushes {
-			if p := &a.Pushes[j]; w.places[p] == 0 {
-				key, err := w.s.pushes.take(ctx, w.s.db, w.patiently)
-				if err != nil {
-					return err
-				}
-				w.places[p] = key
+			id := store.PushID{Key: a.Row.Key, ID: a.Pushes[j].ID}
+			if w.places[id] > 0 {
+				continue
 			}
+			key, err := w.s.pushes.take(ctx, w.s.db, w.patiently)
+			if err != nil {
+				return err
+			}
+			w.places[id] = key
 		}
 	}
-	for _, at := range slices.Sorted(maps.Keys(tasks)) {
-		a := all[at]
-		for j := range a.Pushes {
-			n := name{tasks[at], a.Pushes[j].ID, 0}
-			if pushes[n] == nil {
-				order, keys = append(order, n), append(keys, w.places[&a.Pushes[j]])
-			}
-			pushes[n] = &a.Pushes[j]
-		}
-		for j := range a.Letters {
-			n := name{tasks[at], a.Letters[j].ID, a.Letters[j].Seq}
-			if dead[n] == nil {
-				letters = append(letters, n)
-			}
-			dead[n] = &a.Letters[j]
-		}
+	type letterName struct {
+		push string
+		seq  int64
 	}
-	for i, n := range order {
-		p := pushes[n]
-		w.batch.tables[newPushes].int8(keys[i]).int8(n.task).text(p.ID).text(p.Host).bytes(p.Body).time(p.Created).text(p.Node).bool(p.Live).
-			int8(p.Cursor).int4(p.Tries).maybe(p.Since).maybe(p.Due).text(p.Reason)
-	}
-	for _, n := range letters {
-		d := dead[n]
-		w.batch.tables[newLetters].int8(n.task).text(n.id).int8(n.seq).time(d.Time).int4(d.Tries).text(d.Reason).bool(d.Again)
+	for i := range changes {
+		c := &changes[i]
+		var pushes []store.PushConfig
+		var dead []store.DeadLetter
+		for _, at := range c.appends {
+			pushes, dead = append(pushes, all[at].Pushes...), append(dead, all[at].Letters...)
+		}
+		for _, p := range lastOf(pushes, func(p store.PushConfig) string { return p.ID }) {
+			key := w.places[store.PushID{Key: c.first(all).Row.Key, ID: p.ID}]
+			w.batch.tables[newPushes].int8(key).int8(c.key).text(p.ID).text(p.Host).bytes(p.Body).time(p.Created).text(p.Node).bool(p.Live).
+				int8(p.Cursor).int4(p.Tries).maybe(p.Since).maybe(p.Due).text(p.Reason)
+		}
+		for _, d := range lastOf(dead, func(d store.DeadLetter) letterName { return letterName{d.ID, d.Seq} }) {
+			w.batch.tables[newLetters].int8(c.key).text(d.ID).int8(d.Seq).time(d.Time).int4(d.Tries).text(d.Reason).bool(d.Again)
+		}
 	}
 	return nil
 }

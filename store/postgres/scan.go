@@ -149,3 +149,29 @@ func scanRecord(r pgx.Row, rec *store.Record, more ...any) error {
 
 // arg returns a string as an argument of type bytea.
 func arg(s string) []byte { return []byte(s) }
+
+// values returns one value of each row as an argument that is an array. It is never nil,
+// because an empty array is not NULL.
+func values[R, V any](rows []R, of func(R) V) []V {
+	all := make([]V, len(rows))
+	for i := range rows {
+		all[i] = of(rows[i])
+	}
+	return all
+}
+
+// lastOf returns the last of the rows of each name, at the place of the first, because one
+// statement can write a row only once.
+func lastOf[R any, N comparable](rows []R, name func(R) N) (last []R) {
+	at := map[N]int{}
+	for _, r := range rows {
+		i, there := at[name(r)]
+		if !there {
+			i = len(last)
+			at[name(r)] = i
+			last = append(last, r)
+		}
+		last[i] = r
+	}
+	return last
+}
