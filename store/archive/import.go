@@ -72,7 +72,7 @@ func Import(ctx context.Context, st store.Store, r io.ReadSeeker, fresh bool) (I
 	} else if !bytes.Equal(now, sum) { // another import began just now
 		return Imported{}, ErrImporting
 	}
-	m := &importer{st: st, empty: empty, slots: make(chan struct{}, importAhead), lost: make(chan error, 1)}
+	m := &importer{st: st, empty: empty, slots: make(chan struct{}, importAhead)}
 	err = m.run(ctx, r, m.put, m.keep)
 	if settled := m.settle(ctx); err == nil {
 		err = settled
@@ -119,11 +119,11 @@ type importer struct {
 	blobs map[string][]byte // some of the blobs read so far, by hash
 	held  int               // their size in bytes
 
-	slots chan struct{}
-	lost  chan error // capacity one: error of the first append that failed
+	slots chan struct{} // one token per queued append
 
-	mu    sync.Mutex
-	again []*store.Append // appends refused because of a receipt; protected by mu
+	mu    sync.Mutex      // protects the fields below
+	again []*store.Append // appends refused because of a receipt
+	lost  error           // of the first append that failed
 }
 
 // run reads an export and calls each for every task and, unless nil, keep for every kept
@@ -339,37 +339,28 @@ func (m *importer) hold(b store.Blob) {
 	m.held += len(b.Data)
 }
 
-// queue appends without waiting for the outcome, so that many tasks share a commit.
+// queue appends without waiting for the outcome, so that many tasks share a commit. It
+// returns the error of an earlier append that failed.
 func (m *importer) queue(ctx context.Context, a *store.Append) error {
 	select {
 	case m.slots <- struct{}{}:
-	case err := <-m.lost:
-		m.lose(err)
-		return err
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	m.st.Append(a, func(err error) {
+		m.mu.Lock()
 		switch {
 		case errors.Is(err, store.ErrDuplicate):
-			m.mu.Lock()
 			m.again = append(m.again, a)
-			m.mu.Unlock()
-		case err != nil:
-			m.lose(fmt.Errorf("task %s: %w", a.Row.ID, err))
+		case err != nil && m.lost == nil:
+			m.lost = fmt.Errorf("task %s: %w", a.Row.ID, err)
 		}
+		m.mu.Unlock()
 		<-m.slots
 	})
-	return nil
-}
-
-// lose notes that an append failed. It never waits, because all appends of a batch fail
-// together.
-func (m *importer) lose(err error) {
-	select {
-	case m.lost <- err:
-	default:
-	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.lost
 }
 
 // settle waits for queued appends, and repeats those that were refused because of a receipt.
@@ -380,16 +371,13 @@ func (m *importer) settle(ctx context.Context) error {
 	for range cap(m.slots) {
 		<-m.slots
 	}
-	select {
-	case err := <-m.lost:
-		m.lost <- err
-		return err
-	default:
-	}
 	m.mu.Lock()
-	again := m.again
+	again, lost := m.again, m.lost
 	m.again = nil
 	m.mu.Unlock()
+	if lost != nil {
+		return lost
+	}
 	for _, a := range again {
 		if err := m.without(ctx, a); err != nil {
 			return fmt.Errorf("task %s: %w", a.Row.ID, err)

@@ -67,7 +67,7 @@ func (w *writer) commit(all []*store.Append) []error {
 	errs := make([]error, len(all))
 	clear(w.places)
 	for begin := 0; begin < len(all); {
-		begin = w.gather(all, errs, begin, true)
+		begin = w.gather(all, errs, begin)
 		if len(w.changes) == 0 {
 			continue
 		}

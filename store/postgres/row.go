@@ -55,7 +55,7 @@ const maxMerged = 64 << 10
 // gather divides a batch: from begin on, it takes appends until one that cannot be in the
 // same statement, and returns its index. A statement does not see its own writes, so it may
 // have only one change of each task and one receipt of each name.
-func (w *writer) gather(all []*store.Append, errs []error, begin int, merge bool) (end int) {
+func (w *writer) gather(all []*store.Append, errs []error, begin int) (end int) {
 	w.changes = w.changes[:0]
 	clear(w.at)
 	clear(w.names)
@@ -66,7 +66,7 @@ func (w *writer) gather(all []*store.Append, errs []error, begin int, merge bool
 		}
 		at, there := w.at[a.Row.Key]
 		there = there && !a.Alone()
-		if there && !(merge && w.changes[at].goesOn(all, a)) || w.repeats(a) {
+		if there && !w.changes[at].goesOn(all, a) || w.repeats(a) {
 			return i
 		}
 		for j := range a.Receipts {

@@ -23,22 +23,24 @@ func (s *Store) Secret(ctx context.Context, name string) ([]byte, error) {
 }
 
 func (c *conn) secret(name string) (secret []byte, err error) {
-	look := func() error {
-		return c.stmt("SELECT value FROM secret WHERE name = ?").text(name).
-			each(func(r *sqlite3.Stmt) error { secret = r.ColumnBlob(0, nil); return nil })
-	}
-	if err := look(); err != nil || secret != nil {
+	const of = "SELECT value FROM secret WHERE name = ?"
+	if secret, err = c.lookUp(of, name); err != nil || secret != nil {
 		return secret, err
 	}
-	err = c.transaction(func() error {
-		if err := look(); err != nil || secret != nil {
-			return err
-		}
-		secret = make([]byte, store.SecretSize)
-		rand.Read(secret)
-		return c.stmt("INSERT INTO secret (name, value) VALUES (?, ?)").text(name).blob(secret).exec()
-	})
-	return secret, err
+	fresh := make([]byte, store.SecretSize)
+	rand.Read(fresh)
+	err = c.stmt("INSERT INTO secret (name, value) VALUES (?, ?) ON CONFLICT (name) DO NOTHING").text(name).blob(fresh).exec()
+	if err != nil {
+		return nil, err
+	}
+	return c.lookUp(of, name) // another program's, if that was first
+}
+
+// lookUp returns the value with a name, or nil if there is none.
+func (c *conn) lookUp(of, name string) (value []byte, err error) {
+	err = c.stmt(of).text(name).
+		each(func(r *sqlite3.Stmt) error { value = append([]byte{}, r.ColumnRawBlob(0)...); return nil })
+	return value, err
 }
 
 // Keep implements store.Store. If both was and is are nil it only reads, and does not wait
@@ -58,11 +60,8 @@ func (s *Store) Keep(ctx context.Context, name string, was, is []byte) (now []by
 	return now, wrap("keep", err)
 }
 
-// kept returns the value with a name, or nil if there is none.
-func (c *conn) kept(name string) (now []byte, err error) {
-	err = c.stmt("SELECT value FROM kept WHERE name = ?").text(name).
-		each(func(r *sqlite3.Stmt) error { now = append([]byte{}, r.ColumnRawBlob(0)...); return nil })
-	return now, err
+func (c *conn) kept(name string) ([]byte, error) {
+	return c.lookUp("SELECT value FROM kept WHERE name = ?", name)
 }
 
 func (c *conn) swap(name string, was, is []byte) (now []byte, err error) {

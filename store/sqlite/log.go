@@ -56,11 +56,7 @@ func (s *Store) commit(batch []work) []error {
 func (s *Store) transact(batch []work, errs []error) (settled bool) {
 	writing := false // between BEGIN and COMMIT
 	applied, entries, changed := 0, 0, false
-	watcher := s.watcher.Load()
-	var begun, written time.Time
-	if watcher != nil {
-		begun = time.Now()
-	}
+	begun, written := time.Now(), time.Time{}
 	err := s.writer.transaction(func() error {
 		writing = true
 		if err := s.tally.begin(s.writer); err != nil {
@@ -90,17 +86,14 @@ func (s *Store) transact(batch []work, errs []error) (settled bool) {
 		if err := s.tally.write(s.writer); err != nil {
 			return err
 		}
-		writing = false
-		if watcher != nil {
-			written = time.Now()
-		}
+		writing, written = false, time.Now()
 		return nil
 	})
 	switch {
 	case err == nil:
 		s.commits.Add(1)
 		s.entries.Add(int64(entries))
-		if watcher != nil {
+		if watcher := s.watcher.Load(); watcher != nil {
 			end := time.Now()
 			(*watcher)(store.Commit{Appends: applied, Entries: entries, Took: end.Sub(begun), Sync: end.Sub(written)})
 		}
