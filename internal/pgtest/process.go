@@ -107,11 +107,11 @@ func (c *Cluster) Stop(mode string) error {
 	if mode == Fast {
 		how = syscall.SIGINT
 	}
-	// A test may have stopped it with a signal and not continued it.
-	err := errors.Join(p.cmd.Process.Signal(how), wake(p.cmd))
+	err := p.cmd.Process.Signal(how)
 	if errors.Is(err, os.ErrProcessDone) {
 		err = nil // it has ended already
 	}
+	_ = thaw(p.cmd.Process.Pid) // a test may have paused it and not resumed it
 	timer := time.NewTimer(patience)
 	defer timer.Stop()
 	select {

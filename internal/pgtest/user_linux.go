@@ -51,9 +51,6 @@ func (o *owner) become(cmd *exec.Cmd) {
 	}
 }
 
-// wake continues a server that was stopped by a signal.
-func wake(cmd *exec.Cmd) error { return cmd.Process.Signal(syscall.SIGCONT) }
-
 // enter moves this thread, and the processes that it starts, into a network namespace.
 func enter(space string) error {
 	if space == "" {

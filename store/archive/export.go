@@ -42,9 +42,6 @@ type Count struct {
 	Other          int64 // of these, the ones that Import leaves out because the store has another value
 }
 
-// exportedNames are the names in the vault that an export contains.
-var exportedNames = []string{store.WebhookKeys}
-
 // Export writes all tasks of src and returns the checksum at the end of the export. Two
 // stores whose exports have the same checksum have the same content; to compare stores, let w
 // be io.Discard.
@@ -150,26 +147,20 @@ func (x *exporter) end(sum string) error {
 	return x.out.Flush()
 }
 
-// kept writes the kept values.
+// kept writes the only value that an export has of those kept by name.
 func (x *exporter) kept(ctx context.Context) error {
 	all, err := x.src.Kept(ctx)
-	if err != nil {
+	b, ok := all[store.WebhookKeys]
+	if !ok || err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(slices.Values(exportedNames)) {
-		if b, ok := all[name]; ok {
-			var l lines
-			l.add("kept", &keptLine{Name: text(name)}, member{"value", b})
-			if err := l.err; err != nil {
-				return err
-			}
-			if err := x.write(l.text); err != nil {
-				return err
-			}
-			x.count.Kept++
-		}
+	x.count.Kept++
+	var l lines
+	l.add("kept", &keptLine{Name: store.WebhookKeys}, member{"value", b})
+	if l.err != nil {
+		return l.err
 	}
-	return nil
+	return x.write(l.text)
 }
 
 // errTorn means that the task was deleted or changed between two reads.

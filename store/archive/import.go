@@ -132,7 +132,7 @@ func (m *importer) run(ctx context.Context, r io.Reader, each func(context.Conte
 	in, sum := bufio.NewReaderSize(r, 64<<10), sha256.New()
 	var count Count
 	var task *store.Task
-	names := map[text]bool{}
+	kept := false
 	finish := func() error {
 		if task == nil {
 			return nil
@@ -199,10 +199,10 @@ func (m *importer) run(ctx context.Context, r io.Reader, each func(context.Conte
 			}
 			task = next
 		case l.Kept != nil:
-			if task != nil || !l.Kept.known() || names[l.Kept.Name] {
+			if task != nil || l.Kept.Name != store.WebhookKeys || kept {
 				return fmt.Errorf("import: line %d keeps %q, which is not known, or comes twice, or behind a task", n, l.Kept.Name)
 			}
-			names[l.Kept.Name] = true
+			kept = true
 			if keep != nil {
 				if err := keep(ctx, l.Kept); err != nil {
 					return fmt.Errorf("import: what is kept: %w", err)
@@ -430,6 +430,3 @@ func (m *importer) keep(ctx context.Context, l *keptLine) error {
 	}
 	return err
 }
-
-// known reports whether exports have values with this name.
-func (l *keptLine) known() bool { return slices.Contains(exportedNames, string(l.Name)) }
