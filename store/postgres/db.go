@@ -206,6 +206,13 @@ func (d *db) pause(ctx context.Context, t time.Duration) bool {
 	return false
 }
 
+// leave closes a connection that is not of the pool.
+func leave(c *pgx.Conn) {
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	_ = c.Close(ctx)
+}
+
 // uncertain is the failure of a COMMIT that may have taken effect.
 type uncertain struct{ err error }
 

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/parley-a2a/parley/store"
@@ -20,11 +21,11 @@ import (
 type hints struct {
 	sender string        // name of this store in its messages
 	ring   chan struct{} // capacity one: there is something to send
+	hears  atomic.Bool   // listening, so peers is complete
 
 	mu    sync.Mutex // protects the fields below
 	next  message
 	peers map[string]time.Time // other stores, and when each was last heard
-	hears bool                 // listening, so peers is complete
 }
 
 // message is the content of one NOTIFY.
@@ -56,7 +57,7 @@ func (s *Store) tell(hints ...store.Hint) {
 	}
 	h := &s.hints
 	h.mu.Lock()
-	alone := h.hears && len(h.peers) == 0
+	alone := h.hears.Load() && len(h.peers) == 0
 	if !alone {
 		h.next.add(hints)
 	}
@@ -118,12 +119,8 @@ func (s *Store) send() {
 		if err := s.notify(m.encode(s.hints.sender)); err != nil && s.over.Err() == nil {
 			// The content of the message is lost; the next one that is sent says so.
 			s.o.Logger.Debug("hints could not be sent; trying again", "error", err)
-			s.hints.mu.Lock()
-			s.hints.next.add([]store.Hint{lost})
-			s.hints.next.here = s.hints.next.here || m.here
-			s.hints.mu.Unlock()
 			s.pause(s.over, time.Second)
-			s.hints.nudge()
+			s.hints.announce(lost)
 		}
 	}
 }
@@ -149,12 +146,17 @@ func (h *hints) age(now time.Time) {
 // known.
 func (h *hints) heard(peer string, now time.Time) {
 	if !h.counts(peer, now) {
-		h.mu.Lock()
-		h.next.add([]store.Hint{lost})
-		h.next.here = true
-		h.mu.Unlock()
-		h.nudge()
+		h.announce(lost)
 	}
+}
+
+// announce queues a message that this store is present, with more hints.
+func (h *hints) announce(more ...store.Hint) {
+	h.mu.Lock()
+	h.next.here = true
+	h.next.add(more)
+	h.mu.Unlock()
+	h.nudge()
 }
 
 // counts marks a store as present, and reports whether it was known before.

@@ -41,7 +41,7 @@ func eventually(t testing.TB, what string, f func() bool) {
 func (s *Store) known() (hears bool, peers int) {
 	s.hints.mu.Lock()
 	defer s.hints.mu.Unlock()
-	return s.hints.hears, len(s.hints.peers)
+	return s.hints.hears.Load(), len(s.hints.peers)
 }
 
 // met waits until stores know each other.

@@ -37,11 +37,7 @@ func (s *Store) Watch(ctx context.Context, f func(store.Hint)) error {
 }
 
 // Hears implements store.Hinted.
-func (s *Store) Hears() bool {
-	s.hints.mu.Lock()
-	defer s.hints.mu.Unlock()
-	return s.hints.hears
-}
+func (s *Store) Hears() bool { return s.hints.hears.Load() }
 
 // Times of the listening connection. It also receives this store's own messages. If it is
 // silent for longer than they take, it is dead, or a pooler in between holds them back.
@@ -59,9 +55,7 @@ func (s *Store) listen() {
 	warned := false
 	for tries := 0; s.over.Err() == nil; tries++ {
 		heard, err := s.listenOnce()
-		s.hints.mu.Lock()
-		s.hints.hears = false // new stores are not noticed meanwhile
-		s.hints.mu.Unlock()
+		s.hints.hears.Store(false) // new stores are not noticed meanwhile
 		if s.over.Err() != nil {
 			return
 		}
@@ -96,20 +90,13 @@ func (s *Store) listenOnce() (heard bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		_ = conn.Close(ctx)
-	}()
+	defer leave(conn)
 	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
 		return false, err
 	}
 	// From here on no hint is missed, but earlier ones may have been.
 	s.hub.Tell(lost)
-	s.hints.mu.Lock()
-	s.hints.next.here = true
-	s.hints.mu.Unlock()
-	s.hints.nudge()
+	s.hints.announce()
 	for last, limit := time.Now(), firstHint; ; {
 		n, err := s.hear(conn, last.Add(limit))
 		switch {
@@ -142,9 +129,7 @@ func (s *Store) take(n *pgconn.Notification) (own bool) {
 	case "":
 		return false
 	case s.hints.sender:
-		s.hints.mu.Lock()
-		s.hints.hears = true
-		s.hints.mu.Unlock()
+		s.hints.hears.Store(true)
 		return true
 	}
 	s.hints.heard(sender, time.Now())

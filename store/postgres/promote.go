@@ -37,8 +37,13 @@ func (w *writer) grows(name scopeName) {
 		w.sampled[name] = struct{}{}
 		return
 	}
+	w.s.grown(name)
+}
+
+// grown makes promote look at an owner or a context, unless it is busy.
+func (s *Store) grown(name scopeName) {
 	select {
-	case w.s.growing <- name:
+	case s.growing <- name:
 	default:
 	}
 }
@@ -117,7 +122,7 @@ func (s *Store) dropScopes(ctx context.Context) error {
 		return wrap("tally", err)
 	}
 	return wrap("tally", s.write(ctx, func(ctx context.Context, tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(tallyLock)); err != nil {
+		if err := lockTally(ctx, tx); err != nil {
 			return err
 		}
 		gone, err := collect(ctx, tx, intoNumber, "DELETE FROM parley.scope WHERE key IN ("+emptyScopes+") RETURNING key")

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"math"
 	"strconv"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -56,11 +55,7 @@ func (s *Store) countScope(ctx context.Context, name scopeName) error {
 	if err != nil {
 		return err
 	}
-	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Second)
-		defer cancel()
-		_ = conn.Close(ctx)
-	}()
+	defer leave(conn)
 	key, err := s.makeScope(ctx, conn, name)
 	if errors.Is(err, errCounting) {
 		return nil
@@ -97,7 +92,7 @@ func (s *Store) makeScope(ctx context.Context, conn *pgx.Conn, name scopeName) (
 				return err
 			}
 		}
-		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(tallyLock)); err != nil {
+		if err := lockTally(ctx, tx); err != nil {
 			return err
 		}
 		old, err = collect(ctx, tx, intoNumber, "DELETE FROM parley.scope AS c WHERE c.tenant = $1 AND c.owner = $2 AND c.context = $3 AND "+unfinished("c.key")+" RETURNING c.key", names...)

@@ -57,7 +57,9 @@ func (s *Store) List(ctx context.Context, q store.Query) (*store.Page, error) {
 		}
 	}
 	if err == errNoTotal { // many tasks, but no tally yet
-		s.outgrown(&q)
+		if !s.o.NoAdvisory && !q.AnyOwner {
+			s.grown(scopeName{q.Tenant, q.Owner, q.Context})
+		}
 		p, err = s.list(ctx, &q, 0, anyCount)
 	}
 	if err != nil {

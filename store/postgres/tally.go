@@ -153,6 +153,12 @@ func (s *Store) shareTally(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
+// lockTally keeps all other transactions from changing tasks, so that scopes can change.
+func lockTally(ctx context.Context, tx pgx.Tx) error {
+	_, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock($1)", int64(tallyLock))
+	return err
+}
+
 // scopesNow returns the scopes within a transaction that called shareTally. They do not
 // change before it ends.
 func (s *Store) scopesNow(ctx context.Context, q querier) (map[scopeName]int64, error) {

@@ -21,17 +21,6 @@ func (s *Store) scopeOf(q *store.Query) int64 {
 	return keys[scopeName{q.Tenant, q.Owner, q.Context}]
 }
 
-// outgrown notes that a query's owner or context has many tasks and no tally.
-func (s *Store) outgrown(q *store.Query) {
-	if s.o.NoAdvisory || q.AnyOwner {
-		return
-	}
-	select {
-	case s.growing <- scopeName{q.Tenant, q.Owner, q.Context}:
-	default:
-	}
-}
-
 // total is an expression for the number of tasks that the query matches. It is NULL if the
 // scope does not exist any more or is unfinished, or if there are too many tasks to count.
 func (l *listing) total() string {

@@ -49,16 +49,15 @@ func (t *tally) begin(c *conn) error {
 	if t.scopes != nil {
 		return nil
 	}
-	scopes := map[scopeName]int64{}
-	err := c.stmt("SELECT tenant, owner, context, key FROM scope").
-		each(func(r *sqlite3.Stmt) error {
-			scopes[scopeName{r.ColumnText(0), r.ColumnText(1), r.ColumnText(2)}] = r.ColumnInt64(3)
-			return nil
-		})
-	if err == nil {
-		t.scopes, t.moves, t.look = scopes, map[place]int64{}, map[scopeName]bool{}
+	all, err := c.scopesOf("true", func(*stmt) {})
+	if err != nil {
+		return err
 	}
-	return err
+	t.scopes, t.moves, t.look = map[scopeName]int64{}, map[place]int64{}, map[scopeName]bool{}
+	for _, sc := range all {
+		t.scopes[sc.scopeName] = sc.key
+	}
+	return nil
 }
 
 // forget is called after a failed transaction: since its outcome may be unknown, the scopes
