@@ -186,7 +186,7 @@ func (a *app) runTests(ctx context.Context, o *acts.Options) (*acts.Report, erro
 	o.Credentials = acts.Credentials{Bearer: flags.bearer, APIKey: flags.apiKey, User: flags.basic.user, Password: flags.basic.password, Header: flags.svcParams}
 	o.Client = &http.Client{Transport: a.httpClient().Transport}
 	o.TLS = &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: flags.insecure, RootCAs: a.roots, Certificates: a.certificate}
-	o.Progress = func(p acts.Progress) { done.Store(int64(p.Done)); total.Store(int64(p.Total)) }
+	o.Progress = func(n, of int) { done.Store(int64(n)); total.Store(int64(of)) }
 	for _, b := range flags.transports {
 		o.Bindings = append(o.Bindings, map[string]string{"JSONRPC": acts.JSONRPC, "HTTP+JSON": acts.REST, "GRPC": acts.GRPC}[b])
 	}

@@ -23,7 +23,7 @@ func (p *parser) steps(n *yaml.Node, what string) (list []*Step) {
 
 func (p *parser) step(n *yaml.Node, test string) *Step {
 	m := p.object(n, test+": a step")
-	s := &Step{Line: n.Line}
+	s := new(Step)
 	s.ID = p.text(p.need(n, m, test+": a step", "id"), test+": a step's id")
 	what := test + ", step " + s.ID
 	p.rest(m, what, "id", "description", "operation", "params", "raw", "client_response", "expect_parsed", "assertion", "headers",

@@ -85,7 +85,6 @@ type Test struct {
 // Read, Close, Deliveries and Assertion (alone) is set.
 type Step struct {
 	ID        string
-	Line      int
 	Operation string
 	Params    map[string]any
 	Raw       *RawRequest

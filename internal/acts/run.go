@@ -37,15 +37,9 @@ type Options struct {
 	WebhookListen string // where to receive webhooks; empty: a port of 127.0.0.1
 	WebhookURL    string // the URL at which the agent reaches it; empty: the address itself
 
-	Timeout  time.Duration // of one step; zero: 15 s
-	Parallel int           // tests at a time; zero: 4
-	Progress func(Progress)
-}
-
-// Progress is reported when a test has ended.
-type Progress struct {
-	Done, Total int
-	Result      *Result
+	Timeout  time.Duration         // of one step; zero: 15 s
+	Parallel int                   // tests at a time; zero: 4
+	Progress func(done, total int) // called when a test has ended, never twice at a time; nil: nobody is told
 }
 
 func (o *Options) timeout() time.Duration {
@@ -308,7 +302,7 @@ func (r *runner) play(ctx context.Context, jobs []*job) {
 			defer mu.Unlock()
 			done++
 			if r.o.Progress != nil {
-				r.o.Progress(Progress{done, len(due), j.out})
+				r.o.Progress(done, len(due))
 			}
 			return nil
 		})

@@ -81,8 +81,8 @@ func questionOf(m *a2a.Message) *question {
 		}
 		var doc struct {
 			Elicitation *struct {
-				Mode, Message, URL string
-				Schema             json.RawMessage `json:"requestedSchema"`
+				Message, URL string
+				Schema       json.RawMessage `json:"requestedSchema"`
 			} `json:"elicitation"`
 		}
 		if json.Unmarshal(p.Data, &doc) != nil || doc.Elicitation == nil {

@@ -59,8 +59,6 @@ type Telemetry struct {
 	Traces string
 	// MeterProvider makes the instruments. Nil: nothing is measured.
 	MeterProvider metric.MeterProvider
-	// Metrics says where they are sent, as Traces does. Empty: nowhere.
-	Metrics string
 	// Scrape serves all metrics in the formats of Prometheus, to everybody. Nil without
 	// Settings.Scrape.
 	Scrape http.Handler

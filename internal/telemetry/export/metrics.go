@@ -50,7 +50,6 @@ func (t *Telemetry) startMetrics(ctx context.Context, s *Settings) error {
 		}
 		// Every OTEL_METRIC_EXPORT_INTERVAL, a minute by default.
 		options = append(options, sdkmetric.WithReader(sdkmetric.NewPeriodicReader(to, sdkmetric.WithProducer(ours))))
-		t.Metrics = s.where("METRICS", protocol)
 	}
 	if s.Scrape {
 		registry := prometheus.NewRegistry()

@@ -176,8 +176,8 @@ func TestMetricsAreSent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if tel.Scrape != nil || !strings.HasSuffix(tel.Metrics, collector.URL) {
-		t.Errorf("metrics go to %q", tel.Metrics)
+	if tel.Scrape != nil {
+		t.Error("metrics can be scraped")
 	}
 	metrics.New(tel.MeterProvider).Counter(metrics.WebhookDead).Add(t.Context(), 1)
 	if err := tel.Shutdown(t.Context()); err != nil {

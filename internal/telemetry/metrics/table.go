@@ -12,10 +12,6 @@ const (
 	UpDown                // a gauge that is counted up and down as things happen
 )
 
-func (k Kind) String() string {
-	return [...]string{"counter", "histogram", "gauge", "gauge"}[k]
-}
-
 // Metric is a row of the table.
 type Metric struct {
 	Name    string // as OpenTelemetry spells it; see Prometheus

@@ -46,10 +46,7 @@ func document() string {
 		if labels != nil {
 			with = " By " + strings.Join(labels, "; ")
 		}
-		kind := ", " + m.Kind.String()
-		if m.Kind == Counter { // the suffix _total says so
-			kind = ""
-		}
+		kind := map[Kind]string{Histogram: ", histogram", Gauge: ", gauge", UpDown: ", gauge"}[m.Kind] // of a counter, the suffix _total says so
 		fmt.Fprintf(&rows, "* `%s`%s: %s%s\n", m.Prometheus(), kind, m.Help, with)
 	}
 	return shared.String() + "\n" + rows.String()
