@@ -45,7 +45,6 @@ func (o *Options) given(flag string) bool { return o.Given != nil && o.Given(fla
 
 // File is the content of a parley.yaml.
 type File struct {
-	Name     string    // as given to Load
 	Settings []Setting // in the order of the file
 	Agents   []Agent   // in the order of the file; at most one is the Default
 
@@ -92,7 +91,7 @@ func Parse(name string, doc []byte, o *Options) (*File, error) {
 	if tree == nil {
 		return nil, r.wrong.result()
 	}
-	f := &File{Name: name, tree: tree}
+	f := &File{tree: tree}
 	r.rules(tree)
 	f.Settings = r.settings(tree)
 	if err := r.wrong.result(); err != nil {

@@ -60,7 +60,7 @@ func newAdministration(h *Host, st database.Store) *administration {
 // attach connects the server's engine, before it runs.
 func (a *administration) attach(e *engine.Engine) {
 	a.engine = e
-	a.feed = &feed{a: a, name: rand.Text()[:8], told: map[store.Key]store.Row{}, nodes: map[string]string{}, begun: make(chan struct{}, 1)}
+	a.feed = &feed{a: a, name: rand.Text()[:8], told: map[store.Key]store.Row{}, nodes: map[string]string{}}
 	e.Observe(a.feed)
 }
 

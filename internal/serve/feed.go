@@ -40,7 +40,6 @@ type feed struct {
 	told      map[store.Key]store.Row // last reported states of tasks
 	readiness admin.Readiness
 	nodes     map[string]string // states, by name
-	begun     chan struct{}     // capacity 1: there is a reader again
 }
 
 // news is one event as recorded. The fields that show it are read only once, for its
@@ -152,7 +151,6 @@ func (f *feed) join() {
 	}
 	f.readers++
 	f.quietAt = time.Time{}
-	wake.Nudge(f.begun)
 }
 
 func (f *feed) leave() {
@@ -169,26 +167,22 @@ func (f *feed) run(ctx context.Context) {
 	tick := time.NewTicker(feedLook)
 	defer tick.Stop()
 	for {
-		f.mu.Lock()
-		reads := f.readers > 0
-		f.mu.Unlock()
-		if !reads {
-			select {
-			case <-ctx.Done():
-				return
-			case <-f.begun:
-			}
-		}
-		f.look(ctx)
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
+			f.look(ctx)
 		}
 	}
 }
 
 func (f *feed) look(ctx context.Context) {
+	f.mu.Lock()
+	idle := f.readers == 0
+	f.mu.Unlock()
+	if idle {
+		return
+	}
 	ctx, cancel := context.WithTimeout(ctx, 10*feedLook)
 	defer cancel()
 	ready := f.a.readiness()
