@@ -2,6 +2,7 @@ package port
 
 import (
 	"container/list"
+	"context"
 	"crypto/tls"
 	"log/slog"
 	"net"
@@ -16,14 +17,11 @@ import (
 // closed, for both of its servers. If all slots are in use, a new connection takes the
 // slot of the one that has been idle longest, without a request.
 type conns struct {
-	slots   chan struct{} // one element for each open connection; nil if there is no limit
-	most    int           // from one address; 0 if there is no limit
-	own     bool          // limit the connections of this machine, too
-	trusted func(netip.Addr) bool
-	log     *throttled
-	limited func(Limited) // not nil
-	closed  chan struct{} // nobody waits for a slot anymore
-	closing sync.Once
+	limits Options
+	log    *throttled
+	slots  chan struct{}   // one element for each open connection; nil if there is no limit
+	closed <-chan struct{} // nobody waits for a slot anymore
+	close  func()          // closes it; may be called again
 
 	mu    sync.Mutex // protects the fields below
 	open  Open
@@ -68,14 +66,19 @@ const (
 )
 
 func newConns(o *Options, log *throttled) *conns {
-	c := &conns{most: max(o.AddrConnections, 0), own: o.LimitLoopback, trusted: o.Trusted, log: log, closed: make(chan struct{}), from: map[netip.Prefix]*origin{}, idle: list.New()}
-	if c.limited = o.Limited; c.limited == nil {
-		c.limited = func(Limited) {}
-	}
-	if c.open.Limit = max(o.Connections, 0); o.Connections > 0 {
-		c.slots = make(chan struct{}, o.Connections)
+	closed, stop := context.WithCancel(context.Background())
+	c := &conns{limits: *o, log: log, closed: closed.Done(), close: stop, from: map[netip.Prefix]*origin{}, idle: list.New()}
+	if o.Connections > 0 {
+		c.open.Limit, c.slots = o.Connections, make(chan struct{}, o.Connections)
 	}
 	return c
+}
+
+// met notes that a limit was met.
+func (c *conns) met(how Limited) {
+	if c.limits.Limited != nil {
+		c.limits.Limited(how)
+	}
 }
 
 // accept returns the next connection that is let in.
@@ -124,10 +127,10 @@ func (c *conns) wait() error {
 		}
 		in := c.evictIdle()
 		if in == 0 {
-			c.limited(Evicted)
+			c.met(Evicted)
 			continue
 		}
-		c.limited(Waited)
+		c.met(Waited)
 		c.log.write(slog.LevelWarn, "too many connections, and none is idle: new ones wait", slog.Int("limit", cap(c.slots)))
 		select {
 		case c.slots <- struct{}{}:
@@ -152,9 +155,6 @@ func (c *conns) free() {
 		<-c.slots
 	}
 }
-
-// close ends all waiting.
-func (c *conns) close() { c.closing.Do(func() { close(c.closed) }) }
 
 // evictIdle closes the connection that has been idle longest, if that is long enough:
 // then it returns 0. Otherwise it returns when to look again.
@@ -202,37 +202,35 @@ func oldest(idle *list.List) (*slot, time.Duration) {
 // none of which is idle.
 func (c *conns) enter(conn net.Conn) (*slot, bool) {
 	p := &slot{c: c, conn: conn}
-	if !c.counts(p) {
-		c.mu.Lock()
-		c.open.HTTP++
-		c.mu.Unlock()
-		p.set(false)
-		return p, true
-	}
-	c.mu.Lock()
-	from := c.from[p.from]
-	if from == nil {
-		from = &origin{idle: list.New()}
-		c.from[p.from] = from
-	}
 	var first *slot
 	in := time.Duration(0)
-	if from.open >= c.most {
-		first, in = oldest(from.idle)
+	counts := c.counts(p)
+	c.mu.Lock()
+	if counts {
+		from := c.from[p.from]
+		if from == nil {
+			from = &origin{idle: list.New()}
+			c.from[p.from] = from
+		}
+		if from.open >= c.limits.AddrConnections {
+			first, in = oldest(from.idle)
+		}
+		if in == 0 {
+			from.open++
+		}
 	}
 	if in == 0 {
-		from.open++
 		c.open.HTTP++
 	}
 	c.mu.Unlock()
 	if in > 0 {
-		c.limited(Refused)
+		c.met(Refused)
 		c.log.write(slog.LevelWarn, "too many connections from one address, and none is idle: new ones are closed",
-			slog.String("address", p.from.Addr().String()), slog.Int("limit", c.most))
+			slog.String("address", p.from.Addr().String()), slog.Int("limit", c.limits.AddrConnections))
 		return nil, false
 	}
 	if first != nil {
-		c.limited(Evicted)
+		c.met(Evicted)
 		first.evict()
 	}
 	p.set(false)
@@ -242,14 +240,14 @@ func (c *conns) enter(conn net.Conn) (*slot, bool) {
 // counts reports whether a connection counts for its address, and sets p.from if it
 // does.
 func (c *conns) counts(p *slot) bool {
-	if c.most == 0 {
+	if c.limits.AddrConnections <= 0 {
 		return false
 	}
 	addr, ok := remoteNetwork(p.conn)
 	if !ok {
 		return false // no network
 	}
-	if c.trusted != nil && c.trusted(addr) || addr.IsLoopback() && !c.own {
+	if c.limits.Trusted != nil && c.limits.Trusted(addr) || addr.IsLoopback() && !c.limits.LimitLoopback {
 		return false
 	}
 	p.from = Network(addr)

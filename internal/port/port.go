@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"sync"
 	"time"
 
 	"github.com/parley-a2a/parley/internal/queue"
@@ -64,14 +63,15 @@ type Port struct {
 	limit  time.Duration // of each write
 	busy   func() bool
 
-	closing sync.Once
-	closed  chan struct{} // no more connections for native
+	closed      <-chan struct{} // no more connections for native
+	stopHanding func()          // closes it; may be called again
 }
 
 // New returns a Port for h. A connection of HTTP/2 whose first request has a content
 // type that claims reports true for goes to native.
 func New(h http.Handler, native Native, claims func(contentType string) bool, o Options) *Port {
-	p := &Port{native: native, claims: claims, handed: make(chan net.Conn), closed: make(chan struct{}), turns: newTurns(), log: newThrottled(o.Log), limit: o.WriteTimeout, busy: o.Busy}
+	closed, stop := context.WithCancel(context.Background())
+	p := &Port{native: native, claims: claims, handed: make(chan net.Conn), closed: closed.Done(), stopHanding: stop, turns: newTurns(), log: newThrottled(o.Log), limit: o.WriteTimeout, busy: o.Busy}
 	p.conns = newConns(&o, p.log)
 	p.http = HTTPServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if c, ok := r.Context().Value(onConn{}).(*sniffed); ok && r.TLS == nil {
@@ -156,8 +156,6 @@ func (p *Port) Serve(l net.Listener) error {
 	<-native // always after stopHanding
 	return err
 }
-
-func (p *Port) stopHanding() { p.closing.Do(func() { close(p.closed) }) }
 
 // Shutdown stops taking connections and waits for the calls that are under way,
 // until ctx ends: then it returns the context's error, and Close ends them.
