@@ -12,7 +12,8 @@ import (
 )
 
 // v03GRPC is version 0.3 over gRPC. The JSON of its messages has the form of HTTP+JSON,
-// so that codec does the work. Protocol buffers lose what v1GRPC lists.
+// so that codec does the work, except where it takes too long: see v03PB and sendOfV03PB.
+// Protocol buffers lose what v1GRPC lists.
 type v03GRPC struct{}
 
 var v03Proto = v03Codec{formProto}
@@ -83,9 +84,7 @@ func (v03GRPC) DecodeResult(op Op, req any, m proto.Message) (any, error) {
 	return v03Proto.DecodeResult(op, req, doc)
 }
 
-func (g v03GRPC) Events(op Op, req any) GRPCEvents {
-	return &v03GRPCEvents{g, v03Events{codec: v03Proto}, op}
-}
+func (v03GRPC) Events(Op, any) GRPCEvents { return &v03GRPCEvents{v03Events{codec: v03Proto}} }
 
 func (v03GRPC) DecodeEvent(op Op, req any, m proto.Message) ([]*a2a.StreamResponse, error) {
 	doc, err := toJSON(m)
@@ -99,29 +98,15 @@ func (v03GRPC) DecodeEvent(op Op, req any, m proto.Message) ([]*a2a.StreamRespon
 	return els, err
 }
 
-type v03GRPCEvents struct {
-	v03GRPC
-	v03Events
-	op Op
-}
+type v03GRPCEvents struct{ v03Events }
 
-func (e *v03GRPCEvents) Messages(el *a2a.StreamResponse) (list []proto.Message, err error) {
+func (e *v03GRPCEvents) Messages(el *a2a.StreamResponse) ([]proto.Message, error) {
 	e.note(el)
-	if m, err := v03ElementPB(el, e.ended); m != nil || err != nil {
-		return []proto.Message{m}, err
+	m, err := v03ElementPB(el, e.ended)
+	if m == nil || err != nil {
+		return nil, err
 	}
-	for i, more := 0, true; more; i++ {
-		var doc []byte
-		if doc, more = e.Append(nil, el, i); len(doc) == 0 {
-			continue
-		}
-		m := e.NewResult(e.op)
-		if err := fromJSON(doc, m); err != nil {
-			return nil, err
-		}
-		list = append(list, m)
-	}
-	return list, nil
+	return []proto.Message{m}, nil
 }
 
 // toJSON writes a message. protojson adds blanks at random, but values in the message
