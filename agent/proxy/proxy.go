@@ -8,7 +8,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"sync"
+	"sync/atomic"
 
 	"github.com/parley-a2a/parley/a2a"
 	"github.com/parley-a2a/parley/a2aclient"
@@ -26,10 +26,8 @@ type Agent struct {
 
 	contexts contexts
 
-	dialing  chan struct{} // held while dialing; protects dialed
-	mu       sync.Mutex    // protects resolver, and reads of dialed
-	dialed   *a2aclient.Client
-	resolver *a2aclient.Resolver
+	dialing chan struct{} // held while dialing
+	dialed  atomic.Pointer[a2aclient.Client]
 }
 
 var (
@@ -49,7 +47,6 @@ func New(ref string, o *Options) (*Agent, error) {
 	if _, err := a2aclient.New(nowhere, a.client); err != nil {
 		return nil, fmt.Errorf("proxy: %w", err)
 	}
-	a.resolver = a2aclient.NewResolver(a.client)
 	if o.Push {
 		u, err := url.Parse(o.PushURL)
 		if err != nil || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
@@ -86,44 +83,25 @@ func (a *Agent) Close() error {
 
 // dial returns the agent's client, and fetches the agent's card if there is none.
 func (a *Agent) dial(ctx context.Context) (*a2aclient.Client, error) {
-	if c := a.known(); c != nil {
+	if c := a.dialed.Load(); c != nil {
 		return c, nil
 	}
 	select {
 	case a.dialing <- struct{}{}:
+		defer func() { <-a.dialing }()
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
-	defer func() { <-a.dialing }()
-	if c := a.known(); c != nil {
+	if c := a.dialed.Load(); c != nil {
 		return c, nil
 	}
-	a.mu.Lock()
-	resolver := a.resolver
-	a.mu.Unlock()
-	c, err := resolver.Dial(ctx, a.ref)
-	if err != nil {
-		return nil, err
+	c, err := a2aclient.Dial(ctx, a.ref, a.client)
+	if err == nil {
+		a.dialed.Store(c)
 	}
-	a.mu.Lock()
-	a.dialed = c
-	a.mu.Unlock()
-	return c, nil
-}
-
-func (a *Agent) known() *a2aclient.Client {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.dialed
+	return c, err
 }
 
 // forget makes the next dial fetch the card again, which may have changed, because c
 // cannot reach the agent.
-func (a *Agent) forget(c *a2aclient.Client) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.dialed == c {
-		a.dialed = nil
-		a.resolver = a2aclient.NewResolver(a.client) // the previous one may still cache the card
-	}
-}
+func (a *Agent) forget(c *a2aclient.Client) { a.dialed.CompareAndSwap(c, nil) }
