@@ -123,7 +123,17 @@ func (a *Artifact) Last(parts ...*a2a.Part) error {
 // written, before it is known to be the last, and the protocol requires a part in each
 // chunk. (Use Last to avoid it.) A rune left incomplete by Write becomes U+FFFD. An
 // artifact to which nothing was written is never sent. Closing twice is no error.
-func (a *Artifact) Close() error { return a.finish("") }
+func (a *Artifact) Close() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if text := validText(a.rest); !a.closed && (text != "" || a.begun) {
+		if err := a.emit([]*a2a.Part{a2a.TextPart(text)}, true); err != nil {
+			return err
+		}
+	}
+	a.rest, a.closed = "", true
+	return nil
+}
 
 // Join says that the texts written so far are pieces of one text: the task then holds
 // texts that follow each other as one part. Streams, which have sent the chunks, and
@@ -138,27 +148,6 @@ func (a *Artifact) Join() error {
 	name := fmt.Sprint(a2a.StepJoin, a.host.Attempt(), " ", a.id)
 	_, err := a.host.Step(context.Background(), name, func(context.Context) (a2a.JSON, error) { return a2a.JSON("true"), nil })
 	return err
-}
-
-// finish emits s as the last chunk and closes; without any text it is Close.
-func (a *Artifact) finish(s string) error {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	switch {
-	case a.closed && s != "":
-		return errClosed
-	case a.closed:
-		return nil
-	}
-	text := validText(a.rest + s)
-	if text != "" || a.begun {
-		if err := a.emit([]*a2a.Part{a2a.TextPart(text)}, true); err != nil {
-			return err
-		}
-	}
-	a.rest = ""
-	a.closed = true
-	return nil
 }
 
 func (a *Artifact) add(parts []*a2a.Part, last bool) error {

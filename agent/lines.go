@@ -3,6 +3,8 @@ package agent
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/parley-a2a/parley/a2a"
 )
 
 const (
@@ -88,7 +90,10 @@ func (l *lines) close() error {
 	}
 	last := l.held
 	l.held = ""
-	return l.w.finish(last)
+	if last == "" {
+		return l.w.Close()
+	}
+	return l.w.Last(a2a.TextPart(validText(last)))
 }
 
 func (l *lines) emit(text string) error {
