@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/parley-a2a/parley/store"
 
@@ -30,7 +29,6 @@ func (o *Owner) keep(p *Post) {
 func (o *Owner) kept() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.waiting = slices.DeleteFunc(o.waiting, func(w *Post) bool { return w == o.reply })
 	o.reply.Settled.Give()
 	o.reply = nil
 }

@@ -205,9 +205,7 @@ func (o *Owner) settle(err error) bool {
 	o.all.Read.Keep(&f.append)
 	if !o.topic.Publish(o, entries, behind) {
 		o.all.Outbox.News(o.key, o.saved.last)
-		o.mu.Lock()
-		o.settleFlightLocked(f) // the records are in the log, even if another process has the task by now
-		o.mu.Unlock()
+		f.settled() // the records are in the log, even if another process has the task by now
 		return false
 	}
 	if len(entries) > len(few) {
@@ -225,7 +223,7 @@ func (o *Owner) settle(err error) bool {
 		o.mem.tail = o.topic.TailBytes()
 		o.chargeLocked()
 	}
-	o.settleFlightLocked(f)
+	f.settled()
 	o.heldLocked(f)
 	o.parkLocked()
 	clear(f.records) // pending may be in the same array and would keep them in memory
@@ -239,14 +237,13 @@ func (o *Owner) settle(err error) bool {
 	return true
 }
 
-// settleFlightLocked tells the senders of a flight that it is committed.
-func (o *Owner) settleFlightLocked(f *flight) {
+// settled tells the senders of a flight that it is committed.
+func (f *flight) settled() {
 	for i := range f.records {
 		if p := f.records[i].post; p != nil {
 			p.Settled.Give()
 		}
 	}
-	o.waiting = slices.DeleteFunc(o.waiting, func(p *Post) bool { return p.Settled.Was() })
 }
 
 // retry handles an append that failed or may have failed: it looks at the log and appends again

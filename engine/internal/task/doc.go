@@ -42,7 +42,7 @@
 //	            Owner.conclude       after Run returned: the task's end is pending
 //	            Owner.settle         after the append
 //	                Topic.Publish                the entries are visible; readers wake
-//	                Owner.settleFlightLocked     senders wake
+//	                flight.settled               senders wake
 //	        Owner.flush              appends what gathered meanwhile
 //	    go Owner.run                 if there is more to do: the same loop without the sender
 //	    Owner.over                   if there is not: Owner.leave, phase: closed

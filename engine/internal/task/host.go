@@ -170,7 +170,6 @@ func (h *host) Reply(parts []*a2a.Part) error {
 		o.nudge()
 		return nil
 	}
-	o.waiting = slices.DeleteFunc(o.waiting, func(w *Post) bool { return w == p })
 	p.Settled.Give()
 	return nil
 }

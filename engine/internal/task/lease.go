@@ -78,6 +78,7 @@ func (o *Owner) Evict() {
 			o.log().Warn("another process took the task over, or deleted it")
 		}
 		tellMissed(o.out.pending, false)
+		refuse(o.out.pending, o.err)
 		o.out.pending, o.out.bytes, o.mem.unsaved, o.succession.next = nil, 0, 0, nil
 	}
 	o.dismissLocked(agent.ErrEnded, nil)

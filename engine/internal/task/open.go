@@ -88,9 +88,8 @@ func (o *Owner) openLocked(b *Birth) {
 	o.out.opening[0].tied = true // no task without its message
 	o.out.opening[1] = o.newRecordLocked(&said.message)
 	o.out.opening[1].post = p
-	o.waiting = append(o.begun.waiting[:0], p)
 	p.Entry = &said.message
-	o.turn = turnState{messages: append(o.begun.messages[:0], p)}
+	o.turn = turnState{messages: append(o.begun[:0], p)}
 	o.draft.messages = 1
 	o.tracing.first = textOf(&p.From.Caller)
 	o.loop.create = time.Now().Add(b.Create)

@@ -46,11 +46,10 @@ type Owner struct {
 	phase      phase      // set by enterLocked
 	draft      draft
 	out        output
-	reply      *Post   // if set, the message whose direct answer is to be stored, see keep
-	waiting    []*Post // messages and cancel requests that are not settled yet
+	reply      *Post // if set, the message whose direct answer is to be stored, see keep
 	turn       turnState
-	begun      struct{ waiting, messages [1]*Post } // first arrays of waiting and turn.messages, which are seldom outgrown
-	wake       wake.Bell                            // rings when a message arrives or the task ends
+	begun      [1]*Post  // the first array of turn.messages, which is seldom outgrown
+	wake       wake.Bell // rings when a message arrives or the task ends
 	auth       authorization
 	holds      int // callers that are about to act
 	succession succession
@@ -204,11 +203,13 @@ func (o *Owner) leave() {
 		o.err = errOver
 	}
 	o.dismissLocked(agent.ErrEnded, o.broken) // first, so that callers that are told and look again do not find this owner
-	for _, p := range o.waiting {
+	for _, records := range [...][]record{o.out.opening, o.out.ahead, o.out.pending} {
+		refuse(records, o.err)
+	}
+	if p := o.reply; p != nil {
 		p.Err = o.err
 		p.Settled.Give()
 	}
-	o.waiting = nil
 	for _, p := range o.turn.messages {
 		p.decided()
 	}
@@ -225,6 +226,16 @@ func (o *Owner) leave() {
 	o.all.parked.drop(o)
 	if left != nil {
 		close(left)
+	}
+}
+
+// refuse tells senders that their records are not stored by this owner.
+func refuse(records []record, why error) {
+	for i := range records {
+		if p := records[i].post; p != nil && !p.Settled.Was() {
+			p.Err = why
+			p.Settled.Give()
+		}
 	}
 }
 

@@ -101,7 +101,6 @@ func (o *Owner) post(p *Post) error {
 		o.turn.lost = 0 // the turn has made progress
 	}
 	o.out.pending[len(o.out.pending)-1].post = p
-	o.waiting = append(o.waiting, p)
 	p.Entry = en
 	if secret != nil {
 		o.auth.came = append(o.auth.came, credentials{p, secret, o.auth.prompt})
@@ -320,7 +319,6 @@ func (o *Owner) RequestCancel(c *a2a.CancelRequested) (asked *Post, after int64,
 	o.turn.canceling = asked
 	o.turn.canceled = len(o.turn.messages)
 	o.out.pending[len(o.out.pending)-1].post = asked
-	o.waiting = append(o.waiting, asked)
 	switch o.phase {
 	case phaseRunning:
 		return asked, after, nil
