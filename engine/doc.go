@@ -27,17 +27,18 @@
 // less. Each package draws its part in its package comment.
 //
 //	service.SendStreamingMessage
-//	    service.enter                      the caller, its scopes, the tenant
-//	    gate.send                          what the card promises
-//	    Engine.deliver                     returns when the message is on disk, or answered
-//	        Engine.deliverAs               if repeated messages are to be recognized:
-//	            Engine.deliverFirst        looks for a receipt of the message, then goes on
-//	        Engine.deliverNew
-//	            Engine.place
-//	                Owners.Begin           a new task: it has an owner from now on
-//	                Engine.followUp        an existing task: Owners.Own, Owner.Take
-//	            Owner.Attend               the agent runs; what it emits goes to disk and is shown
-//	            Engine.settled
+//	    service.accept
+//	        service.enter                  the caller, its scopes, the tenant
+//	        gate.send                      what the card promises
+//	        Engine.deliver                 returns when the message is on disk, or answered
+//	            Engine.deliverAs           if repeated messages are to be recognized:
+//	                Engine.deliverFirst    looks for a receipt of the message, then goes on
+//	            Engine.deliverNew
+//	                Engine.place
+//	                    Owners.Begin       a new task: it has an owner from now on
+//	                    Engine.followUp    an existing task: Owners.Own, Owner.Take
+//	                Owner.Attend           the agent runs; what it emits goes to disk and is shown
+//	                Engine.settled
 //	    Engine.start                       the first event: the task as of the message
 //	    Engine.followTurn
 //	        Topics.Follow                  the rest, from the reader's own cursor

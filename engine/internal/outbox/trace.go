@@ -77,14 +77,13 @@ var verdicts = map[a2a.Verdict]string{
 	a2a.Delivered: "delivered", a2a.DeliverAgain: "again", a2a.GiveUp: "given up", a2a.DisableConfig: "disabled",
 }
 
+// generation returns the generation of an event of a log.
 func generation(ev *a2a.StreamResponse) int64 {
 	switch {
 	case ev.StatusUpdate != nil:
 		return ev.StatusUpdate.Generation
 	case ev.ArtifactUpdate != nil:
 		return ev.ArtifactUpdate.Generation
-	case ev.Task != nil:
-		return ev.Task.Generation
 	}
 	return 0
 }

@@ -60,16 +60,12 @@ func (h *host) Task() *a2a.Task {
 	if task == nil { // lost to another owner, or to a store that fails
 		task = &a2a.Task{}
 	}
-	for _, r := range o.out.opening {
-		task.Apply(r.entry)
-	}
-	for _, r := range o.out.ahead {
-		if r.entry.Seq > last {
-			task.Apply(r.entry)
+	for _, records := range o.out.unstored() {
+		for _, r := range records {
+			if seq := r.entry.Seq; seq == 0 || seq > last { // otherwise it is committed by now
+				task.Apply(r.entry)
+			}
 		}
-	}
-	for _, r := range o.out.pending {
-		task.Apply(r.entry)
 	}
 	task.ID, task.ContextID = o.key.ID, o.contextID // after a direct answer there is nothing else
 	return task
@@ -269,7 +265,7 @@ func (h *host) Step(ctx context.Context, name string, fn func(context.Context) (
 	if err == nil {
 		s := of.entry(name, i, result)
 		if err = o.sayLocked(&a2a.Entry{Kind: a2a.EntryStep, Step: s}); err == nil {
-			o.turn.steps.replay(&a2a.Step{Name: name, Result: result, Nth: int64(i) + 1}) // for later runs here
+			o.turn.steps.replay(s) // for later runs here
 			return result, nil
 		}
 	}

@@ -74,6 +74,9 @@ type output struct {
 	bodies  []byte    // the array for the next bodies, see encodeLocked
 }
 
+// unstored returns all of the entries, oldest first.
+func (o *output) unstored() [3][]record { return [...][]record{o.opening, o.ahead, o.pending} }
+
 // turnState is the input of a turn, in the log's order. A run after a crash gets the same input
 // again.
 type turnState struct {
@@ -203,7 +206,7 @@ func (o *Owner) leave() {
 		o.err = errOver
 	}
 	o.dismissLocked(agent.ErrEnded, o.broken) // first, so that callers that are told and look again do not find this owner
-	for _, records := range [...][]record{o.out.opening, o.out.ahead, o.out.pending} {
+	for _, records := range o.out.unstored() {
 		refuse(records, o.err)
 	}
 	if p := o.reply; p != nil {
