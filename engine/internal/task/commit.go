@@ -96,7 +96,7 @@ func (o *Owner) prepare(records []record, yields bool) *flight {
 	a.Entries = slices.Grow(f.few[:0], len(records))
 	canceling, was := o.saved.canceled, o.saved.row.State
 	if o.all.Outbox != nil && a.After > 0 && a2a.TaskState(o.saved.row.State).Terminal() {
-		f.anew, f.ended = true, o.revive(a.After, nil)
+		f.anew, f.ended = true, o.revivePushes(a.After, nil)
 	}
 	for i := range records {
 		r := &records[i]
@@ -200,7 +200,7 @@ func (o *Owner) settle(err error) bool {
 		o.all.Outbox.Watch(&f.append.Pushes[i], o.saved.last)
 	}
 	if f.anew {
-		o.revive(f.append.After, f.ended)
+		o.revivePushes(f.append.After, f.ended)
 	}
 	o.all.Read.Keep(&f.append)
 	if !o.topic.Publish(o, entries, behind) {

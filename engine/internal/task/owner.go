@@ -104,7 +104,7 @@ type flight struct {
 	records []record
 	news    bool                    // the append creates the task or changes its state
 	anew    bool                    // the append reopens a finished task, whose webhooks go on
-	ended   []store.PushConfig      // the webhooks that go on, see revive
+	ended   []store.PushConfig      // the webhooks that go on, see revivePushes
 	pended  []record                // records, if nothing else was pending: the array can be reused
 	sealed  *a2a.Task               // the task after records, if they end it
 	size    int                     // of records, in bytes

@@ -23,27 +23,27 @@ func (o *Owner) pushOf(with *Post) store.PushConfig {
 	return p
 }
 
-// revive turns the push configurations of a reopened task on again if they had delivered all up
-// to its end; those that were disabled stay so. Clients may delete or replace configurations
-// meanwhile, so this is not part of the append. It is called before the append, and once more
-// after it, for those whose last delivery was noted in between. It returns those that it turned
-// on. was is what the first call returned: if the reason of one has changed since, the first
-// delivery of the new turn disabled it.
-func (o *Owner) revive(end int64, was []store.PushConfig) []store.PushConfig {
+// revivePushes turns the push configurations of a reopened task on again if they had delivered
+// all up to its end; those that were disabled stay so. Clients may delete or replace
+// configurations meanwhile, so this is not part of the append. It is called before the append,
+// and once more after it, for those whose last delivery was noted in between. It returns those
+// that it turned on. was is what the first call returned: if the reason of one has changed
+// since, the first delivery of the new turn disabled it.
+func (o *Owner) revivePushes(end int64, was []store.PushConfig) []store.PushConfig {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(o.all.base), o.all.StoreWait)
 	defer cancel()
-	on, err := o.tryRevive(ctx, end, was)
+	on, err := o.tryRevivePushes(ctx, end, was)
 	for wait := 10 * time.Millisecond; err != nil; wait = min(2*wait, time.Second) {
 		if errors.Is(err, store.ErrClosed) || wake.Pause(ctx, wait) != nil {
 			o.log().Error("webhooks of a task that starts over could not be stored; they get no more of its events", "error", err)
 			break
 		}
-		on, err = o.tryRevive(ctx, end, was)
+		on, err = o.tryRevivePushes(ctx, end, was)
 	}
 	return on
 }
 
-func (o *Owner) tryRevive(ctx context.Context, end int64, was []store.PushConfig) ([]store.PushConfig, error) {
+func (o *Owner) tryRevivePushes(ctx context.Context, end int64, was []store.PushConfig) ([]store.PushConfig, error) {
 	all, err := o.all.Store.Pushes(ctx, o.key, "", MaxPushes)
 	var on []store.Advance
 	all = slices.DeleteFunc(all, func(p store.PushConfig) bool {
