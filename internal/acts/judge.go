@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 )
 
@@ -14,8 +15,9 @@ func (p *player) judge(s *Step, a *Answer) error {
 	}
 	for _, of := range []struct {
 		want  obj
-		judge func(*Step, *Answer, obj) error
-	}{{s.Expect, p.judgeExpect}, {s.Error, p.judgeError}, {s.Stream, p.judgeStream}} {
+		word  string // begins the message
+		judge func(*Step, *Answer, obj) *Mismatch
+	}{{s.Expect, "header ", p.judgeHeaders}, {s.Expect, "", p.judgeExpect}, {s.Error, "", judgeError}, {s.Stream, "", judgeStream}} {
 		if of.want == nil {
 			continue
 		}
@@ -23,59 +25,61 @@ func (p *player) judge(s *Step, a *Answer) error {
 		if err != nil {
 			return p.cannot(err)
 		}
-		if err := of.judge(s, a, want.(obj)); err != nil {
-			return err
+		if m := of.judge(s, a, want.(obj)); m != nil {
+			f := p.fail(s.ID, m)
+			f.Message = of.word + f.Message
+			return f
 		}
 	}
 	return nil
 }
 
-func (p *player) judgeExpect(s *Step, a *Answer, want obj) error {
-	if h, ok := want["headers"].(obj); ok && p.iface.binding != GRPC {
-		for name, w := range h {
-			got := strings.Join(a.header.Values(name), ", ")
-			if m := match(w, got, len(a.header.Values(name)) > 0, name); m != nil {
-				f := p.fail(s.ID, m)
-				f.Message = "header " + f.Message
-				return f
-			}
+func (p *player) judgeHeaders(_ *Step, a *Answer, want obj) *Mismatch {
+	h, _ := want["headers"].(obj)
+	if p.iface.binding == GRPC {
+		return nil
+	}
+	for name, w := range h {
+		got := a.header.Values(name)
+		if m := match(w, strings.Join(got, ", "), len(got) > 0, name); m != nil {
+			return m
 		}
 	}
+	return nil
+}
+
+func (p *player) judgeExpect(s *Step, a *Answer, want obj) *Mismatch {
 	body, hasBody := want["body"]
+	status, hasStatus := want["status"]
 	if s.Raw != nil {
-		if w, ok := want["status"]; ok {
-			if m := match(w, float64(a.status), true, "status"); m != nil {
-				return p.fail(s.ID, m)
+		if hasStatus {
+			if m := match(status, float64(a.status), true, "status"); m != nil {
+				return m
 			}
 		}
 		if hasBody {
-			if m := match(body, a.raw, a.raw != nil, ""); m != nil {
-				return p.fail(s.ID, m)
-			}
+			return match(body, a.raw, a.raw != nil, "")
 		}
 		return nil
 	}
 	o, _ := body.(obj)
-	_, mayFail := o["error"]
-	if a.err != nil && !mayFail {
-		return p.fail(s.ID, &Mismatch{"", "a result", a.said()})
+	if _, mayFail := o["error"]; a.err != nil && !mayFail {
+		return &Mismatch{"", "a result", a.said()}
 	}
-	if w, ok := want["status"]; ok && a.status != 0 && p.iface.binding != GRPC {
-		if m := match(w, float64(a.status), true, "status"); m != nil {
-			if w != 200.0 || a.status < 200 || a.status > 299 { // 201 and 204 have a check of their own
-				return p.fail(s.ID, m)
+	if hasStatus && a.status != 0 && p.iface.binding != GRPC {
+		if m := match(status, float64(a.status), true, "status"); m != nil {
+			if status != 200.0 || a.status < 200 || a.status > 299 { // 201 and 204 have a check of their own
+				return m
 			}
 		}
 	}
 	if hasBody {
-		if m := match(body, a.content(), true, ""); m != nil {
-			return p.fail(s.ID, m)
-		}
+		return match(body, a.content(), true, "")
 	}
 	return nil
 }
 
-func (p *player) judgeError(s *Step, a *Answer, want obj) error {
+func judgeError(_ *Step, a *Answer, want obj) *Mismatch {
 	names := []string{}
 	switch v := want["error_type"].(type) {
 	case string:
@@ -94,62 +98,56 @@ func (p *player) judgeError(s *Step, a *Answer, want obj) error {
 		}
 	}
 	if e == nil {
-		return p.fail(s.ID, &Mismatch{"", expected, a.said()})
+		return &Mismatch{"", expected, a.said()}
 	}
-	ok := len(names) == 0
-	for _, name := range names {
-		ok = ok || e.is(name)
-	}
-	if !ok {
-		return p.fail(s.ID, &Mismatch{"error", expected, (&Answer{err: e}).said()})
+	if len(names) > 0 && !slices.ContainsFunc(names, e.is) {
+		return &Mismatch{"error", expected, (&Answer{err: e}).said()}
 	}
 	v := e.value()
 	for _, name := range []string{"message", "details"} {
 		if w, there := want[name]; there {
 			got, has := v[name]
 			if m := match(w, got, has, "error."+name); m != nil {
-				return p.fail(s.ID, m)
+				return m
 			}
 		}
 	}
 	return nil
 }
 
-func (p *player) judgeStream(s *Step, a *Answer, want obj) error {
+func judgeStream(_ *Step, a *Answer, want obj) *Mismatch {
 	if a.stream == nil {
-		return p.fail(s.ID, &Mismatch{"", "a stream", a.said()})
+		return &Mismatch{"", "a stream", a.said()}
 	}
-	views := a.events()
-	if m, ok := want["min_count"].(float64); ok && float64(len(views)) < m {
-		return p.fail(s.ID, &Mismatch{"events", fmt.Sprintf("%d events or more", int(m)), fmt.Sprint(len(views))})
+	events := a.events()
+	if m, ok := want["min_count"].(float64); ok && float64(len(events)) < m {
+		return &Mismatch{"events", fmt.Sprintf("%d events or more", int(m)), fmt.Sprint(len(events))}
 	}
-	if m, ok := want["max_count"].(float64); ok && float64(len(views)) > m {
-		return p.fail(s.ID, &Mismatch{"events", fmt.Sprintf("%d events at most", int(m)), fmt.Sprint(len(views))})
+	if m, ok := want["max_count"].(float64); ok && float64(len(events)) > m {
+		return &Mismatch{"events", fmt.Sprintf("%d events at most", int(m)), fmt.Sprint(len(events))}
 	}
 	if want["ordering"] == "monotonic_state" {
 		if m := monotonic(a.stream.seen()); m != nil {
-			return p.fail(s.ID, m)
+			return m
 		}
 	}
 	for n, w := range asElements(want["events"]) {
-		if m := matchEvent(w, n, views); m != nil {
-			return p.fail(s.ID, m)
+		if m := matchEvent(w, n, events); m != nil {
+			return m
 		}
 	}
 	if w, ok := want["each_event"]; ok {
-		for n, v := range views {
+		for n, v := range events {
 			if m := match(w, v, true, fmt.Sprintf("events[%d]", n)); m != nil {
-				return p.fail(s.ID, m)
+				return m
 			}
 		}
 	}
 	if w, ok := want["final_event"]; ok {
-		if len(views) == 0 {
-			return p.fail(s.ID, &Mismatch{"events", "a last event", "none"})
+		if len(events) == 0 {
+			return &Mismatch{"events", "a last event", "none"}
 		}
-		if m := match(w, views[len(views)-1], true, fmt.Sprintf("events[%d]", len(views)-1)); m != nil {
-			return p.fail(s.ID, m)
-		}
+		return match(w, events[len(events)-1], true, fmt.Sprintf("events[%d]", len(events)-1))
 	}
 	return nil
 }

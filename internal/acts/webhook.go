@@ -20,7 +20,7 @@ import (
 type receiver struct {
 	url    string // its address, for agents
 	server *http.Server
-	done   chan struct{}
+	serves sync.WaitGroup
 
 	mu    sync.Mutex // protects the field below
 	hooks map[string]*hook
@@ -50,21 +50,18 @@ func receive(o *Options) (*receiver, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the receiver of webhooks: %w", err)
 	}
-	r := &receiver{url: strings.TrimSuffix(o.WebhookURL, "/"), done: make(chan struct{}), hooks: map[string]*hook{}}
+	r := &receiver{url: strings.TrimSuffix(o.WebhookURL, "/"), hooks: map[string]*hook{}}
 	if r.url == "" {
 		r.url = "http://" + l.Addr().String()
 	}
 	r.server = &http.Server{Handler: r, ReadTimeout: 30 * time.Second, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 10 * time.Second}
-	go func() {
-		defer close(r.done)
-		_ = r.server.Serve(l) // until close
-	}()
+	r.serves.Go(func() { _ = r.server.Serve(l) }) // until close
 	return r, nil
 }
 
 func (r *receiver) close() {
 	r.server.Close()
-	<-r.done
+	r.serves.Wait()
 }
 
 func (r *receiver) add(k *kept) *hook {
