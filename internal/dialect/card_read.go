@@ -52,15 +52,13 @@ func ParseCard(doc []byte) (*a2a.AgentCard, error) {
 	if !newer && !o.has("securitySchemes") {
 		o.oldAuthentication(card)
 	}
-	if o.has("skills") {
-		i := 0
-		o.each(func(in *object) {
-			if i < len(card.Skills) && len(card.Skills[i].SecurityRequirements) == 0 {
-				card.Skills[i].SecurityRequirements = in.oldSecurity()
-			}
-			i++
-		}, "skills")
-	}
+	i := 0
+	o.each(func(in *object) {
+		if i < len(card.Skills) && len(card.Skills[i].SecurityRequirements) == 0 {
+			card.Skills[i].SecurityRequirements = in.oldSecurity()
+		}
+		i++
+	}, "skills")
 	if !newer && len(card.SupportedInterfaces) > 0 {
 		if !o.has("defaultInputModes") {
 			card.DefaultInputModes = []string{"text/plain"}

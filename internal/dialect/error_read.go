@@ -194,7 +194,7 @@ var codeOfGRPC = map[string]a2a.Code{
 	"NOT_FOUND":           a2a.CodeTaskNotFound,
 	"INVALID_ARGUMENT":    a2a.CodeInvalidParams,
 	"FAILED_PRECONDITION": a2a.CodeUnsupportedOperation,
-	"UNIMPLEMENTED":       a2a.CodeUnsupportedOperation,
+	"UNIMPLEMENTED":       a2a.CodeUnsupportedOperation, // also the answer to methods that a server does not have
 	"UNAUTHENTICATED":     a2a.CodeUnauthenticated,
 	"PERMISSION_DENIED":   a2a.CodePermissionDenied,
 	"RESOURCE_EXHAUSTED":  a2a.CodeRateLimited,

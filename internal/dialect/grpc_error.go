@@ -108,8 +108,6 @@ func cutWord(message string) (code a2a.Code, text string) {
 // rowOfGRPC returns the row of a status without a reason.
 func rowOfGRPC(c codepb.Code) *ErrorRow {
 	switch c {
-	case codepb.Code_UNIMPLEMENTED: // the answer of servers to methods that they do not have
-		return ErrorRowOf(a2a.CodeUnsupportedOperation)
 	case codepb.Code_DEADLINE_EXCEEDED, codepb.Code_CANCELLED:
 		return ErrorRowOf(a2a.CodeUnavailable)
 	case codepb.Code_OUT_OF_RANGE:
