@@ -90,7 +90,8 @@ func (a *Agent) exchanges(task *a2a.Task, before, art string) []exchange {
 	asked, answers = asked[len(asked)-n:], answers[len(answers)-n:]
 	out := make([]exchange, n)
 	for i := range out {
-		out[i] = exchange{a.pastOf(asked[i].Parts), answers[i]}
+		content, _ := a.contentOf(asked[i].Parts) // unfit parts are left out of the past
+		out[i] = exchange{content, answers[i]}
 	}
 	return out
 }

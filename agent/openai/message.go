@@ -21,30 +21,19 @@ type unfit string
 func (u unfit) Error() string { return string(u) }
 
 // contentOf returns the content for parts: a string if all of them are text, which
-// every endpoint accepts, otherwise a list.
+// every endpoint accepts, otherwise a list. A part that is unfit is only named there; the
+// error is that of the first one.
 func (a *Agent) contentOf(parts []*a2a.Part) (any, error) {
 	var list []content
+	var first error
 	for _, p := range parts {
 		c, err := a.piece(p)
 		if err != nil {
-			return nil, err
+			c, first = textOf("[left out: "+describe(p)+"]"), cmp.Or(first, err)
 		}
 		list = append(list, c)
 	}
-	return simple(list), nil
-}
-
-// pastOf is contentOf for earlier messages: parts that are unfit are only named.
-func (a *Agent) pastOf(parts []*a2a.Part) any {
-	var list []content
-	for _, p := range parts {
-		c, err := a.piece(p)
-		if err != nil {
-			c = textOf("[left out: " + describe(p) + "]")
-		}
-		list = append(list, c)
-	}
-	return simple(list)
+	return simple(list), first
 }
 
 func textOf(s string) content { return content{Type: "text", Text: s} }
