@@ -46,6 +46,7 @@ type Keys struct {
 	name  string
 	log   *slog.Logger
 	now   func() time.Time
+	keep  time.Duration // how long the vault's answers are used
 	cache keyCache
 	used  uses
 }
@@ -53,9 +54,10 @@ type Keys struct {
 // NewKeys returns the API keys in a vault.
 func NewKeys(v Vault, o *KeysOptions) *Keys {
 	o = cmp.Or(o, new(KeysOptions))
-	k := &Keys{vault: v, name: cmp.Or(o.Name, "apiKey"), log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), now: clockOf(o.Now)}
-	k.cache.init(cmp.Or(o.Cache, time.Second), k.now, k.read)
-	return k
+	return &Keys{
+		vault: v, name: cmp.Or(o.Name, "apiKey"), log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), now: clockOf(o.Now), keep: cmp.Or(o.Cache, time.Second),
+		cache: keyCache{there: map[string]*keyEntry{}, missing: map[string]*keyEntry{}},
+	}
 }
 
 // KeyHeader is the header that an API key comes in, unless it is a bearer
@@ -86,8 +88,8 @@ func (k *Keys) Authenticate(r *http.Request) (*a2a.Caller, error) {
 		return nil, refuse("invalid API key: expected parley_<10 characters>_<49 characters>")
 	}
 	// A key that is wrong by a cached record may have got this secret since.
-	for _, age := range []time.Duration{k.cache.keep, min(k.cache.keep, recheck)} {
-		e, getErr := k.cache.get(r.Context(), id, age)
+	for _, age := range []time.Duration{k.keep, min(k.keep, recheck)} {
+		e, getErr := k.entry(r.Context(), id, age)
 		if getErr != nil {
 			return nil, fmt.Errorf("auth: look for an API key: %w", getErr)
 		}

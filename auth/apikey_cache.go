@@ -11,10 +11,6 @@ import (
 // exist are cached apart, so that made-up ones do not push others out. Callers who need
 // the same key at once ask the vault once.
 type keyCache struct {
-	keep time.Duration
-	now  func() time.Time
-	read func(context.Context, string) (*keyRecord, error)
-
 	asking flight[*keyEntry] // questions to the vault, by id
 
 	mu      sync.Mutex // protects the fields below
@@ -36,24 +32,19 @@ const (
 	maxCachedMisses = 1024
 )
 
-func (c *keyCache) init(keep time.Duration, now func() time.Time, read func(context.Context, string) (*keyRecord, error)) {
-	c.keep, c.now, c.read = keep, now, read
-	c.there, c.missing = map[string]*keyEntry{}, map[string]*keyEntry{}
-}
-
-// get returns the entry of a key. It asks the vault unless the entry is younger than
-// keep.
-func (c *keyCache) get(ctx context.Context, id string, keep time.Duration) (*keyEntry, error) {
-	now := c.now()
-	if e := c.known(id); e != nil {
-		if age := now.Sub(e.at); age >= 0 && age < keep {
+// entry returns the vault's answer about a key. It asks unless the answer that it has is
+// younger than most.
+func (k *Keys) entry(ctx context.Context, id string, most time.Duration) (*keyEntry, error) {
+	now := k.now()
+	if e := k.cache.known(id); e != nil {
+		if age := now.Sub(e.at); age >= 0 && age < most {
 			return e, nil
 		}
 	}
 	// Other callers may still wait for the answer when this one has left. The vault
 	// answers in milliseconds or with an error.
 	detached := context.WithoutCancel(ctx)
-	e, _, err := c.asking.do(ctx, id, func() (*keyEntry, error) { return c.ask(detached, id, now) })
+	e, _, err := k.cache.asking.do(ctx, id, func() (*keyEntry, error) { return k.ask(detached, id, now) })
 	return e, err
 }
 
@@ -67,11 +58,12 @@ func (c *keyCache) known(id string) *keyEntry {
 	return c.missing[id]
 }
 
-func (c *keyCache) ask(ctx context.Context, id string, now time.Time) (*keyEntry, error) {
+func (k *Keys) ask(ctx context.Context, id string, now time.Time) (*keyEntry, error) {
+	c := &k.cache
 	c.mu.Lock()
 	drops := c.drops
 	c.mu.Unlock()
-	rec, err := c.read(ctx, id)
+	rec, err := k.read(ctx, id)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.there, id)
@@ -80,7 +72,7 @@ func (c *keyCache) ask(ctx context.Context, id string, now time.Time) (*keyEntry
 	switch {
 	case err != nil:
 		return nil, err
-	case drops != c.drops || c.keep < 0: // some key was changed meanwhile, perhaps this one
+	case drops != c.drops || k.keep < 0: // some key was changed meanwhile, perhaps this one
 	case rec == nil:
 		makeRoom(c.missing, maxCachedMisses)
 		c.missing[id] = e

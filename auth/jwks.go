@@ -134,41 +134,33 @@ func (k *keyring) reload(ctx, work context.Context) error {
 		work, cancel := context.WithTimeout(work, loadTime)
 		defer cancel()
 		keys, err := []*Key(nil), errors.New("it was given up")
-		defer func() { k.done(keys, err)() }() // also when load panics
+		defer func() { k.done(keys, err) }() // also when load panics
 		keys, err = k.load(work)
 		return struct{}{}, nil
 	})
 	return err
 }
 
-// done stores the result of a load. It returns what is to be logged, for the caller to
-// do without the lock.
-func (k *keyring) done(keys []*Key, err error) (report func()) {
+// done stores the result of a load, and logs what is new.
+func (k *keyring) done(keys []*Key, err error) {
 	k.mu.Lock()
-	defer k.mu.Unlock()
 	before, failed, first := k.keys, k.err, k.loaded.IsZero()
 	k.loading, k.ended, k.err = false, k.now(), err
-	switch {
-	case err != nil && (errors.Is(err, context.Canceled) || failed != nil && failed.Error() == err.Error()):
-		return func() {} // the server ends, or this was logged already
-	case err != nil && first:
-		return func() {
-			k.log.Warn("the keys of a token issuer cannot be fetched; until they are, its tokens are refused", "error", err)
-		}
-	case err != nil:
-		return func() {
-			k.log.Warn("the keys of a token issuer cannot be fetched; the last ones stay in use", "error", err)
-		}
+	if err == nil {
+		k.keys, k.loaded = keys, k.ended
 	}
-	k.keys, k.loaded = keys, k.ended
-	added, gone := ids(keys, before), ids(before, keys)
-	return func() {
-		switch {
-		case len(keys) == 0:
-			k.log.Warn("a token issuer has no keys for the accepted algorithms", "algorithms", k.algorithms, "gone", gone)
-		case len(added)+len(gone) > 0 || failed != nil:
-			k.log.Info("the keys of a token issuer were read", "new", added, "gone", gone)
-		}
+	k.mu.Unlock()
+	switch added, gone := ids(keys, before), ids(before, keys); {
+	case errors.Is(err, context.Canceled), err != nil && failed != nil && failed.Error() == err.Error():
+		// The server ends, or this was logged already.
+	case err != nil && first:
+		k.log.Warn("the keys of a token issuer cannot be fetched; until they are, its tokens are refused", "error", err)
+	case err != nil:
+		k.log.Warn("the keys of a token issuer cannot be fetched; the last ones stay in use", "error", err)
+	case len(keys) == 0:
+		k.log.Warn("a token issuer has no keys for the accepted algorithms", "algorithms", k.algorithms, "gone", gone)
+	case len(added)+len(gone) > 0 || failed != nil:
+		k.log.Info("the keys of a token issuer were read", "new", added, "gone", gone)
 	}
 }
 
