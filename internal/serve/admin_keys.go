@@ -5,6 +5,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io"
+	"iter"
 	"log/slog"
 	"net/http"
 	"os"
@@ -130,42 +132,59 @@ func (a *administration) Audit(ctx context.Context, q admin.AuditQuery) (*admin.
 		end = min(end, at) // the file may have been rotated
 	}
 	res := &admin.AuditRecords{Records: []admin.AuditRecord{}}
-	var rest []byte // of a line whose beginning has not been read yet
-	for at, first := end, end; at > 0; {
+	for line, err := range linesBefore(f, end) {
+		if err != nil {
+			return nil, a.failed("read the audit log", err)
+		}
 		if err := context.Cause(ctx); err != nil {
 			return nil, err
 		}
-		size := min(at, auditChunk)
-		at -= size
-		chunk := make([]byte, size, size+int64(len(rest)))
-		if _, err := f.ReadAt(chunk, at); err != nil {
-			return nil, a.failed("read the audit log", err)
+		if r, ok := auditRecord(line.text); ok && (q.Event == "" || r.Event == q.Event) && (q.Task == "" || textOf(r.Attrs["task"]) == q.Task) {
+			res.Records = append(res.Records, r)
 		}
-		chunk = append(chunk, rest...)
-		for {
-			// The line after the last line feed, except a final one.
-			cut := bytes.LastIndexByte(bytes.TrimSuffix(chunk, []byte("\n")), '\n') + 1
-			if cut == 0 && at > 0 {
-				break
-			}
-			if r, ok := auditRecord(chunk[cut:]); ok && (q.Event == "" || r.Event == q.Event) && (q.Task == "" || textOf(r.Attrs["task"]) == q.Task) {
-				res.Records = append(res.Records, r)
-			}
-			chunk = chunk[:cut]
-			first = at + int64(cut)
-			if cut == 0 {
-				break
-			}
-			if len(res.Records) == n || end-first > auditLook {
-				res.Next = strconv.FormatInt(first, 10)
-				return res, nil
-			}
-		}
-		if rest = chunk; len(rest) > auditLine {
-			rest = nil // too long for a record of this server
+		if line.at > 0 && (len(res.Records) == n || end-line.at > auditLook) {
+			res.Next = strconv.FormatInt(line.at, 10)
+			break
 		}
 	}
 	return res, nil
+}
+
+// fileLine is a line of a file, and the position at which it begins.
+type fileLine struct {
+	at   int64
+	text []byte
+}
+
+// linesBefore yields the lines of a file before a position, the last one first.
+func linesBefore(f io.ReaderAt, at int64) iter.Seq2[fileLine, error] {
+	return func(yield func(fileLine, error) bool) {
+		var rest []byte // of a line whose beginning has not been read yet
+		for at > 0 {
+			size := min(at, auditChunk)
+			at -= size
+			chunk := make([]byte, size, size+int64(len(rest)))
+			if _, err := f.ReadAt(chunk, at); err != nil {
+				yield(fileLine{}, err)
+				return
+			}
+			chunk = append(chunk, rest...)
+			for len(chunk) > 0 {
+				// The line after the last line feed, except a final one.
+				cut := bytes.LastIndexByte(bytes.TrimSuffix(chunk, []byte("\n")), '\n') + 1
+				if cut == 0 && at > 0 {
+					break
+				}
+				if !yield(fileLine{at + int64(cut), chunk[cut:]}, nil) {
+					return
+				}
+				chunk = chunk[:cut]
+			}
+			if rest = chunk; len(rest) > auditLine {
+				rest = nil // too long for a record of this server
+			}
+		}
+	}
 }
 
 // auditRecord decodes a line.

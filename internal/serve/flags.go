@@ -160,6 +160,9 @@ func (f *flags) check(fs *pflag.FlagSet, command bool) error {
 			return err
 		}
 	}
+	if !f.location.Shared() {
+		f.dead = 0 // there is no other server
+	}
 	// Here zero would mean the default.
 	f.drain = cmp.Or(f.drain, -1)
 	f.retries.Window = cmp.Or(f.retries.Window, -1)
@@ -167,14 +170,6 @@ func (f *flags) check(fs *pflag.FlagSet, command bool) error {
 		f.cache = -1
 	}
 	return nil
-}
-
-// deadAfter is engine.Options.DeadAfter.
-func (f *flags) deadAfter() time.Duration {
-	if !f.location.Shared() {
-		return 0
-	}
-	return f.dead
 }
 
 // lostReason is the clients' reason for a task that --on-lost fail has ended.

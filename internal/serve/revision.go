@@ -167,7 +167,7 @@ func (h *Host) options(r *revision) *parley.Options {
 		Beside: h.beside, Front: front,
 		Store: h.store, PublicURL: r.public, TrustedProxies: f.proxies, CardProfile: cardFor(f.profile), Logger: h.log,
 		CardKeys: r.cardKeys, CardKeysURL: f.card.keysURL, CardStrict: f.card.strict,
-		DeadAfter: f.deadAfter(), DrainWait: f.drain, Retries: f.retries, Retention: f.retention, Cache: f.cache,
+		DeadAfter: f.dead, DrainWait: f.drain, Retries: f.retries, Retention: f.retention, Cache: f.cache,
 		Egress: f.egress.policy(r.local, h.log),
 		Auth:   r.guard, Limits: f.limits.requests(), TaskLimits: f.limits.tasks(), Capacity: f.limits.capacity, MaxBody: f.limits.body,
 		Audit: h.audit.log, Requests: h.requests(f), Origins: f.browser.origins, Hosts: h.hosts(r),
