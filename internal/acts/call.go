@@ -1,6 +1,7 @@
 package acts
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -91,15 +92,15 @@ func (a *Answer) shown() *Exchange {
 			x.Response = append(x.Response, "event: "+cut(compact(e.raw), maxShownBody))
 		}
 	}
-	switch ended, broken := a.stream.over(); {
-	case a.stream.wasCut():
+	switch over := a.stream.end(); {
+	case over == nil:
+		x.Response = append(x.Response, "(the stream was open)")
+	case errors.Is(over, errCut):
 		x.Response = append(x.Response, "(this side closed the stream)")
-	case broken != nil:
-		x.Response = append(x.Response, "(broken: "+broken.Error()+")")
-	case ended:
+	case errors.Is(over, io.EOF):
 		x.Response = append(x.Response, "(the stream ended)")
 	default:
-		x.Response = append(x.Response, "(the stream was open)")
+		x.Response = append(x.Response, "(broken: "+over.Error()+")")
 	}
 	return &x
 }
@@ -243,11 +244,12 @@ type Stream struct {
 
 	mu      sync.Mutex // protects the fields below
 	events  []*StreamEvent
-	ended   bool
-	broken  error // why it ended, if not in the way of the protocol
-	cut     bool  // this side closed it before it had ended
+	over    error // nil while it is open; io.EOF: it ended as the protocol says; errCut; else what broke it
 	changed wake.Bell
 }
+
+// errCut is the end of a stream that this side closed.
+var errCut = errors.New("this side closed the stream")
 
 // openStream starts reading. next returns io.EOF at the end.
 func openStream(cancel context.CancelFunc, k *kept, next func() (*StreamEvent, error)) *Stream {
@@ -265,10 +267,7 @@ func openStream(cancel context.CancelFunc, k *kept, next func() (*StreamEvent, e
 			if e != nil {
 				s.events = append(s.events, e)
 			}
-			s.ended = err != nil
-			if !errors.Is(err, io.EOF) {
-				s.broken = err
-			}
+			s.over = cmp.Or(s.over, err)
 			s.changed.Ring()
 			s.mu.Unlock()
 			if err != nil {
@@ -285,24 +284,19 @@ func (s *Stream) seen() []*StreamEvent {
 	return slices.Clone(s.events)
 }
 
-// over returns whether the stream has ended, and why if it broke.
-func (s *Stream) over() (ended bool, broken error) {
+// end returns how the stream ended; nil if it is open.
+func (s *Stream) end() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.ended, s.broken
-}
-
-func (s *Stream) wasCut() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.cut
+	return s.over
 }
 
 // wait waits until enough has come or the stream has ended; it returns false on a timeout.
 func (s *Stream) wait(ctx context.Context, enough func(events []*StreamEvent, ended bool) bool) bool {
 	for {
 		s.mu.Lock()
-		ok, changed, ended := enough(s.events, s.ended), s.changed.Wait(), s.ended
+		ended := s.over != nil
+		ok, changed := enough(s.events, ended), s.changed.Wait()
 		s.mu.Unlock()
 		if ok || ended {
 			return ok
@@ -318,7 +312,7 @@ func (s *Stream) wait(ctx context.Context, enough func(events []*StreamEvent, en
 // close cuts the connection and waits until reading has ended.
 func (s *Stream) close() {
 	s.mu.Lock()
-	s.cut = s.cut || !s.ended
+	s.over = cmp.Or(s.over, errCut)
 	s.mu.Unlock()
 	s.cancel()
 	<-s.done

@@ -88,7 +88,7 @@ func (p *player) events(ctx context.Context, s *Step, a *Answer, n int) error {
 	case n == 0:
 		return p.fail(s.ID, &Mismatch{"", "the end of the stream", fmt.Sprintf("a stream that is open after %s, with %d events", limit, len(a.stream.seen()))})
 	}
-	if ended, _ := a.stream.over(); ended {
+	if a.stream.end() != nil {
 		return p.fail(s.ID, &Mismatch{"events", fmt.Sprintf("%d events or more", n), fmt.Sprintf("the end of the stream after %d", len(a.stream.seen()))})
 	}
 	return p.fail(s.ID, &Mismatch{"events", fmt.Sprintf("%d events or more", n), fmt.Sprintf("%d within %s", len(a.stream.seen()), limit)})

@@ -310,8 +310,8 @@ func TestStreamWithoutEnd(t *testing.T) {
 		return &StreamEvent{value: obj{"statusUpdate": obj{}}}, nil
 	})
 	<-s.done
-	if _, broken := s.over(); broken == nil || !closed || len(s.seen()) != most+1 {
-		t.Errorf("%d events, closed: %v, %v", len(s.seen()), closed, broken)
+	if err := s.end(); err != errTooMuch || !closed || len(s.seen()) != most+1 {
+		t.Errorf("%d events, closed: %v, %v", len(s.seen()), closed, err)
 	}
 }
 
@@ -338,8 +338,8 @@ func TestWhatATestKeepsIsBounded(t *testing.T) {
 	}
 	a := ask("/stream")
 	<-a.stream.done
-	if _, broken := a.stream.over(); broken == nil || len(a.stream.seen()) != 15 {
-		t.Errorf("a stream: %d events of a MiB, %v", len(a.stream.seen()), broken)
+	if err := a.stream.end(); err != errTooMuch || len(a.stream.seen()) != 15 {
+		t.Errorf("a stream: %d events of a MiB, %v", len(a.stream.seen()), err)
 	}
 
 	rec, err := receive(&Options{})

@@ -1,7 +1,9 @@
 package acts
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 )
 
@@ -12,15 +14,15 @@ var terminal = map[string]bool{
 // checkStream checks a stream after its end.
 func (a *Answer) checkStream() {
 	events := a.stream.seen()
-	_, broken := a.stream.over()
 	st := &streamWatch{Answer: a, artifacts: map[string]bool{}}
 	for n, e := range events {
 		st.event(n, e)
 	}
-	if a.stream.wasCut() || len(events) == 0 {
+	over := a.stream.end()
+	if errors.Is(over, errCut) || len(events) == 0 {
 		return
 	}
-	a.want("stream-end", broken == nil, "", "a stream that ends by itself", errWord(broken))
+	a.want("stream-end", errors.Is(over, io.EOF), "", "a stream that ends by itself", errWord(over))
 	if a.on.version == "0.3" && a.on.binding == JSONRPC {
 		for n, e := range events {
 			if name, p := e.payload(); name == "statusUpdate" {
