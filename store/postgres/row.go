@@ -113,13 +113,13 @@ func (c *change) final(all []*store.Append) *store.Append { return all[c.appends
 func (w *writer) fill(ctx context.Context, all []*store.Append, changes []change) error {
 	b := w.batch
 	b.reset()
-	pushes := 0
+	pushes, again := 0, w.patiently
 	for i := range changes {
 		c := &changes[i]
 		c.key = c.was.key
 		if !c.old && !c.first(all).Alone() {
 			var err error
-			if c.key, err = w.s.tasks.take(ctx, w.s.db, w.patiently); err != nil {
+			if c.key, err = w.s.tasks.take(ctx, w.s.db, again); err != nil {
 				return err
 			}
 		}
