@@ -84,7 +84,7 @@ func scanNode(r *sqlite3.Stmt) store.NodeState {
 // give is the part of a statement that gives tasks to a node. Its first argument is the
 // node's name.
 const give = "UPDATE task SET node = ?, epoch = epoch + 1, " +
-	"lost = lost + NOT EXISTS (SELECT 1 FROM node WHERE node.name = task.node AND node.gone = 1) "
+	"lost = lost + (task.node <> '' AND NOT EXISTS (SELECT 1 FROM node WHERE node.name = task.node AND node.gone = 1)) "
 
 // free is the condition under which the tasks of the node n.name may be taken. Its arguments
 // are the node that wants them, and the time of the oldest heartbeat of a living node.
@@ -142,12 +142,7 @@ func (c *conn) claim(node string, deadBefore time.Time, limit int) (claimed []st
 func (s *Store) Take(ctx context.Context, node string, deadBefore time.Time, k store.Key) (*store.Row, error) {
 	var taken []store.Row
 	err := s.write(ctx, func(c *conn) (err error) {
-		taken, err = collect(c.stmt(draw+"WHERE tenant = ? AND owner = ? AND id = ? AND active = 1 AND node = '' RETURNING "+columns).
-			text(node).text(k.Tenant).text(k.Owner).text(k.ID), scan)
-		if err != nil || len(taken) > 0 {
-			return err
-		}
-		taken, err = collect(c.stmt(give+"WHERE key = (SELECT n.key FROM (SELECT key, node AS name FROM task WHERE tenant = ? AND owner = ? AND id = ? AND active = 1) AS n WHERE "+free+") RETURNING "+columns).
+		taken, err = collect(c.stmt(give+"WHERE key = (SELECT n.key FROM (SELECT key, node AS name FROM task WHERE tenant = ? AND owner = ? AND id = ? AND active = 1) AS n WHERE n.name = '' OR "+free+") RETURNING "+columns).
 			text(node).text(k.Tenant).text(k.Owner).text(k.ID).text(node).time(deadBefore), scan)
 		return err
 	})

@@ -42,9 +42,6 @@ func (r *Reader) Rows(ctx context.Context, keys []store.Key) ([]store.Row, error
 	return rows, err
 }
 
-// draw is the part of a statement that gives waiting tasks to a node.
-const draw = "UPDATE task SET node = ?, epoch = epoch + 1 "
-
 // Waiting tasks, and their tenants. The latter steps from name to name in the index.
 const (
 	waiting = "FROM task INDEXED BY task_waiting WHERE active = 1 AND node = ''"
@@ -65,7 +62,7 @@ func (s *Store) Draw(ctx context.Context, node, after string, limit int) ([]stor
 				break
 			}
 			var row []store.Row
-			row, err = collect(c.stmt(draw+"WHERE key = ? RETURNING "+columns).text(node).int(key), scan)
+			row, err = collect(c.stmt(give+"WHERE key = ? RETURNING "+columns).text(node).int(key), scan)
 			drawn = append(drawn, row...)
 		}
 		return len(drawn) > 0, err
