@@ -51,12 +51,14 @@ func (s *Server) untilCanceled(parent context.Context, q *request) (context.Cont
 	if q != nil && s.opts.asks() {
 		was := a2a.CallerFrom(parent)
 		w.check = time.AfterFunc(math.MaxInt64, func() {
+			if ctx.Err() != nil {
+				return // the call ended during the check before
+			}
 			if err := s.recheck(parent, q, &was); err != nil {
 				cancel(err)
+				return
 			}
-			if ctx.Err() == nil {
-				w.check.Reset(s.opts.recheck())
-			}
+			w.check.Reset(s.opts.recheck())
 		})
 		w.check.Reset(s.opts.recheck()) // it needs w.check
 	}

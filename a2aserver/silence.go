@@ -99,7 +99,7 @@ func (s *sse) keepAlive(clock int64) {
 	defer s.mu.Unlock()
 	defer func() {
 		if v := recover(); v != nil { // which would end the process here
-			s.log(panicError(v))
+			s.s.log.LogAttrs(s.ctx, slog.LevelError, "a stream cannot be kept alive", slog.Any("error", panicError(v)))
 			s.closed = true
 			s.hangUp()
 		}
@@ -117,10 +117,6 @@ func (s *sse) keepAlive(clock int64) {
 	if !s.flush(false) {
 		s.hangUp()
 	}
-}
-
-func (s *sse) log(err error) {
-	s.s.log.LogAttrs(s.ctx, slog.LevelError, "a stream cannot be kept alive", slog.Any("error", err))
 }
 
 // flushed takes the error of a flush, and drops the one that says that the writer
