@@ -3,7 +3,6 @@ package dialect
 import (
 	"bytes"
 	"cmp"
-	stdjson "encoding/json"
 	"net/url"
 	"slices"
 	"strings"
@@ -74,7 +73,7 @@ type RESTCall struct {
 // 0.3 have no lists, and a second try would not tell.
 func RESTWays(d Dialect, op Op) int {
 	n := len(Get(op).Routes[d])
-	if d == V03 && n > 0 && op != ListTasks && len(Get(op).Routes[V10]) > 0 {
+	if d == V03 && op != ListTasks {
 		n++
 	}
 	return n
@@ -103,8 +102,8 @@ func BuildREST(d Dialect, op Op, n int, req any) (RESTCall, error) {
 		call.Body = doc
 		return call, nil
 	}
-	call.Query, err = queryString(op, doc)
-	return call, err
+	call.Query = queryString(op, doc)
+	return call, nil
 }
 
 // param is a query parameter. Its kind is that of its JSON value.
@@ -171,28 +170,22 @@ func plusOffset(timestamp string) string {
 	return timestamp[:at] + "+" + timestamp[at+1:]
 }
 
-// queryString is the inverse of queryObject.
-func queryString(op Op, doc []byte) (string, error) {
+// queryString is the inverse of queryObject, for an object that was just encoded.
+func queryString(op Op, doc []byte) string {
 	if len(doc) == 0 {
-		return "", nil // requests without params
+		return "" // requests without params
 	}
-	var members map[string]stdjson.RawMessage
-	if err := stdjson.Unmarshal(doc, &members); err != nil {
-		return "", &a2a.Error{Code: a2a.CodeInternal, Message: "the request cannot be encoded", Cause: err}
-	}
-	q := url.Values{}
+	in, q := scanMembers(nil, doc), url.Values{}
 	for _, p := range params[op] { // the tenant is in the path
-		switch v := members[p.name]; {
+		switch v := in.get(p.name); {
 		case len(v) == 0:
 		case v[0] == '"':
-			var s string
-			_ = stdjson.Unmarshal(v, &s) // it was just encoded
-			q.Set(p.name, s)
+			q.Set(p.name, unquoteText(v))
 		default:
 			q.Set(p.name, string(v))
 		}
 	}
-	return q.Encode(), nil
+	return q.Encode()
 }
 
 // field returns the field of a request that a path names.
