@@ -24,28 +24,9 @@ func (o *Owner) load(ctx context.Context, drawn bool, patience time.Duration) er
 	if err != nil {
 		return err
 	}
-	// Holding all entries costs little: the task shares most of their content.
-	var entries []*a2a.Entry
-	var size int64
-	for en, bad := range o.all.Read.Entries(ctx, o.key, rec.Last) {
-		if err = bad; err != nil {
-			break
-		}
-		if entries = append(entries, en); o.all.Weights == nil || size > budget.Small {
-			continue
-		}
-		if size += stored.Weight(en); size > budget.Small { // now that the task is known to be large
-			sized, bad := o.all.Store.Get(ctx, o.key, store.RowOnly+1)
-			if bad != nil {
-				return o.all.Read.Unread(ctx, bad, o.key)
-			}
-			if err := o.all.waitFor(ctx, &o.mem.hold, max(sized.Size, size), patience); err != nil {
-				return err
-			}
-		}
-	}
+	entries, err := o.readLog(ctx, rec.Last, patience)
 	if err != nil {
-		return o.all.Read.Unread(ctx, err, o.key)
+		return err
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -120,6 +101,31 @@ func (o *Owner) load(ctx context.Context, drawn bool, patience time.Duration) er
 		return nil
 	}
 	return o.resumeLocked(rec.Attempt > 0 && (o.turn.lost > 0 || or.ran))
+}
+
+// readLog returns the log of the task. Holding all entries costs little: the task shares most of
+// their content. A large task waits for memory.
+func (o *Owner) readLog(ctx context.Context, last int64, patience time.Duration) (entries []*a2a.Entry, _ error) {
+	var size int64
+	for en, err := range o.all.Read.Entries(ctx, o.key, last) {
+		if err != nil {
+			return nil, o.all.Read.Unread(ctx, err, o.key)
+		}
+		entries = append(entries, en)
+		if o.all.Weights == nil || size > budget.Small {
+			continue
+		}
+		if size += stored.Weight(en); size > budget.Small { // now that the task is known to be large
+			sized, err := o.all.Store.Get(ctx, o.key, store.RowOnly+1)
+			if err != nil {
+				return nil, o.all.Read.Unread(ctx, err, o.key)
+			}
+			if err := o.all.waitFor(ctx, &o.mem.hold, max(sized.Size, size), patience); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return entries, nil
 }
 
 // inherit returns the record of a task that this process may write.
