@@ -10,16 +10,6 @@ import (
 	"github.com/parley-a2a/parley/internal/wake"
 )
 
-// Failure says why a test failed. As an error it is that of a step.
-type Failure struct {
-	Step      string      `json:"step,omitempty"`
-	Message   string      `json:"message"`
-	Exchanges []*Exchange `json:"exchanges,omitempty"` // the last ones
-	Mismatch  `json:"mismatch,omitzero"`
-}
-
-func (f *Failure) Error() string { return f.Message }
-
 // player runs one test on one interface.
 type player struct {
 	*runner
@@ -34,16 +24,7 @@ type player struct {
 	depth    int             // of variables that refer to others
 }
 
-// AsksForCredentials is the reason to skip a test if the agent refused its request for lack of
-// credentials.
-const AsksForCredentials = "the agent asks for credentials: give them with --bearer, --api-key or --basic"
-
-// errSkip says that a test does not apply.
-type errSkip struct{ reason string }
-
-func (e *errSkip) Error() string { return e.reason }
-
-// play runs the steps. The error is a *errSkip, a *Failure or an error of the runner itself.
+// play runs the fixtures and the steps of the test.
 func (p *player) play(ctx context.Context) error {
 	defer p.end()
 	for _, name := range p.given() {
@@ -74,15 +55,6 @@ func (p *player) given() (names []string) {
 		}
 	}
 	return append(names, p.test.Given...)
-}
-
-// fail returns the failure of a step, with its last exchanges.
-func (p *player) fail(step string, m *Mismatch) *Failure {
-	f := &Failure{Step: step, Message: m.String(), Mismatch: *m}
-	for _, a := range p.order[max(0, len(p.order)-2):] {
-		f.Exchanges = append(f.Exchanges, a.shown())
-	}
-	return f
 }
 
 // end closes what is open, and checks streams and deliveries.

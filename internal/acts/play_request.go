@@ -1,8 +1,6 @@
 package acts
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -70,14 +68,6 @@ func (p *player) headers(s *Step) (http.Header, error) {
 		}
 	}
 	return h, nil
-}
-
-// cannot turns an unresolved reference into a skip, if the user must supply its value.
-func (p *player) cannot(err error) error {
-	if u, ok := errors.AsType[*unresolved](err); ok && !strings.Contains(u.name, ".") {
-		return &errSkip{fmt.Sprintf("needs a value for %s: --var %s=VALUE", u.name, u.name)}
-	}
-	return err
 }
 
 // params returns the parameters of an operation; a message without an id gets one (ACTS §12.4).
