@@ -151,8 +151,8 @@ func (a *app) configure(ctx context.Context, fs *pflag.FlagSet) error {
 		return err
 	}
 	a.settings = s
-	a.stderr.Hide(a.flags.bearer, a.flags.apiKey)
-	a.stderr.Hide(a.flags.basic.hidden()...)
+	credentials := append(a.flags.basic.hidden(), a.flags.bearer, a.flags.apiKey)
+	a.stderr.Hide(credentials...)
 	hideParams(a.stderr, a.flags.svcParams)
 	if u, err := url.Parse(a.flags.agentCard); err == nil && u.User != nil {
 		password, _ := u.User.Password()
@@ -160,7 +160,7 @@ func (a *app) configure(ctx context.Context, fs *pflag.FlagSet) error {
 	}
 	// Service parameters are not the agent's credentials: its card may contain one, such as a
 	// host.
-	a.stdout = plain.Results(a.stdout, append(a.flags.basic.hidden(), a.flags.bearer, a.flags.apiKey)...)
+	a.stdout = plain.Results(a.stdout, credentials...)
 	for _, w := range warnings {
 		a.stderr.Note("Warning", "%s", w)
 	}

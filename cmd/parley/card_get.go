@@ -48,7 +48,6 @@ func (a *app) getCard(ctx context.Context, validate, extended bool) error {
 	if err != nil {
 		return err
 	}
-	r := a2aclient.NewResolver(a.clientOptions())
 	a.card = card
 	var chosen *a2a.AgentInterface
 	c, err := a2aclient.New(card, a.clientOptions()) // makes no request
@@ -68,7 +67,7 @@ func (a *app) getCard(ctx context.Context, validate, extended bool) error {
 			return failure.Usagef("the agent's card declares no way to give credentials, so its extended card gets none").
 				WithHint("leave --bearer, --api-key and their variables out")
 		}
-		if c, err = r.Dial(ctx, a.flags.agentCard); err != nil { // Dial knows where the card came from
+		if c, err = a2aclient.NewResolver(a.clientOptions()).Dial(ctx, a.flags.agentCard); err != nil { // Dial knows where the card came from
 			return err
 		}
 		if card, err = c.GetExtendedAgentCard(ctx, &a2a.GetExtendedAgentCardRequest{}); err != nil {

@@ -2,8 +2,6 @@
 package dotenv
 
 import (
-	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -55,10 +53,9 @@ func Read(path string) (*File, error) {
 // Errors begin with the line number.
 func parse(doc []byte) (map[string]string, error) {
 	values := map[string]string{}
-	lines := bufio.NewScanner(bytes.NewReader(bytes.TrimPrefix(doc, []byte("\uFEFF"))))
-	lines.Buffer(nil, maxSize+1)
-	for n := 1; lines.Scan(); n++ {
-		line := strings.TrimSpace(lines.Text())
+	for i, line := range strings.Split(strings.TrimPrefix(string(doc), "\uFEFF"), "\n") {
+		n := i + 1
+		line = strings.TrimSpace(line)
 		if rest, ok := strings.CutPrefix(line, "export "); ok {
 			line = strings.TrimSpace(rest)
 		}
@@ -76,7 +73,7 @@ func parse(doc []byte) (map[string]string, error) {
 		}
 		values[name] = value
 	}
-	return values, lines.Err()
+	return values, nil
 }
 
 func valueOf(raw string) (string, error) {

@@ -27,20 +27,20 @@ func (c *check) locate(s *jsonschema.Schema, doc []byte, at string, depth int) (
 	members, elements := inside(doc)
 	for _, name := range s.Required {
 		if _, ok := members[name]; members != nil && !ok {
-			return at + "/" + escape(name), "is required"
+			return at + "/" + escaper.Replace(name), "is required"
 		}
 	}
 	others := c.checker(s.AdditionalProperties)
 	for _, name := range slices.Sorted(maps.Keys(members)) {
 		in, known := s.Properties[name]
 		if known && c.checker(in)(members[name]) != nil {
-			return c.locate(in, members[name], at+"/"+escape(name), depth+1)
+			return c.locate(in, members[name], at+"/"+escaper.Replace(name), depth+1)
 		}
 		if !known && s.AdditionalProperties != nil && len(s.PatternProperties) == 0 && others(members[name]) != nil {
 			if never(s.AdditionalProperties) {
-				return at + "/" + escape(name), "is not an argument of this skill; it takes " + strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", ")
+				return at + "/" + escaper.Replace(name), "is not an argument of this skill; it takes " + strings.Join(slices.Sorted(maps.Keys(s.Properties)), ", ")
 			}
-			return c.locate(s.AdditionalProperties, members[name], at+"/"+escape(name), depth+1)
+			return c.locate(s.AdditionalProperties, members[name], at+"/"+escaper.Replace(name), depth+1)
 		}
 	}
 	each := c.checker(s.Items) // once: there may be many
@@ -208,7 +208,7 @@ func target(root *jsonschema.Schema, ref string) *jsonschema.Schema {
 	if !ok || err != nil {
 		return nil
 	}
-	return root.Defs[unescape(name)]
+	return root.Defs[unescaper.Replace(name)]
 }
 
 // only reports whether a schema is only a reference.
@@ -223,11 +223,8 @@ func never(s *jsonschema.Schema) bool {
 	return err == nil && (string(doc) == "false" || string(doc) == `{"not":{}}` || string(doc) == `{"not":true}`)
 }
 
-// escape escapes a name for a JSON Pointer (RFC 6901).
-func escape(name string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
-}
-
-func unescape(step string) string {
-	return strings.ReplaceAll(strings.ReplaceAll(step, "~1", "/"), "~0", "~")
-}
+// escaper and unescaper are for names in a JSON Pointer (RFC 6901).
+var (
+	escaper   = strings.NewReplacer("~", "~0", "/", "~1")
+	unescaper = strings.NewReplacer("~0", "~", "~1", "/")
+)
