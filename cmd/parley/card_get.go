@@ -13,6 +13,7 @@ import (
 	"github.com/parley-a2a/parley/a2aclient"
 	"github.com/parley-a2a/parley/auth"
 	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/output"
 	"github.com/parley-a2a/parley/internal/signin"
 )
 
@@ -89,7 +90,7 @@ func (a *app) getCard(ctx context.Context, validate, extended bool) error {
 	case len(card.Signatures) > 0:
 		signatures = a.judge(ctx, doc)
 	}
-	return a.print.Card(card, chosen, signatures, validate)
+	return output.Card(a.print, card, chosen, signatures, validate)
 }
 
 // judge says whether the signatures of a card are valid, without keys from the user: it uses

@@ -42,7 +42,7 @@ webhooks. parley push listen receives them on this machine.`,
 			if err != nil {
 				return err
 			}
-			return a.print.Push(made)
+			return output.Push(a.print, made)
 		})
 	})
 	f.register(cmd.Flags(), "")
@@ -71,7 +71,7 @@ receiver only. Agents of versions before 1.0 may have one without an id; leave i
 			if err != nil {
 				return err
 			}
-			return a.print.Push(conf)
+			return output.Push(a.print, conf)
 		})
 	})
 }
@@ -89,7 +89,7 @@ failure. Agents of versions before 1.0 may have one without an id; leave it out.
 			if err := c.DeleteTaskPushNotificationConfig(ctx, &a2a.DeleteTaskPushNotificationConfigRequest{TaskID: task, ID: id}); err != nil {
 				return err
 			}
-			return a.print.PushDeleted(task, id)
+			return output.PushDeleted(a.print, task, id)
 		})
 	})
 }
@@ -144,7 +144,7 @@ func newPushList(a *app) *cobra.Command {
 			}); err != nil {
 				return err
 			}
-			return a.print.Pushes(list)
+			return output.Pushes(a.print, list)
 		})
 	})
 	fs := cmd.Flags()

@@ -9,59 +9,62 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-func (p *Text) Card(c *a2a.AgentCard, chosen *a2a.AgentInterface, signatures string, validated bool) error {
-	f := p.out.Field
-	f("Name", c.Name)
-	f("Description", c.Description)
-	f("Version", c.Version)
-	if c.Provider != nil {
-		f("Provider", strings.TrimSpace(c.Provider.Organization+" "+c.Provider.URL))
-	}
-	f("Documentation", c.DocumentationURL)
-	f("Icon", c.IconURL)
-	f("Streaming", yesNo(is(c.Capabilities.Streaming)))
-	f("Push notifications", yesNo(is(c.Capabilities.PushNotifications)))
-	f("Extended card", yesNo(is(c.Capabilities.ExtendedAgentCard)))
-	for _, x := range c.Capabilities.Extensions {
-		required := ""
-		if x.Required {
-			required = " (required)"
+// Card shows a card; chosen is the interface for calls, nil if this program speaks none of the
+// card's. signatures says what is known of them.
+func Card(p Printer, c *a2a.AgentCard, chosen *a2a.AgentInterface, signatures string, validated bool) error {
+	return p.Doc(c, func(out *Writer) {
+		f := out.Field
+		f("Name", c.Name)
+		f("Description", c.Description)
+		f("Version", c.Version)
+		if c.Provider != nil {
+			f("Provider", strings.TrimSpace(c.Provider.Organization+" "+c.Provider.URL))
 		}
-		f("Extension", x.URI+required)
-	}
-	for _, i := range c.SupportedInterfaces {
-		f("Interface", interfaceLine(i))
-	}
-	if chosen != nil {
-		f("Transport", interfaceLine(chosen))
-	} else {
-		f("Transport", "none that this program speaks")
-	}
-	for _, name := range slices.Sorted(maps.Keys(c.SecuritySchemes)) {
-		f("Security scheme", name+" ("+schemeKind(c.SecuritySchemes[name])+")")
-	}
-	for _, r := range c.SecurityRequirements {
-		f("Security requirement", requirementLine(r))
-	}
-	f("Signatures", signatures)
-	f("Input modes", strings.Join(c.DefaultInputModes, ", "))
-	f("Output modes", strings.Join(c.DefaultOutputModes, ", "))
-	schemas, _ := c.CallableSkills()
-	for _, s := range c.Skills {
-		p.skill(s, schemas[s.ID])
-	}
-	if validated {
-		f("Valid", "yes")
-	}
-	return p.out.Flush()
+		f("Documentation", c.DocumentationURL)
+		f("Icon", c.IconURL)
+		f("Streaming", yesNo(is(c.Capabilities.Streaming)))
+		f("Push notifications", yesNo(is(c.Capabilities.PushNotifications)))
+		f("Extended card", yesNo(is(c.Capabilities.ExtendedAgentCard)))
+		for _, x := range c.Capabilities.Extensions {
+			required := ""
+			if x.Required {
+				required = " (required)"
+			}
+			f("Extension", x.URI+required)
+		}
+		for _, i := range c.SupportedInterfaces {
+			f("Interface", interfaceLine(i))
+		}
+		if chosen != nil {
+			f("Transport", interfaceLine(chosen))
+		} else {
+			f("Transport", "none that this program speaks")
+		}
+		for _, name := range slices.Sorted(maps.Keys(c.SecuritySchemes)) {
+			f("Security scheme", name+" ("+schemeKind(c.SecuritySchemes[name])+")")
+		}
+		for _, r := range c.SecurityRequirements {
+			f("Security requirement", requirementLine(r))
+		}
+		f("Signatures", signatures)
+		f("Input modes", strings.Join(c.DefaultInputModes, ", "))
+		f("Output modes", strings.Join(c.DefaultOutputModes, ", "))
+		schemas, _ := c.CallableSkills()
+		for _, s := range c.Skills {
+			skill(out, s, schemas[s.ID])
+		}
+		if validated {
+			f("Valid", "yes")
+		}
+	})
 }
 
-func (p *Text) skill(s *a2a.AgentSkill, schema a2a.JSON) {
-	f := p.out.Field
+func skill(out *Writer, s *a2a.AgentSkill, schema a2a.JSON) {
+	f := out.Field
 	f("Skill", strings.TrimSpace(s.ID+" "+s.Name))
 	f("Skill description", s.Description)
 	f("Skill arguments", argumentsIn(schema))
-	if !p.verbose {
+	if !out.verbose {
 		return
 	}
 	f("Skill tags", strings.Join(s.Tags, ", "))

@@ -29,8 +29,6 @@ type JSON struct {
 // encoder is implemented by all types of package a2a.
 type encoder interface{ AppendJSON([]byte) []byte }
 
-func (p *JSON) write(v encoder) error { return p.writeDoc(v.AppendJSON(nil)) }
-
 // writeDoc reformats the document: raw JSON of an agent may have line breaks, or none.
 func (p *JSON) writeDoc(doc []byte) error {
 	var b bytes.Buffer
@@ -65,6 +63,9 @@ func (p *JSON) writeDoc(doc []byte) error {
 
 // Doc implements Printer.
 func (p *JSON) Doc(doc any, _ func(*Writer)) error {
+	if own, ok := doc.(encoder); ok {
+		return p.writeDoc(own.AppendJSON(nil))
+	}
 	b, err := json.Marshal(doc)
 	if err != nil {
 		return err
@@ -73,9 +74,9 @@ func (p *JSON) Doc(doc any, _ func(*Writer)) error {
 }
 
 func (p *JSON) Sending(*a2a.Message) error            { return nil }
-func (p *JSON) Sent(r *a2a.SendMessageResponse) error { return p.write(r) }
-func (p *JSON) Task(t *a2a.Task) error                { return p.write(t) }
-func (p *JSON) Event(r *a2a.StreamResponse) error     { return p.write(r) }
+func (p *JSON) Sent(r *a2a.SendMessageResponse) error { return p.Doc(r, nil) }
+func (p *JSON) Task(t *a2a.Task) error                { return p.Doc(t, nil) }
+func (p *JSON) Event(r *a2a.StreamResponse) error     { return p.Doc(r, nil) }
 func (p *JSON) Unfinished(*a2a.Task) error            { return nil }
 
 func (p *JSON) Failure(f *failure.Error) error {
@@ -85,16 +86,12 @@ func (p *JSON) Failure(f *failure.Error) error {
 	return p.writeDoc(Envelope(f))
 }
 
-func (p *JSON) Card(c *a2a.AgentCard, _ *a2a.AgentInterface, _ string, _ bool) error {
-	return p.write(c)
-}
-
 func (p *JSON) Tasks(r *a2a.ListTasksResponse) error {
 	if !p.Lines {
-		return p.write(r)
+		return p.Doc(r, nil)
 	}
 	for _, t := range r.Tasks {
-		if err := p.write(t); err != nil {
+		if err := p.Doc(t, nil); err != nil {
 			return err
 		}
 	}

@@ -16,7 +16,7 @@ func (p *Text) message(label string, m *a2a.Message) {
 		return
 	}
 	p.out.Field(label, m.Role.String())
-	if p.verbose {
+	if p.out.verbose {
 		p.out.Field("Message ID", m.MessageID)
 		p.out.Field("Extensions", strings.Join(m.Extensions, ", "))
 		p.out.Field("References", strings.Join(m.ReferenceTaskIDs, ", "))
@@ -29,7 +29,7 @@ func (p *Text) artifact(a *a2a.Artifact) {
 	name := cmp.Or(a.Name, p.names[a.ArtifactID])
 	p.names[a.ArtifactID] = name
 	p.out.Field("Artifact", cmp.Or(name, a.ArtifactID))
-	if p.verbose {
+	if p.out.verbose {
 		p.out.Field("Artifact ID", a.ArtifactID)
 		p.out.Field("Description", a.Description)
 		p.out.Field("Extensions", strings.Join(a.Extensions, ", "))
@@ -39,7 +39,7 @@ func (p *Text) artifact(a *a2a.Artifact) {
 }
 
 func (p *Text) metadata(v a2a.JSON) {
-	if p.verbose && len(v) > 0 {
+	if p.out.verbose && len(v) > 0 {
 		p.out.JSONBlock("Metadata", indent(v))
 	}
 }
@@ -50,7 +50,7 @@ func (p *Text) metadata(v a2a.JSON) {
 func (p *Text) parts(list []*a2a.Part, sep string) {
 	for i := 0; i < len(list); i++ {
 		part := list[i]
-		if part.Kind == a2a.PartText && !p.verbose {
+		if part.Kind == a2a.PartText && !p.out.verbose {
 			var text strings.Builder
 			text.WriteString(part.Text)
 			for i+1 < len(list) && list[i+1].Kind == a2a.PartText {
@@ -79,7 +79,7 @@ func (p *Text) part(part *a2a.Part) {
 			p.out.Field("URL", part.URL)
 		}
 	default:
-		if p.verbose {
+		if p.out.verbose {
 			p.out.Field("Part name", part.Filename)
 			p.out.Field("Media type", part.MediaType)
 		}

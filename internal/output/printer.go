@@ -17,17 +17,12 @@ type Printer interface {
 	Sent(*a2a.SendMessageResponse) error
 	Task(*a2a.Task) error
 	Tasks(*a2a.ListTasksResponse) error
-	Push(*a2a.TaskPushNotificationConfig) error
-	Pushes(*a2a.ListTaskPushNotificationConfigsResponse) error
-	PushDeleted(taskID, id string) error
 	// Event shows an element of a stream as it arrives.
 	Event(*a2a.StreamResponse) error
 	// Saved lists the files to which a task's artifacts were saved.
 	Saved([]*download.File) error
-	// Card shows a card; chosen is the interface for calls, nil if this program speaks none of
-	// the card's. signatures says what is known of them.
-	Card(card *a2a.AgentCard, chosen *a2a.AgentInterface, signatures string, validated bool) error
-	// Doc shows a document of this program: doc as JSON, or the output of text.
+	// Doc shows any other document: doc as JSON, in the protocol's form if it is the protocol's,
+	// or the output of text.
 	Doc(doc any, text func(*Writer)) error
 	// Unfinished names the task that a failure leaves behind; it shows nothing if the failure
 	// itself goes to standard output.

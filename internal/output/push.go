@@ -7,19 +7,20 @@ import (
 	"github.com/parley-a2a/parley/a2a"
 )
 
-func (p *Text) Push(c *a2a.TaskPushNotificationConfig) error {
-	p.config(c)
-	return p.out.Flush()
+// Push shows a webhook.
+func Push(p Printer, c *a2a.TaskPushNotificationConfig) error {
+	return p.Doc(sourced{c}, func(out *Writer) { pushFields(out, c) })
 }
 
-// config shows a webhook. Its token is a secret of the receiver, and only shown with --verbose.
-func (p *Text) config(c *a2a.TaskPushNotificationConfig) {
-	f := p.out.Field
+// pushFields shows a webhook. Its token is a secret of the receiver, and only shown with
+// --verbose.
+func pushFields(out *Writer, c *a2a.TaskPushNotificationConfig) {
+	f := out.Field
 	f("Task ID", c.TaskID)
 	f("Config ID", c.ID)
 	f("URL", c.URL)
 	switch {
-	case p.verbose:
+	case out.verbose:
 		f("Token", c.Token.Reveal())
 	case c.Token != "":
 		f("Token", "set")
@@ -30,20 +31,39 @@ func (p *Text) config(c *a2a.TaskPushNotificationConfig) {
 	f("Source", c.Source)
 }
 
-func (p *Text) Pushes(r *a2a.ListTaskPushNotificationConfigsResponse) error {
-	for _, c := range r.Configs {
-		p.config(c)
-		p.out.Blank()
+// Pushes shows a list of webhooks.
+func Pushes(p Printer, r *a2a.ListTaskPushNotificationConfigsResponse) error {
+	if lines, ok := p.(*JSON); ok && lines.Lines {
+		for _, c := range r.Configs {
+			if err := Push(p, c); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	p.out.Field("Configs", strconv.Itoa(len(r.Configs)))
-	p.out.Field("Next page token", r.NextPageToken)
-	return p.out.Flush()
+	configs := make([]json.RawMessage, len(r.Configs))
+	for i, c := range r.Configs {
+		configs[i] = sourced{c}.AppendJSON(nil)
+	}
+	return p.Doc(struct {
+		Configs       []json.RawMessage `json:"configs,omitempty"`
+		NextPageToken string            `json:"nextPageToken,omitempty"`
+	}{configs, r.NextPageToken}, func(out *Writer) {
+		for _, c := range r.Configs {
+			pushFields(out, c)
+			out.Blank()
+		}
+		out.Field("Configs", strconv.Itoa(len(r.Configs)))
+		out.Field("Next page token", r.NextPageToken)
+	})
 }
 
-func (p *Text) PushDeleted(taskID, id string) error {
-	p.out.Field("Task ID", taskID)
-	p.out.Field("Deleted config ID", id)
-	return p.out.Flush()
+// PushDeleted shows that a webhook was deleted; the protocol's answer is empty.
+func PushDeleted(p Printer, taskID, id string) error {
+	return p.Doc(struct{}{}, func(out *Writer) {
+		out.Field("Task ID", taskID)
+		out.Field("Deleted config ID", id)
+	})
 }
 
 // sourced is a webhook in the protocol's form, with its source added.
@@ -58,28 +78,3 @@ func (c sourced) AppendJSON(b []byte) []byte {
 	}
 	return append(strconv.AppendQuote(append(b[:len(b)-1], `,"source":`...), c.Source), '}') // url is always present
 }
-
-func (p *JSON) Push(c *a2a.TaskPushNotificationConfig) error { return p.write(sourced{c}) }
-
-func (p *JSON) Pushes(r *a2a.ListTaskPushNotificationConfigsResponse) error {
-	configs := make([]json.RawMessage, len(r.Configs))
-	for i, c := range r.Configs {
-		configs[i] = sourced{c}.AppendJSON(nil)
-		if !p.Lines {
-			continue
-		}
-		if err := p.writeDoc(configs[i]); err != nil {
-			return err
-		}
-	}
-	if p.Lines {
-		return nil
-	}
-	return p.Doc(struct {
-		Configs       []json.RawMessage `json:"configs,omitempty"`
-		NextPageToken string            `json:"nextPageToken,omitempty"`
-	}{configs, r.NextPageToken}, nil)
-}
-
-// PushDeleted prints the protocol's answer, which is empty.
-func (p *JSON) PushDeleted(string, string) error { return p.writeDoc([]byte("{}")) }

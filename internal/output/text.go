@@ -13,17 +13,15 @@ import (
 // Text writes the text format. Results go to out, failures to err.
 type Text struct {
 	out, err *Writer
-	verbose  bool // show parts, ids and metadata one by one
 	history  bool // show messages of the history, too
 	commands Commands
 	names    map[string]string // of the artifacts shown, by id: later chunks do not repeat them
 }
 
 func NewText(out, err io.Writer, verbose, history bool, c Commands) *Text {
-	return &Text{
-		out: NewWriter(out), err: NewWriter(err),
-		verbose: verbose, history: history || verbose, commands: c, names: map[string]string{},
-	}
+	p := &Text{out: NewWriter(out), err: NewWriter(err), history: history || verbose, commands: c, names: map[string]string{}}
+	p.out.verbose = verbose
+	return p
 }
 
 // Doc implements Printer.
@@ -33,7 +31,7 @@ func (p *Text) Doc(_ any, text func(*Writer)) error {
 }
 
 func (p *Text) Sending(m *a2a.Message) error {
-	if p.verbose {
+	if p.out.verbose {
 		p.message("Sent message", m)
 	}
 	return p.out.Flush()
@@ -100,7 +98,7 @@ func (p *Text) Tasks(r *a2a.ListTasksResponse) error {
 			p.out.Blank()
 		}
 		p.head(t.ID, t.ContextID, &t.Status)
-		if p.verbose {
+		if p.out.verbose {
 			p.metadata(t.Metadata)
 			p.message("Status message", t.Status.Message)
 		}
@@ -135,7 +133,7 @@ func (p *Text) Event(r *a2a.StreamResponse) error {
 		if _, begun := p.names[e.Artifact.ArtifactID]; begun && !e.Append {
 			p.out.Field("Replaces artifact", "yes") // such as that of a lost attempt
 		}
-		if p.verbose {
+		if p.out.verbose {
 			p.out.Field("Append", yesNo(e.Append))
 			p.out.Field("Last chunk", yesNo(e.LastChunk))
 			p.metadata(e.Metadata)

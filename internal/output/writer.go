@@ -15,9 +15,12 @@ import (
 // so that no content can be mistaken for fields.
 //
 // Nothing is visible before Flush; the first error of the underlying writer stays.
-type Writer struct{ w *bufio.Writer }
+type Writer struct {
+	w       *bufio.Writer
+	verbose bool // show parts, ids and metadata one by one
+}
 
-func NewWriter(w io.Writer) *Writer { return &Writer{bufio.NewWriter(w)} }
+func NewWriter(w io.Writer) *Writer { return &Writer{w: bufio.NewWriter(w)} }
 
 // Field writes a field, unless its value is empty.
 func (t *Writer) Field(label, value string) {
