@@ -120,19 +120,17 @@ func Parse(doc []byte) (*Manifest, []Finding, error) {
 		}
 		var e Entry
 		at := fmt.Sprintf("entries[%d]", i)
-		if err := json.Unmarshal(raw, &e); err != nil {
-			findings = append(findings, Finding{at, "a member has a type that entries do not have"})
-			continue
+		why := "a member has a type that entries do not have"
+		if json.Unmarshal(raw, &e) == nil {
+			if e.identified() {
+				at = e.Identifier
+			}
+			if why = e.check(); why == "" && known[e.Identifier] {
+				why = "the identifier is there twice: the first entry is used"
+			}
 		}
-		if identifiers.MatchString(e.Identifier) && len(e.Identifier) <= maxText {
-			at = e.Identifier
-		}
-		if why := e.check(); why != "" {
+		if why != "" {
 			findings = append(findings, Finding{at, why})
-			continue
-		}
-		if known[e.Identifier] {
-			findings = append(findings, Finding{at, "the identifier is there twice: the first entry is used"})
 			continue
 		}
 		known[e.Identifier] = true
@@ -141,10 +139,14 @@ func Parse(doc []byte) (*Manifest, []Finding, error) {
 	return m, findings, nil
 }
 
+func (e *Entry) identified() bool {
+	return identifiers.MatchString(e.Identifier) && len(e.Identifier) <= maxText
+}
+
 // check returns why an entry cannot be used; "" if it can.
 func (e *Entry) check() string {
 	switch {
-	case !identifiers.MatchString(e.Identifier) || len(e.Identifier) > maxText:
+	case !e.identified():
 		return "the identifier is not urn:air:<publisher>:<name>"
 	case e.DisplayName == "":
 		return "there is no displayName"
