@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -85,15 +86,7 @@ func (a *app) gc(ctx context.Context, db *database.Location, f *gcFlags) (err er
 	}
 	what := []slog.Attr{slog.String("older_than", f.olderThan.String()), slog.String("states", strings.Join(f.words(), " "))}
 	return a.audited(&f.audit, db, a2aserver.AuditAdminGC, what, func() ([]slog.Attr, error) {
-		did := &admin.Collected{States: map[string]int{}}
-		var err error
-		if api == nil {
-			err = a.collect(ctx, st, f, did)
-		} else if res, failed := api.Collect(ctx, admin.Collection{OlderThan: admin.Duration(f.olderThan), States: f.words()}); failed != nil {
-			err = failed
-		} else {
-			did = res
-		}
+		did, err := a.collect(ctx, api, st, f)
 		if err == nil && did.Receipts > 0 {
 			a.stderr.Note("Forgot", "%s of messages that came longer ago than the --retry-window was", plain.Count(did.Receipts, "receipt"))
 		}
@@ -104,11 +97,17 @@ func (a *app) gc(ctx context.Context, db *database.Location, f *gcFlags) (err er
 	})
 }
 
-// collect deletes without a server, and counts in did.
-func (a *app) collect(ctx context.Context, st database.Store, f *gcFlags, did *admin.Collected) (err error) {
+// collect has the server delete tasks; without one, it deletes them itself. What was deleted
+// before an error counts.
+func (a *app) collect(ctx context.Context, api *admin.Client, st database.Store, f *gcFlags) (did *admin.Collected, err error) {
+	did = &admin.Collected{States: map[string]int{}}
+	if api != nil {
+		res, err := api.Collect(ctx, admin.Collection{OlderThan: admin.Duration(f.olderThan), States: f.words()})
+		return cmp.Or(res, did), err
+	}
 	before, seen := time.Now().Add(-f.olderThan), 0
 	if _, err := st.Delete(ctx, nil); err != nil { // left by a killed gc
-		return err
+		return did, err
 	}
 	looked, stop := a.counted("deleting")
 	defer stop()
@@ -129,13 +128,13 @@ func (a *app) collect(ctx context.Context, st database.Store, f *gcFlags, did *a
 		n, err := x.Run(ctx, st)
 		did.Tasks, did.States[admin.StateWord(state)] = did.Tasks+n, n
 		if err != nil {
-			return err
+			return did, err
 		}
 	}
 	// The receipts of deleted tasks were deleted with them. Expired receipts of other tasks are
 	// useless, so they are deleted regardless of --older-than.
 	did.Receipts, err = database.Forget(ctx, st, store.ForgetQuery{Before: time.Now(), Limit: database.DeleteBatch})
-	return err
+	return did, err
 }
 
 // words returns the names of the states to delete.
