@@ -97,8 +97,8 @@ func (a *app) gc(ctx context.Context, db *database.Location, f *gcFlags) (err er
 	})
 }
 
-// collect has the server delete tasks; without one, it deletes them itself. What was deleted
-// before an error counts.
+// collect has the server delete tasks; without one, it deletes them itself. After an error it
+// returns how many tasks were deleted before.
 func (a *app) collect(ctx context.Context, api *admin.Client, st database.Store, f *gcFlags) (did *admin.Collected, err error) {
 	did = &admin.Collected{States: map[string]int{}}
 	if api != nil {
