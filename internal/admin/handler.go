@@ -5,12 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
 	"mime"
 	"net/http"
 	"net/url"
+	"runtime/debug"
 	"slices"
 	"strconv"
 	"strings"
@@ -305,15 +307,22 @@ func (h *handler) stream(w http.ResponseWriter, r *http.Request, c *call, route 
 	ctx, cancel := context.WithCancel(c.ctx)
 	c.ctx = ctx
 	events := make(chan result)
+	pass := func(m message, err error) bool {
+		select {
+		case events <- result{m, err}:
+			return true
+		case <-ctx.Done():
+			return false
+		}
+	}
 	go func() {
 		defer close(events)
-		for m, err := range route.stream(c) {
-			select {
-			case events <- result{m, err}:
-			case <-ctx.Done():
-				return
+		defer func() {
+			if v := recover(); v != nil { // as net/http does in its goroutines
+				pass(message{}, fmt.Errorf("panic: %v\n%s", v, debug.Stack()))
 			}
-		}
+		}()
+		route.stream(c)(pass)
 	}()
 	defer func() {
 		cancel()

@@ -72,6 +72,7 @@ func TestHandlerRefuses(t *testing.T) {
 		{"GET", "/tasks/", "", "", 404, "there is nothing at this path"},
 		{"GET", "/tasks/a/b/c", "", "", 404, "there is nothing at this path"},
 		{"GET", "/store", "", "", 500, "something went wrong"},
+		{"GET", "/events", "", "", 500, "something went wrong"}, // nothing panics
 		{"GET", "/readiness?x=1", "", "", 400, "there are none here"},
 		{"GET", "/tasks?x=1", "", "", 400, `is not a parameter of this resource; there are agent, tenant`},
 		{"GET", "/tasks?limit=0", "", "", 400, `"field":"limit"`},
