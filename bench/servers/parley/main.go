@@ -67,7 +67,7 @@ func host(line serve.Line) error {
 		return err
 	}
 	defer h.Close()
-	fmt.Println("READY", strings.TrimPrefix(h.Status().URL, "http://"))
+	fmt.Println("READY", strings.TrimPrefix(h.URL(), "http://"))
 	return h.Run(ctx)
 }
 
