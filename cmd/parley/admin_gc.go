@@ -66,7 +66,12 @@ parley serve --retain-completed 30d.`,
 	fs := cmd.Flags()
 	f.olderThan = 720 * time.Hour
 	fs.Var(flagvalue.Span(&f.olderThan), "older-than", "`age` from which tasks are deleted")
-	fs.Var(flagvalue.List("state", &f.states, parseIdleStates, nil), "state", "only tasks in this `state`, such as failed or input-required; may be repeated (default: all finished ones)")
+	states := flagvalue.List("state", &f.states, parseIdleStates, nil)
+	states.Words = slices.DeleteFunc(admin.StateWords(), func(word string) bool {
+		_, err := parseIdleStates(word)
+		return err != nil
+	})
+	fs.Var(states, "state", "only tasks in this `state`, such as failed or input-required; may be repeated (default: all finished ones)")
 	fs.BoolVar(&f.dryRun, "dry-run", false, "count the tasks, and delete nothing")
 	f.audit.Register(fs, auditUsage)
 	return cmd

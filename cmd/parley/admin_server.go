@@ -14,6 +14,7 @@ import (
 	"github.com/parley-a2a/parley/internal/admin"
 	"github.com/parley-a2a/parley/internal/database"
 	"github.com/parley-a2a/parley/internal/failure"
+	"github.com/parley-a2a/parley/internal/flagvalue"
 	"github.com/parley-a2a/parley/internal/output"
 	"github.com/parley-a2a/parley/internal/plain"
 	"github.com/parley-a2a/parley/internal/terminal"
@@ -50,7 +51,7 @@ func (a *app) ofServer(cmd *cobra.Command, run func(ctx context.Context, api *ad
 func newAdminTasks(a *app) *cobra.Command {
 	var (
 		asJSON bool
-		state  string
+		state  a2a.TaskState
 	)
 	cmd := a.ofServer(&cobra.Command{
 		Use:   "tasks",
@@ -64,7 +65,10 @@ that wait for their client are not among them: --state input-required lists thos
 	}, func(ctx context.Context, api *admin.Client, _ *admin.Local) error {
 		n := 0
 		row, flush := a.table()
-		q := admin.TaskQuery{Query: admin.Query{Limit: admin.MaxLimit}, State: state, AtWork: state == ""}
+		q := admin.TaskQuery{Query: admin.Query{Limit: admin.MaxLimit}, AtWork: state == 0}
+		if state != 0 {
+			q.State = admin.StateWord(state)
+		}
 		for {
 			page, err := api.Tasks(ctx, q)
 			if err != nil {
@@ -98,12 +102,14 @@ that wait for their client are not among them: --state input-required lists thos
 		if err := flush(); err != nil {
 			return err
 		}
-		if err := a.say("Tasks: %d", n); err != nil || state != "" {
+		if err := a.say("Tasks: %d", n); err != nil || state != 0 {
 			return err
 		}
 		return a.noteWaiting(ctx, api)
 	})
-	cmd.Flags().StringVar(&state, "state", "", "list the tasks in this `state` instead of those at work")
+	one := flagvalue.Of("state", &state, admin.ParseState, nil)
+	one.Words = admin.StateWords()
+	cmd.Flags().Var(one, "state", "list the tasks in this `state` instead of those at work")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
 	return cmd
 }
