@@ -101,6 +101,13 @@ type storedTask struct {
 var storedTaskJSON = json.For[storedTask]()
 
 func (t *Task) decodeStored(doc []byte) error {
+	if h, task, ok := readHeader(doc); ok { // without the codec, which would copy the task
+		if err := t.UnmarshalJSON(task); err != nil {
+			return err
+		}
+		t.Generation, t.Version = h.generation, Version(h.version)
+		return nil
+	}
 	var s storedTask
 	err := unmarshal(doc, storedTaskJSON, &s)
 	if *t = s.Task; s.Generation != nil {

@@ -51,7 +51,7 @@ func ParseTime(s []byte) (t time.Time, ok bool) {
 	switch end := &s[len(s)-1]; {
 	case *end == 'z':
 		*end = 'Z'
-	case *end != 'Z' && bytes.IndexAny(s[second:], "+-") < 0:
+	case *end != 'Z' && !bytes.ContainsAny(s[second:], "+-"):
 		s = append(s, 'Z')
 	}
 	err := t.UnmarshalText(s)

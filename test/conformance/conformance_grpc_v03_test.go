@@ -132,8 +132,20 @@ func TestGRPCServices(t *testing.T) {
 	x := explore(t, conn)
 	equal(t, "the services", x.services(), []string{oldService, "grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection", serviceName})
 
+	health := healthpb.NewHealthClient(conn)
+	watch, err := health.Watch(t.Context(), &healthpb.HealthCheckRequest{})
+	for is := healthpb.HealthCheckResponse_UNKNOWN; is != healthpb.HealthCheckResponse_SERVING; { // once it is in the store
+		var res *healthpb.HealthCheckResponse
+		if err == nil {
+			res, err = watch.Recv()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		is = res.GetStatus()
+	}
 	for _, name := range []string{"", serviceName, oldService} {
-		res, err := healthpb.NewHealthClient(conn).Check(t.Context(), &healthpb.HealthCheckRequest{Service: name})
+		res, err := health.Check(t.Context(), &healthpb.HealthCheckRequest{Service: name})
 		if err != nil || res.GetStatus() != healthpb.HealthCheckResponse_SERVING {
 			t.Errorf("health of %q: %v %v", name, res, err)
 		}
