@@ -131,7 +131,8 @@ func checkID(id []byte) *Error {
 // CheckJSON returns nil if body is one JSON value in UTF-8, and otherwise an *Error
 // with CodeParse.
 func CheckJSON(body []byte) *Error {
-	if json.Valid(body, json.Deepest) {
+	flaw, at := json.Check(body, json.Deepest)
+	if flaw == json.Sound {
 		return nil
 	}
 	if !utf8.Valid(body) {
@@ -142,7 +143,9 @@ func CheckJSON(body []byte) *Error {
 	}
 	msg := "the body is not valid JSON"
 	var syntax *stdjson.SyntaxError
-	if err := stdjson.Unmarshal(body, &stdjson.RawMessage{}); errors.As(err, &syntax) {
+	if flaw == json.Deep { // encoding/json says the same, but takes 200 KB to find it
+		msg += fmt.Sprintf(": invalid character '%c' exceeded max depth at byte %d", body[at], at+1)
+	} else if err := stdjson.Unmarshal(body, &stdjson.RawMessage{}); errors.As(err, &syntax) {
 		msg += ": " + syntax.Error() + " at byte " + strconv.FormatInt(syntax.Offset, 10)
 	}
 	return &Error{Code: CodeParse, Message: msg}

@@ -3,6 +3,8 @@ package wire
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -183,4 +185,25 @@ func FuzzRPC(f *testing.F) {
 		}
 		_, _ = ParseResponse(in)
 	})
+}
+
+// The error for a document that nests too deep is that of encoding/json, which would take
+// memory for each level.
+func TestCheckJSONOfDeepDocuments(t *testing.T) {
+	for _, text := range []string{
+		strings.Repeat("[", 100_000), ` {"a": ` + strings.Repeat(`{"b":[`, 20_000), strings.Repeat("[ ", 10_001), strings.Repeat("[", 10_000) + "{",
+	} {
+		var syntax *json.SyntaxError
+		if !errors.As(json.Unmarshal([]byte(text), new(json.RawMessage)), &syntax) {
+			t.Fatal("encoding/json takes it")
+		}
+		want := fmt.Sprintf("the body is not valid JSON: %v at byte %d", syntax, syntax.Offset)
+		if err := CheckJSON([]byte(text)); err == nil || err.Message != want {
+			t.Errorf("%.12s...: %v, want %s", text, err, want)
+		}
+	}
+	deep := []byte(strings.Repeat("[", 100_000))
+	if n := testing.AllocsPerRun(10, func() { CheckJSON(deep) }); n > 20 {
+		t.Errorf("%v allocations", n)
+	}
 }
