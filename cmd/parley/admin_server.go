@@ -107,7 +107,12 @@ that wait for their client are not among them: --state input-required lists thos
 		}
 		return a.noteWaiting(ctx, api)
 	})
-	one := flagvalue.Of("state", &state, admin.ParseState, nil)
+	one := flagvalue.Of("state", &state, func(word string) (a2a.TaskState, error) {
+		if word == "" { // an unset variable of a script
+			return 0, nil
+		}
+		return admin.ParseState(word)
+	}, nil)
 	one.Words = admin.StateWords()
 	cmd.Flags().Var(one, "state", "list the tasks in this `state` instead of those at work")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object a line")
