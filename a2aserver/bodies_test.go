@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -332,5 +333,43 @@ func TestBodiesThatWaitedHaveTheirTime(t *testing.T) {
 				<-ended
 			})
 		})
+	}
+}
+
+// A body of unknown size arrives whole, wherever its pieces end, and stays when its pieces
+// are used for the next one.
+func TestBodyOfUnknownSize(t *testing.T) {
+	var kept []string
+	s := New(&fake{send: func(_ context.Context, q *a2a.SendMessageRequest) (*a2a.SendMessageResponse, error) {
+		kept = append(kept, q.Message.Text())
+		return &a2a.SendMessageResponse{Message: &a2a.Message{MessageID: "a", Role: a2a.RoleAgent}}, nil
+	}}, testCard(), nil)
+	var texts []string
+	for _, size := range []int{0, minBody, large - 1, large, large + 1, 3*large - 100, 3 * large, 5*large + 7} {
+		head, tail := `{"message":{"messageId":"m","role":"ROLE_USER","parts":[{"text":"`, `"}]}}`
+		var text strings.Builder
+		for i := 0; text.Len()+len(head)+len(tail)+8 <= size; i++ {
+			fmt.Fprintf(&text, "%07d ", i+size)
+		}
+		text.WriteString(strings.Repeat(".", max(size-text.Len()-len(head)-len(tail), 0)))
+		texts = append(texts, text.String())
+		for _, slowly := range []bool{false, true} {
+			var body io.Reader = strings.NewReader(head + text.String() + tail)
+			if slowly {
+				body = iotest.HalfReader(body)
+			}
+			r := httptest.NewRequest("POST", "/message:send", body)
+			r.ContentLength = -1
+			r.Header.Set("A2A-Version", "1.0")
+			w := httptest.NewRecorder()
+			if s.ServeHTTP(w, r); w.Code != http.StatusOK {
+				t.Fatalf("%d bytes: %d %s", size, w.Code, w.Body)
+			}
+		}
+	}
+	for i, text := range kept {
+		if text != texts[i/2] {
+			t.Errorf("a text of %d bytes is not what was sent, but has %d", len(texts[i/2]), len(text))
+		}
 	}
 }
