@@ -12,7 +12,7 @@ import (
 
 // baseMemory is a server's memory that its limits do not count, in bytes: the program,
 // some hundred connections, small tasks, and garbage.
-const baseMemory = 48 << 20
+const baseMemory = 80 << 20
 
 // memoryFor returns how much memory a server should use if large data may use bodies
 // and finished tasks cache bytes; 0 if there is no limit.

@@ -14,8 +14,8 @@ import (
 // or the absence of limits says otherwise, and not at less than the server needs.
 func TestMemoryLimit(t *testing.T) {
 	for _, c := range []struct{ bodies, cache, want int64 }{
-		{128 << 20, 128 << 20, (48 + 128 + 96 + 128) << 20},
-		{128 << 20, -1, (48 + 128 + 96) << 20},
+		{128 << 20, 128 << 20, (80 + 128 + 96 + 128) << 20},
+		{128 << 20, -1, (80 + 128 + 96) << 20},
 		{-1, 128 << 20, 0},
 	} {
 		if got := memoryFor(c.bodies, c.cache); got != c.want {
