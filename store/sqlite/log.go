@@ -62,7 +62,22 @@ func (s *Store) transact(batch []work, errs []error) (settled bool) {
 		if err := s.tally.begin(s.writer); err != nil {
 			return err
 		}
+		settle := func(i int, refused error) {
+			if errs[i] = refused; refused == nil {
+				applied++
+				entries += len(batch[i].append.Entries)
+			}
+		}
+		s.quick.reset()
 		for i, w := range batch {
+			if s.wait(i, w) {
+				continue
+			}
+			if w.append == nil || s.quick.has(w.append.Row.Key) {
+				if err := s.insertQuick(settle); err != nil {
+					return err
+				}
+			}
 			if w.append == nil {
 				did, err, broken := s.writer.savepoint(w.change)
 				if broken != nil {
@@ -75,10 +90,10 @@ func (s *Store) transact(batch []work, errs []error) (settled bool) {
 			if err != nil {
 				return err
 			}
-			if errs[i] = refused; refused == nil {
-				applied++
-				entries += len(w.append.Entries)
-			}
+			settle(i, refused)
+		}
+		if err := s.insertQuick(settle); err != nil {
+			return err
 		}
 		if applied == 0 && !changed {
 			return errNothing

@@ -2,8 +2,11 @@ package sqlite
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path/filepath"
+	"testing"
 	"time"
 
 	"github.com/ncruces/go-sqlite3"
@@ -44,6 +47,56 @@ func quickTask(n int, ordered bool) *store.Append {
 		Body: []byte(`{"artifacts":[` + artifact + "]}"),
 	}
 	return a
+}
+
+// The quick tasks of a commit are inserted together, and each that exists is refused alone,
+// wherever the statements end, and whichever other appends are between them.
+func TestQuickTasksTogether(t *testing.T) {
+	st := mustOpen(t, filepath.Join(t.TempDir(), "parley.db"), nil)
+	there := quickTask(0, true)
+	if errs := st.commit([]work{{append: there}}); errs[0] != nil {
+		t.Fatal(errs[0])
+	}
+	for n := range 100 {
+		var batch []work
+		var want []error
+		add := func(a *store.Append, refused error) {
+			batch, want = append(batch, work{append: a}), append(want, refused)
+		}
+		for i := range n {
+			a := quickTask(1000*n+i, true)
+			add(a, nil)
+			if i%5 == 3 {
+				add(there, store.ErrConflict)
+			}
+			if i%6 == 2 {
+				add(a, store.ErrConflict)
+			}
+			if i%7 == 5 { // it goes on, which is not quick
+				more := *a
+				more.After, more.Epoch, more.Seal, more.Row.Active = 4, 1, nil, true
+				more.Entries = []store.Entry{{Seq: 5, Time: a.Row.Updated, Kind: 4, Body: []byte("{}")}}
+				add(&more, nil)
+			}
+		}
+		for i, err := range st.commit(batch) {
+			if !errors.Is(err, want[i]) {
+				t.Fatalf("%d of %d: %v, want %v", i, len(batch), err, want[i])
+			}
+			if err != nil {
+				continue
+			}
+			a := batch[i].append
+			entries, err := st.Entries(t.Context(), a.Row.Key, a.After, 1000)
+			if err != nil || len(entries) < len(a.Entries) || string(entries[0].Body) != string(a.Entries[0].Body) {
+				t.Fatalf("%d of %d has %v, %v", i, len(batch), entries, err)
+			}
+			rec, err := st.Get(t.Context(), a.Row.Key, 1<<20)
+			if err != nil || rec.Seal == nil && rec.Row.Last == 4 || rec.Seal != nil && string(rec.Seal.Body) != string(a.Seal.Body) {
+				t.Fatalf("%d of %d is %v, %v", i, len(batch), rec, err)
+			}
+		}
+	}
 }
 
 // age stores the packed tasks of a database as versions before 8 did, with a row for each

@@ -67,7 +67,7 @@ func (s *Store) begin(a form) (task int64, refused, err error) {
 		return 0, refused, err
 	}
 	s.lastKey++ // a failed or refused append leaves a gap, which is fine
-	if err := c.insert(s.lastKey, a); err != nil {
+	if err := c.insert(s.lastKey, []form{a}); err != nil {
 		return 0, nil, err
 	}
 	if c.Changes() == 0 {
@@ -151,15 +151,6 @@ func (c *conn) look(k store.Key) (was stored, err error) {
 			return nil
 		})
 	return was, err
-}
-
-// insert writes the row of a new task, unless the task exists.
-func (c *conn) insert(task int64, a form) error {
-	r := &a.Row
-	return c.stmt("INSERT INTO task (key, tenant, owner, id, context, state, updated, active, node, created, last, epoch, lost, turn, attempt, head, body, head_size, body_size) " +
-		"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (tenant, owner, id) DO NOTHING").
-		int(task).text(r.Tenant).text(r.Owner).text(r.ID).
-		listed(r).unlisted(a.Append).seal(a).exec()
 }
 
 // The columns that updates set: those in indexes, and the others.

@@ -51,8 +51,9 @@ type Store struct {
 	writer          *conn      // nil after Close
 	packed          []byte     // buffer of keepEntries
 	clear, squeezed []byte     // buffers of piece
-	lastKey         int64      // highest key that any task ever had
-	unused          []int64    // values that get no more chunks; those still staged are waste, see sweep
+	quick           quickTasks
+	lastKey         int64   // highest key that any task ever had
+	unused          []int64 // values that get no more chunks; those still staged are waste, see sweep
 	tally           tally
 	working         working
 
