@@ -72,31 +72,27 @@ func (s *Store) insertQuick(settle func(i int, refused error)) error {
 			}
 			all := c.Changes() == int64(n)
 			for i := range n {
-				key, a := first+int64(i), rows[i]
-				if there := all; !there {
-					var err error
-					if there, err = c.hasTask(key); err != nil {
-						return err
-					}
-					if !there {
-						settle(at[i], store.ErrConflict)
-						continue
-					}
-				}
-				s.working.note(key, a.Append)
-				if err := s.tally.moved(c, key, nil, &a.Row); err != nil {
+				refused, err := s.inserted(first+int64(i), rows[i], all)
+				if err != nil {
 					return err
 				}
-				settle(at[i], nil)
+				settle(at[i], refused)
 			}
 		}
 	}
 	return nil
 }
 
-func (c *conn) hasTask(key int64) (bool, error) {
-	_, found, err := c.stmt("SELECT 1 FROM task WHERE key = ?").int(key).one()
-	return found, err
+// inserted notes a task that was inserted with a key, which is certain with sure.
+func (s *Store) inserted(key int64, a form, sure bool) (refused, err error) {
+	if !sure {
+		_, sure, err = s.writer.stmt("SELECT 1 FROM task WHERE key = ?").int(key).one()
+		if !sure || err != nil {
+			return store.ErrConflict, err
+		}
+	}
+	s.working.note(key, a.Append)
+	return nil, s.tally.moved(s.writer, key, nil, &a.Row)
 }
 
 const taskRow = "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"

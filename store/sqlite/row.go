@@ -70,11 +70,8 @@ func (s *Store) begin(a form) (task int64, refused, err error) {
 	if err := c.insert(s.lastKey, []form{a}); err != nil {
 		return 0, nil, err
 	}
-	if c.Changes() == 0 {
-		return 0, store.ErrConflict, nil
-	}
-	s.working.note(s.lastKey, a.Append)
-	return s.lastKey, nil, s.tally.moved(c, s.lastKey, nil, &a.Row)
+	refused, err = s.inserted(s.lastKey, a, c.Changes() == 1)
+	return s.lastKey, refused, err
 }
 
 // goOn updates the row of a task that the writer wrote before, with a single statement that
