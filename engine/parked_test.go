@@ -380,6 +380,28 @@ func TestFewAgentsWait(t *testing.T) {
 	})
 }
 
+// A caller whose agents wait in great number makes those of its own tasks leave, and none of
+// another caller's.
+func TestFewAgentsOfACallerWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorldSet(t, nil, agent.Func(interview), testCard(), nil, func(e *Engine) { e.owners.MaxParkedOf = 3 })
+		ids := map[string]string{}
+		for _, name := range []string{"ann0", "bob0", "bob1", "bob2", "bob3", "ann1", "bob4"} {
+			task, err := w.sendAs(as(name[:3], ""), send("ask"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids[name] = task.ID
+			time.Sleep(time.Second)
+		}
+		for name, id := range ids {
+			if got, want := w.owned(id), name != "bob0" && name != "bob1"; got != want {
+				t.Errorf("%s is in memory: %t, want %t", name, got, want)
+			}
+		}
+	})
+}
+
 // Many callers with large tasks in little memory all get to their ends.
 func TestManyLargeTasksInLittleMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

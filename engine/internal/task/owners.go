@@ -52,7 +52,8 @@ type Owners struct {
 	work sync.WaitGroup // owners, runs of the agent, and whatever starts either
 	left atomic.Int64   // runs that a drain ended, except those that waited for a client
 
-	MaxParked int // how many agents may wait for their clients here; set before any work begins
+	MaxParked   int // how many agents may wait for their clients here; set before any work begins
+	MaxParkedOf int // and how many for those of one caller
 
 	taker  *taker
 	crowd  crowd
@@ -66,9 +67,9 @@ type Owners struct {
 
 // NewOwners returns an Owners without tasks. It starts nothing.
 func NewOwners(s Needs) *Owners {
-	os := &Owners{Needs: s, MaxParked: maxParked, taker: newTaker(), m: map[store.Key]*Owner{}}
+	os := &Owners{Needs: s, MaxParked: maxParked, MaxParkedOf: maxParkedOf, taker: newTaker(), m: map[store.Key]*Owner{}}
 	os.base, os.end = context.WithCancelCause(context.Background())
-	os.parked.hint = make(chan struct{}, 1)
+	os.parked.hint, os.parked.of = make(chan struct{}, 1), map[store.Key]int{}
 	return os
 }
 

@@ -19,9 +19,13 @@ import (
 // ends. The next message loads the task, and the agent runs again from the top, as after an
 // orderly restart: recorded questions and steps return at once.
 
-// maxParked is how many agents may wait for their clients here. Each takes some 20 KiB, even if
-// its task is small.
-const maxParked = 2000
+// maxParked is how many agents may wait for their clients here, and maxParkedOf how many for
+// those of one caller. Each takes some 20 KiB, even if its task is small, and two goroutines,
+// whose stacks every garbage collection reads.
+const (
+	maxParked   = 2000
+	maxParkedOf = 500
+)
 
 // pressedEvery is how often MakeWay tries again to free memory while callers wait for it.
 const pressedEvery = time.Second
@@ -30,8 +34,9 @@ const pressedEvery = time.Second
 type parked struct {
 	hint chan struct{} // capacity one: there is an owner that could give way
 
-	mu    sync.Mutex // protects the fields below, and Owner.parking.place of all owners
-	queue list.List  // of *Owner, longest wait first
+	mu    sync.Mutex        // protects the fields below, and Owner.parking.place of all owners
+	queue list.List         // of *Owner, longest wait first
+	of    map[store.Key]int // how many there are of a caller
 }
 
 // parking counts what keeps an owner's agent waiting or bound to this process.
@@ -49,11 +54,10 @@ func (o *Owner) parkLocked() {
 	}
 	p := &o.all.parked
 	p.mu.Lock()
-	if o.parking.place != nil {
-		p.queue.Remove(o.parking.place)
-	}
+	p.removeLocked(o)
 	o.parking.place = p.queue.PushBack(o)
-	many := p.queue.Len() > o.all.MaxParked
+	p.of[ScopeOf(o.key)]++
+	many := p.queue.Len() > o.all.MaxParked || p.of[ScopeOf(o.key)] > o.all.MaxParkedOf
 	p.mu.Unlock()
 	if many || o.mem.hold.Held() > 0 {
 		wake.Nudge(p.hint)
@@ -64,28 +68,44 @@ func (o *Owner) parkLocked() {
 func (p *parked) drop(o *Owner) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if o.parking.place != nil {
-		p.queue.Remove(o.parking.place)
-		o.parking.place = nil
+	p.removeLocked(o)
+}
+
+func (p *parked) removeLocked(o *Owner) {
+	if o.parking.place == nil {
+		return
+	}
+	p.queue.Remove(o.parking.place)
+	o.parking.place = nil
+	caller := ScopeOf(o.key)
+	if p.of[caller]--; p.of[caller] == 0 {
+		delete(p.of, caller)
 	}
 }
 
-// surplus returns the owners in excess of most, longest wait first.
-func (p *parked) surplus(most int) (some []*Owner) {
+// surplus returns the owners in excess of most, and those in excess of mostOf among those of
+// their caller, longest wait first.
+func (p *parked) surplus(most, mostOf int) (some []*Owner) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for at := p.queue.Front(); at != nil && p.queue.Len()-len(some) > most; at = at.Next() {
-		some = append(some, at.Value.(*Owner))
+	given := map[store.Key]int{}
+	for at := p.queue.Front(); at != nil; at = at.Next() {
+		o := at.Value.(*Owner)
+		caller := ScopeOf(o.key)
+		if p.queue.Len()-len(some) > most || p.of[caller]-given[caller] > mostOf {
+			given[caller]++
+			some = append(some, o)
+		}
 	}
 	return some
 }
 
-// of returns the owners whose tasks belong to scope, longest wait first.
-func (p *parked) of(scope store.Key) (some []*Owner) {
+// ownersOf returns the owners of a caller's tasks, longest wait first.
+func (p *parked) ownersOf(caller store.Key) (some []*Owner) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for at := p.queue.Front(); at != nil; at = at.Next() {
-		if o := at.Value.(*Owner); ScopeOf(o.key) == scope {
+		if o := at.Value.(*Owner); ScopeOf(o.key) == caller {
 			some = append(some, o)
 		}
 	}
@@ -103,7 +123,7 @@ func (os *Owners) MakeWay(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		for _, o := range os.parked.surplus(os.MaxParked) {
+		for _, o := range os.parked.surplus(os.MaxParked, os.MaxParkedOf) {
 			os.giveWayOf(o)
 			os.parked.drop(o)
 		}
@@ -121,7 +141,7 @@ func (os *Owners) MakeWay(ctx context.Context) {
 func (os *Owners) relieve() bool {
 	for _, key := range os.Weights.Pressed() {
 		size := map[*Owner]int64{}
-		some := os.parked.of(key.(store.Key))
+		some := os.parked.ownersOf(key.(store.Key))
 		for _, o := range some {
 			size[o] = o.mem.hold.Held()
 		}
