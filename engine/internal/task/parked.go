@@ -83,17 +83,16 @@ func (p *parked) removeLocked(o *Owner) {
 	}
 }
 
-// surplus returns the owners in excess of most, and those in excess of mostOf among those of
-// their caller, longest wait first.
+// surplus forgets and returns the owners in excess of most, and those in excess of mostOf
+// among those of their caller, longest wait first.
 func (p *parked) surplus(most, mostOf int) (some []*Owner) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	given := map[store.Key]int{}
-	for at := p.queue.Front(); at != nil; at = at.Next() {
+	for at := p.queue.Front(); at != nil; {
 		o := at.Value.(*Owner)
-		caller := ScopeOf(o.key)
-		if p.queue.Len()-len(some) > most || p.of[caller]-given[caller] > mostOf {
-			given[caller]++
+		at = at.Next()
+		if p.queue.Len() > most || p.of[ScopeOf(o.key)] > mostOf {
+			p.removeLocked(o)
 			some = append(some, o)
 		}
 	}
@@ -125,7 +124,6 @@ func (os *Owners) MakeWay(ctx context.Context) {
 		}
 		for _, o := range os.parked.surplus(os.MaxParked, os.MaxParkedOf) {
 			os.giveWayOf(o)
-			os.parked.drop(o)
 		}
 		for os.relieve() {
 		}
